@@ -118,7 +118,7 @@ export class Jobs {
           refusal = verdict;
           return [];
         }
-        return [transitioned(record, wanted, verdict.edge, actor.role)];
+        return transitioned(record, wanted, verdict.edge, actor.role);
       },
     });
     if (refusal === 'not_found') return { outcome: 'not_found' };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /** The record that a question was asked (decisions, section 7). The stream is `assistant-<question id>`. */
@@ -32,6 +32,4 @@ export const questionStream: StreamType<Question, AssistantEvent> = {
 
 /** Records a question; a repeated request changes nothing. */
 export const recordQuestion = (state: Question, id: string, retrieved: number): readonly AssistantEvent[] =>
-  state.asked
-    ? []
-    : [{ type: 'AssistantQuestionAsked', data: { question_id: id, retrieved, answered: retrieved > 0 } }];
+  state.asked ? [] : decided(AssistantQuestionAsked, { question_id: id, retrieved, answered: retrieved > 0 });

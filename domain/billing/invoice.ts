@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { type Content, contentSchema, type StatementLine, type Window, windowSchema } from './shapes.ts';
@@ -217,11 +217,10 @@ export const generateInvoice = (
   const { through, ...frozen } = draft;
   const number = `${draft.customer.id}-${state.count + 1}`;
   const revision = (state.voided[windowKey(window)] ?? 0) + 1;
-  const data = {
+  return decided(InvoiceGenerated, {
     ...contentOf(id, { ...frozen, number, window, revision }),
-    ...(through === undefined ? {} : { through }),
-  };
-  return [{ type: 'InvoiceGenerated', data }];
+    through,
+  });
 };
 
 /** @param state `void` also for an unknown invoice */
@@ -234,7 +233,7 @@ export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEv
   if (invoice === undefined) throw locked('void');
   if (invoice.state !== 'generated') return [];
   const { revision, attempt } = invoice;
-  return [{ type: 'InvoiceIssueStarted', data: { invoice_id: id, revision, attempt: attempt + 1 } }];
+  return decided(InvoiceIssueStarted, { invoice_id: id, revision, attempt: attempt + 1 });
 };
 
 /** Issues an invoice that the upstream has accepted, also after an earlier attempt was refused. */
@@ -247,12 +246,11 @@ export const finishIssue = (
 ): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice === undefined || invoice.state === 'issued') return [];
-  const data = {
+  return decided(InvoiceIssued, {
     ...contentOf(id, { ...content, revision: invoice.revision }),
     upstream_ref: upstreamRef,
     issued_at: iso(now),
-  };
-  return [{ type: 'InvoiceIssued', data }];
+  });
 };
 
 /** Records the refusal of one attempt; no events when a later attempt is under way. */
@@ -264,9 +262,7 @@ export const refuseIssue = (
 ): readonly InvoiceEvent[] => {
   const invoice = underWay(state, id, attempt);
   if (invoice === undefined) return [];
-  return [
-    { type: 'InvoiceIssueRefused', data: { invoice_id: id, revision: invoice.revision, attempt, error } },
-  ];
+  return decided(InvoiceIssueRefused, { invoice_id: id, revision: invoice.revision, attempt, error });
 };
 
 /** Bounds the delays recorded for one attempt while the upstream is down. */
@@ -280,9 +276,7 @@ export const delayIssue = (
 ): readonly InvoiceEvent[] => {
   const invoice = underWay(state, id, attempt);
   if (invoice === undefined || invoice.error === error || (invoice.delays ?? 0) >= MAX_DELAYS) return [];
-  return [
-    { type: 'InvoiceIssueDelayed', data: { invoice_id: id, revision: invoice.revision, attempt, error } },
-  ];
+  return decided(InvoiceIssueDelayed, { invoice_id: id, revision: invoice.revision, attempt, error });
 };
 
 const underWay = (state: InvoicesState, id: string, attempt: number): LiveInvoice | undefined => {
@@ -295,5 +289,5 @@ export const voidInvoice = (state: InvoicesState, id: string): readonly InvoiceE
   const invoice = liveInvoice(state, id);
   if (invoice?.state !== 'generated') throw locked(invoice?.state ?? 'void');
   const { revision, window } = invoice;
-  return [{ type: 'InvoiceVoided', data: { invoice_id: id, revision, window } }];
+  return decided(InvoiceVoided, { invoice_id: id, revision, window });
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { checkTemplate } from './template.ts';
 
@@ -55,5 +55,5 @@ export const changeProfile = (state: ProfileState, wanted: BillingProfile): read
   const same =
     state.chosen?.item_name_template === item_name_template &&
     state.chosen.item_description === item_description;
-  return same ? [] : [{ type: 'BillingProfileChanged', data: { item_name_template, item_description } }];
+  return same ? [] : decided(BillingProfileChanged, { item_name_template, item_description });
 };

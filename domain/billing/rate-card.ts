@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { METERS, type Meter } from './shapes.ts';
 
@@ -92,5 +92,5 @@ export const replaceRateCard = (
   if (other !== undefined) {
     throw new DomainError('conflict', 'There are invoices in another currency.', { currency: other });
   }
-  return [{ type: 'RateCardReplaced', data: { version: version + 1, currency, rates } }];
+  return decided(RateCardReplaced, { version: version + 1, currency, rates });
 };

@@ -1,4 +1,5 @@
 import { DomainError } from '../core/errors.ts';
+import { decided } from '../core/event.ts';
 import {
   type Begun,
   type BulkState,
@@ -9,7 +10,23 @@ import {
   type SessionStatus,
   sessionIn,
 } from './session.ts';
-import type { BulkEvent, Cascade, FrozenRow, RowError, Sample } from './session-events.ts';
+import {
+  BulkCancelled,
+  BulkCommitErrored,
+  BulkCommitStarted,
+  BulkCommitted,
+  BulkErrorsPreviewed,
+  type BulkEvent,
+  BulkPreviewed,
+  BulkPreviewStarted,
+  BulkRowsProcessed,
+  BulkRowsResolved,
+  BulkRunStarted,
+  type Cascade,
+  type FrozenRow,
+  type RowError,
+  type Sample,
+} from './session-events.ts';
 
 /** Decisions of a bulk session: preview, commit, cancel, and recording of rows. */
 
@@ -21,15 +38,14 @@ export type NewSession = Begun;
 export const startPreview = (state: BulkState, session: NewSession): readonly BulkEvent[] => {
   if (state.status !== 'none' && state.status !== 'previewing') return [];
   const { id, attempt, entityName, opParams, selection, createdBy } = session;
-  const data = {
+  return decided(BulkPreviewStarted, {
     session_id: id,
     attempt,
     entity_name: entityName,
     op_params: opParams,
     selection,
     created_by: createdBy,
-  };
-  return [{ type: 'BulkPreviewStarted', data }];
+  });
 };
 
 /** @throws `conflict` when another try of the same request has taken over */
@@ -47,13 +63,12 @@ export const freezeRows = (
 ): readonly BulkEvent[] => {
   const { id, frozen } = previewing(state, attempt);
   if (first !== frozen) throw new Error(`row ${first} is frozen after ${frozen}`);
-  const data = {
+  return decided(BulkRowsResolved, {
     session_id: id,
     attempt,
     first,
     rows: [...rows],
-  };
-  return [{ type: 'BulkRowsResolved', data }];
+  });
 };
 
 /** @throws `conflict` */
@@ -63,7 +78,7 @@ export const noteErrors = (
   errors: readonly RowError[],
 ): readonly BulkEvent[] => {
   const { id } = previewing(state, attempt);
-  return [{ type: 'BulkErrorsPreviewed', data: { session_id: id, attempt, errors: [...errors] } }];
+  return decided(BulkErrorsPreviewed, { session_id: id, attempt, errors: [...errors] });
 };
 
 /** @throws `conflict` */
@@ -81,14 +96,13 @@ export const finishPreview = (
   if (would_succeed + would_skip + would_error !== total_resolved || frozen !== total_resolved) {
     throw new Error('the counts of a preview do not add up');
   }
-  const data = {
+  return decided(BulkPreviewed, {
     session_id: id,
     attempt,
     ...preview.counts,
-    ...(preview.cascadeSummary === undefined ? {} : { cascade_summary: preview.cascadeSummary }),
+    cascade_summary: preview.cascadeSummary,
     sample_affected: [...preview.sample],
-  };
-  return [{ type: 'BulkPreviewed', data }];
+  });
 };
 
 // Commit and cancel
@@ -114,7 +128,7 @@ const inState = (state: BulkState, wanted: SessionStatus): SessionState => {
 /** @throws `not_found`, `invalid_transition` */
 export const cancelSession = (state: BulkState): readonly BulkEvent[] => {
   const { id } = inState(state, 'previewed');
-  return [{ type: 'BulkCancelled', data: { session_id: id } }];
+  return decided(BulkCancelled, { session_id: id });
 };
 
 /** @throws `not_found`, `invalid_transition` */
@@ -124,19 +138,18 @@ export const startCommit = (
 ): readonly BulkEvent[] => {
   const { id } = inState(state, 'previewed');
   const { committedBy, countAtCommit } = commit;
-  const data = {
+  return decided(BulkCommitStarted, {
     session_id: id,
     committed_by: committedBy,
-    ...(countAtCommit === undefined ? {} : { count_at_commit: countAtCommit }),
-  };
-  return [{ type: 'BulkCommitStarted', data }];
+    count_at_commit: countAtCommit,
+  });
 };
 
 /** Takes the session over for a new run. No events when it has ended. @throws `not_found` */
 export const startRun = (state: BulkState): readonly BulkEvent[] => {
   const session = sessionIn(state);
   if (session.status !== 'committing') return [];
-  return [{ type: 'BulkRunStarted', data: { session_id: session.id, run: session.run + 1 } }];
+  return decided(BulkRunStarted, { session_id: session.id, run: session.run + 1 });
 };
 
 /** Thrown when another run has taken the session over. */
@@ -164,18 +177,14 @@ export const recordRows = (state: BulkState, run: number, rows: Processed): read
   const more = succeeded.length + skipped.length + errors.length;
   if (more === 0) return [];
   if (processedOf(done) + more > counts.total_resolved) throw new Error('more rows are done than there are');
-  const data = {
+  return decided(BulkRowsProcessed, {
     session_id: id,
     run,
     succeeded: [...succeeded],
     skipped: [...skipped],
     errors: [...errors],
-  };
-  return [{ type: 'BulkRowsProcessed', data }];
+  });
 };
-
-const cascadeIn = (applied: Cascade | undefined) =>
-  applied === undefined ? {} : { cascade_applied: applied };
 
 /** @throws {TakenOver} */
 export const finishCommit = (
@@ -185,7 +194,7 @@ export const finishCommit = (
 ): readonly BulkEvent[] => {
   const { id, done, counts } = ownRun(state, run);
   if (processedOf(done) !== counts.total_resolved) throw new Error('not all rows are done');
-  return [{ type: 'BulkCommitted', data: { session_id: id, run, ...done, ...cascadeIn(applied) } }];
+  return decided(BulkCommitted, { session_id: id, run, ...done, cascade_applied: applied });
 };
 
 /** Ends a commit because a store was unavailable for too long. @throws {TakenOver} */
@@ -196,6 +205,11 @@ export const failCommit = (
 ): readonly BulkEvent[] => {
   const { id, done, counts } = ownRun(state, run);
   const not_processed = counts.total_resolved - processedOf(done);
-  const data = { session_id: id, run, ...done, ...cascadeIn(applied), not_processed };
-  return [{ type: 'BulkCommitErrored', data }];
+  return decided(BulkCommitErrored, {
+    session_id: id,
+    run,
+    ...done,
+    cascade_applied: applied,
+    not_processed,
+  });
 };

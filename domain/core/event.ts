@@ -55,6 +55,22 @@ export type EventOf<D> =
     ? { readonly type: Type; readonly data: z.output<Schema> }
     : never;
 
+/** Decides one event. Members of `data` that are undefined are left out. */
+export const decided = <Type extends string, Schema extends z.ZodType>(
+  { type }: EventDefinition<Type, Schema>,
+  data: z.output<Schema>,
+): readonly [{ readonly type: Type; readonly data: z.output<Schema> }] => [{ type, data: compact(data) }];
+
+const compact = <T>(data: T): T => {
+  const values = Object.values(Object(data));
+  if (!values.includes(undefined)) return data;
+  const kept = { ...data };
+  for (const [key, value] of Object.entries(Object(data))) {
+    if (value === undefined) Reflect.deleteProperty(Object(kept), key);
+  }
+  return kept;
+};
+
 /** Metadata that `evolve` gets beside an event's data. */
 export interface EventMeta {
   /** `occurred_at` in ms; never decreases within a stream. */

@@ -1,6 +1,20 @@
 import { notFound } from '../core/errors.ts';
+import { decided } from '../core/event.ts';
 import type { Values } from './fields.ts';
-import type { DeletingRecord, LiveRecord, RecordEvent, RecordState, Registration } from './record.ts';
+import {
+  type DeletingRecord,
+  type LiveRecord,
+  RecordDeleted,
+  RecordDeletionAbandoned,
+  RecordDeletionStarted,
+  type RecordEvent,
+  type RecordState,
+  RecordUpdated,
+  ReferenceBarred,
+  ReferenceRegistered,
+  ReferenceReleased,
+  type Registration,
+} from './record.ts';
 import { checkVersion } from './record-values.ts';
 
 /**
@@ -33,19 +47,14 @@ export const clearReferences = (state: RecordState, targetId: string): readonly 
   const without = <T>(entries: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(entries).filter(([key]) => !keys.has(key)));
   const values: Values = without(state.values);
-  return [
-    {
-      type: 'RecordUpdated',
-      data: {
-        ...baseOf(state),
-        values,
-        types: without(state.types),
-        changed: [...keys],
-        version: state.version + 1,
-        cleared_by: targetId,
-      },
-    },
-  ];
+  return decided(RecordUpdated, {
+    ...baseOf(state),
+    values,
+    types: without(state.types),
+    changed: [...keys],
+    version: state.version + 1,
+    cleared_by: targetId,
+  });
 };
 
 /** Whether a write has used the registration; only one write can. */
@@ -59,7 +68,7 @@ export const barReference = (
 ): readonly RecordEvent[] => {
   if (state.status === 'deleted' || state.barred.includes(id)) return [];
   const { record_id, entity_name } = referrer;
-  return [{ type: 'ReferenceBarred', data: { record_id, entity_name, registration_id: id } }];
+  return decided(ReferenceBarred, { record_id, entity_name, registration_id: id });
 };
 
 // The target's side
@@ -71,12 +80,11 @@ export const registerReference = (
   registration: Pick<Registration, 'id' | 'referrer'>,
 ): readonly RecordEvent[] => {
   if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
-  return [
-    {
-      type: 'ReferenceRegistered',
-      data: { ...baseOf(state), registration_id: registration.id, referrer: registration.referrer },
-    },
-  ];
+  return decided(ReferenceRegistered, {
+    ...baseOf(state),
+    registration_id: registration.id,
+    referrer: registration.referrer,
+  });
 };
 
 /** Drops registrations whose referrers are in the read model, or were never written. */
@@ -84,7 +92,7 @@ export const releaseReferences = (state: RecordState, ids: readonly string[]): r
   if (!isPresent(state)) return [];
   const known = state.pending.filter(({ id }) => ids.includes(id)).map(({ id }) => id);
   if (known.length === 0) return [];
-  return [{ type: 'ReferenceReleased', data: { ...baseOf(state), registration_ids: known } }];
+  return decided(ReferenceReleased, { ...baseOf(state), registration_ids: known });
 };
 
 // Deletion
@@ -102,7 +110,7 @@ export const startDeletion = (
 ): readonly RecordEvent[] => {
   if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
   checkVersion(state.version, ifVersion);
-  return [{ type: 'RecordDeletionStarted', data: { ...baseOf(state), deletion_id: deletionId } }];
+  return decided(RecordDeletionStarted, { ...baseOf(state), deletion_id: deletionId });
 };
 
 /** An attempt to delete a record and its cascade. */
@@ -122,28 +130,20 @@ export const markForDeletion = (
   { deletionId, rootId }: Attempt,
 ): readonly RecordEvent[] => {
   if (state.status !== 'live' || keysPointingTo(state, targetId).length === 0) return [];
-  return [
-    {
-      type: 'RecordDeletionStarted',
-      data: { ...baseOf(state), deletion_id: deletionId, cascade_of: rootId },
-    },
-  ];
+  return decided(RecordDeletionStarted, { ...baseOf(state), deletion_id: deletionId, cascade_of: rootId });
 };
-
-const cascadeOf = ({ deletion }: DeletingRecord) =>
-  deletion.cascadeOf === undefined ? {} : { cascade_of: deletion.cascadeOf };
 
 /** Restores the record; no events when another attempt deletes it. */
 export const abandonDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
-  const data = { ...baseOf(state), deletion_id: deletionId, ...cascadeOf(state) };
-  return [{ type: 'RecordDeletionAbandoned', data }];
+  const { cascadeOf: cascade_of } = state.deletion;
+  return decided(RecordDeletionAbandoned, { ...baseOf(state), deletion_id: deletionId, cascade_of });
 };
 
 /** Deletes a marked record; no events when another attempt deletes it. */
 export const finishDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
-  const { values, version } = state;
-  const data = { ...baseOf(state), deletion_id: deletionId, ...cascadeOf(state), values, version };
-  return [{ type: 'RecordDeleted', data }];
+  const { values, version, deletion } = state;
+  const cascade_of = deletion.cascadeOf;
+  return decided(RecordDeleted, { ...baseOf(state), deletion_id: deletionId, cascade_of, values, version });
 };

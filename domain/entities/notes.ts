@@ -1,6 +1,7 @@
 import { invalid, notFound } from '../core/errors.ts';
+import { decided } from '../core/event.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
-import type { RecordEvent, RecordState } from './record.ts';
+import { NoteAdded, type RecordEvent, type RecordState } from './record.ts';
 
 /** Notes on records (specification, Entity note; decisions, section 6). */
 
@@ -26,18 +27,13 @@ export const checkNote = (body: string): void => {
 /** @throws `not_found` */
 export const addNote = (state: RecordState, entityName: string, note: AddNote): readonly RecordEvent[] => {
   if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
-  return [
-    {
-      type: 'NoteAdded',
-      data: {
-        record_id: state.id,
-        entity_name: state.entityName,
-        note_id: note.noteId,
-        author_user_id: note.authorUserId,
-        author: { ...note.author },
-        body: note.body,
-        mentioned_user_ids: [...note.mentioned],
-      },
-    },
-  ];
+  return decided(NoteAdded, {
+    record_id: state.id,
+    entity_name: state.entityName,
+    note_id: note.noteId,
+    author_user_id: note.authorUserId,
+    author: { ...note.author },
+    body: note.body,
+    mentioned_user_ids: [...note.mentioned],
+  });
 };

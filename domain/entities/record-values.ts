@@ -1,7 +1,8 @@
 import { DomainError, type FieldIssue, invalid, MAX_ISSUES, notFound } from '../core/errors.ts';
+import { decided } from '../core/event.ts';
 import type { Field, FieldType, JsonValue, Types, Values } from './fields.ts';
 import { isSame } from './json-values.ts';
-import type { JobStart, RecordEvent, RecordState } from './record.ts';
+import { type JobStart, RecordCreated, type RecordEvent, type RecordState, RecordUpdated } from './record.ts';
 import { brokenBy, tightenings } from './tightenings.ts';
 import { checkValue, type Misfit } from './values.ts';
 
@@ -206,21 +207,16 @@ export const createRecord = (
   checkConstraints(resolved, facts.missing);
   checkProposed(schema, resolved);
   const { id, createdBy, job } = command;
-  return [
-    {
-      type: 'RecordCreated',
-      data: {
-        record_id: id,
-        entity_name: schema.name,
-        values: resolved.values,
-        types: resolved.types,
-        schema_revision: schema.revision,
-        ...registered(facts),
-        created_by: createdBy,
-        ...(job === undefined ? {} : { job }),
-      },
-    },
-  ];
+  return decided(RecordCreated, {
+    record_id: id,
+    entity_name: schema.name,
+    values: resolved.values,
+    types: resolved.types,
+    schema_revision: schema.revision,
+    ...registered(facts),
+    created_by: createdBy,
+    job,
+  });
 };
 
 /**
@@ -242,19 +238,14 @@ export const updateRecord = (
   checkConstraints(resolved, facts.missing);
   if (resolved.changed.length === 0) return [];
   checkProposed(schema, resolved);
-  return [
-    {
-      type: 'RecordUpdated',
-      data: {
-        record_id: state.id,
-        entity_name: state.entityName,
-        values: resolved.values,
-        types: resolved.types,
-        changed: [...resolved.changed],
-        version: state.version + 1,
-        ...registered(facts),
-        schema_revision: schema.revision,
-      },
-    },
-  ];
+  return decided(RecordUpdated, {
+    record_id: state.id,
+    entity_name: state.entityName,
+    values: resolved.values,
+    types: resolved.types,
+    changed: [...resolved.changed],
+    version: state.version + 1,
+    ...registered(facts),
+    schema_revision: schema.revision,
+  });
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { type Field, storedField } from './fields.ts';
 import { isSame } from './json-values.ts';
@@ -130,7 +130,7 @@ export const defineEntity = (
     throw new DomainError('already_exists', 'There is an entity of this name.', { field: 'name' });
   }
   const { name, label, fields, workflow } = entity;
-  return [{ type: 'EntityDefined', data: { entity_name: name, label, fields: [...fields], workflow } }];
+  return decided(EntityDefined, { entity_name: name, label, fields: [...fields], workflow });
 };
 
 /** The definition after a change. */
@@ -202,7 +202,7 @@ export const settleChange = (
     throw new DomainError('conflict', 'The change took too long and was given up. Try again.');
   }
   return isBroken
-    ? [{ type: 'EntityChangeAbandoned', data: { entity_name: state.name, change_id: changeId } }]
+    ? decided(EntityChangeAbandoned, { entity_name: state.name, change_id: changeId })
     : [changed(state, state.proposal)];
 };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
 
@@ -131,37 +131,32 @@ export const installExtension = (state: Extension, command: InstallExtension): r
   if (state.installed) {
     throw new DomainError('already_exists', 'This extension is installed.', { field: 'ext_id' });
   }
-  return [
-    {
-      type: 'ExtensionInstalled',
-      data: {
-        ext_id: command.extId,
-        name: command.name,
-        version: command.version,
-        scopes: [...new Set(command.scopes)],
-        url: command.url,
-        created_by: command.createdBy,
-      },
-    },
-  ];
+  return decided(ExtensionInstalled, {
+    ext_id: command.extId,
+    name: command.name,
+    version: command.version,
+    scopes: [...new Set(command.scopes)],
+    url: command.url,
+    created_by: command.createdBy,
+  });
 };
 
 /** Repeating it changes nothing. @throws `not_found` */
 export const activateExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
-  return state.state === 'active' ? [] : [{ type: 'ExtensionActivated', data: { ext_id: state.extId } }];
+  return state.state === 'active' ? [] : decided(ExtensionActivated, { ext_id: state.extId });
 };
 
 /** Repeating it changes nothing. @throws `not_found` */
 export const deactivateExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
-  return state.state === 'inactive' ? [] : [{ type: 'ExtensionDeactivated', data: { ext_id: state.extId } }];
+  return state.state === 'inactive' ? [] : decided(ExtensionDeactivated, { ext_id: state.extId });
 };
 
 /** @throws `not_found` */
 export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
-  return [{ type: 'ExtensionUninstalled', data: { ext_id: state.extId } }];
+  return decided(ExtensionUninstalled, { ext_id: state.extId });
 };
 
 /** Seconds that a token's `iat` may lie ahead of now: half the clock skew that verification allows. */
@@ -193,7 +188,7 @@ export const mintExtensionToken = (
       { retry_after: issued_at - now - MAX_AHEAD },
     );
   }
-  return [{ type: 'ExtensionTokenMinted', data: { ext_id: state.extId, user_id: userId, issued_at } }];
+  return decided(ExtensionTokenMinted, { ext_id: state.extId, user_id: userId, issued_at });
 };
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -63,11 +63,11 @@ export const fileStream: StreamType<AnyFile, FileEvent> = {
 
 /** Repeating it changes nothing. */
 export const attachFile = (state: AnyFile, file: FileFacts): readonly FileEvent[] =>
-  state.status === 'none' ? [{ type: 'FileUploaded', data: file }] : [];
+  state.status === 'none' ? decided(FileUploaded, file) : [];
 
 /** @throws `not_found` for an unknown or deleted file */
 export const deleteFile = (state: AnyFile): readonly FileEvent[] => {
   if (state.status !== 'attached') throw notFound();
   const { status: _status, createdAt: _createdAt, ...data } = state;
-  return [{ type: 'FileDeleted', data }];
+  return decided(FileDeleted, data);
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -125,7 +125,7 @@ export const createForm = (
   command: { readonly id: string; readonly claimId: string; readonly definition: FormDefinition },
 ): readonly FormEvent[] => {
   if (state.status !== 'none') throw new DomainError('conflict', 'There was a form of this id.');
-  return [{ type: 'FormCreated', data: dataOf(command.id, command.claimId, command.definition) }];
+  return decided(FormCreated, dataOf(command.id, command.claimId, command.definition));
 };
 
 export type FormChange = { readonly [K in keyof FormDefinition]?: FormDefinition[K] | undefined };
@@ -153,23 +153,23 @@ export const changeForm = (state: Form, change: FormChange, claimId: string): re
   const form = existingForm(state);
   const to = changedForm(form, change);
   if (isSameForm(form, to) && claimId === form.claimId) return [];
-  return [{ type: 'FormChanged', data: dataOf(form.id, claimId, to) }];
+  return decided(FormChanged, dataOf(form.id, claimId, to));
 };
 
 /** Also publishes an archived form; a published form stays unchanged. @throws `not_found` */
 export const publishForm = (state: Form): readonly FormEvent[] => {
   const form = existingForm(state);
-  return form.status === 'published' ? [] : [{ type: 'FormPublished', data: { form_id: form.id } }];
+  return form.status === 'published' ? [] : decided(FormPublished, { form_id: form.id });
 };
 
 /** Also archives a draft; repeating it changes nothing. @throws `not_found` */
 export const archiveForm = (state: Form): readonly FormEvent[] => {
   const form = existingForm(state);
-  return form.status === 'archived' ? [] : [{ type: 'FormArchived', data: { form_id: form.id } }];
+  return form.status === 'archived' ? [] : decided(FormArchived, { form_id: form.id });
 };
 
 /** @throws `not_found` */
 export const deleteForm = (state: Form): readonly FormEvent[] => {
   const form = existingForm(state);
-  return [{ type: 'FormDeleted', data: dataOf(form.id, form.claimId, form) }];
+  return decided(FormDeleted, dataOf(form.id, form.claimId, form));
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
@@ -83,11 +83,11 @@ export const takeSlug = (
 ): readonly FormSlugEvent[] => {
   checkSlugFree(state, command.formId, usage, context);
   if (state.claim?.formId === command.formId && state.claim.claimId === command.claimId) return [];
-  return [{ type: 'FormSlugTaken', data: data(command) }];
+  return decided(FormSlugTaken, data(command));
 };
 
 /** No events for a claim that another claim has replaced. */
 export const freeSlug = ({ claim: held }: FormSlug, command: SlugCommand): readonly FormSlugEvent[] =>
   held?.formId === command.formId && held.claimId === command.claimId
-    ? [{ type: 'FormSlugFreed', data: data(command) }]
+    ? decided(FormSlugFreed, data(command))
     : [];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { valuesSchema } from '../entities/fields.ts';
 
@@ -40,7 +40,7 @@ export const submissionStream: StreamType<Submission, SubmissionEvent> = {
 export const submitForm = (
   { submitted }: Submission,
   data: SubmissionEvent['data'],
-): readonly SubmissionEvent[] => (submitted ? [] : [{ type: 'FormSubmitted', data }]);
+): readonly SubmissionEvent[] => (submitted ? [] : decided(FormSubmitted, data));
 
 export const SUBMISSION_ID = /^[A-Za-z0-9_-]{1,64}$/;
 export const isSubmissionId = (text: string): boolean => SUBMISSION_ID.test(text);

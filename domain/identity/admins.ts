@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { changeUser, forgetUser, type RegisteredUser, type User, type UserEvent } from './user.ts';
 
@@ -82,8 +82,7 @@ export const withdrawAdmin = (
   if (!hasRights(state, by)) {
     throw new DomainError('conflict', 'You ceased to be an admin at the same time.');
   }
-  const data = { user_id: user.id, admin_since: user.adminSince, changes: [...wanted] };
-  return [{ type: 'AdminWithdrawn', data }];
+  return decided(AdminWithdrawn, { user_id: user.id, admin_since: user.adminSince, changes: [...wanted] });
 };
 
 export interface FinishWithdrawal {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, invalidCredential, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
@@ -133,26 +133,21 @@ export const mintApiToken = (
 ): readonly ApiTokenEvent[] => {
   if (state.exists) return [];
   const life = LIFETIMES[command.lifetime];
-  return [
-    {
-      type: 'ApiTokenMinted',
-      data: {
-        token_id: command.tokenId,
-        name: command.name,
-        prefix: command.prefix,
-        secret_hash: command.secretHash,
-        scopes: [...new Set(command.scopes)],
-        expires_at: life === undefined ? null : new Date(context.now + life).toISOString(),
-        created_by: command.createdBy,
-      },
-    },
-  ];
+  return decided(ApiTokenMinted, {
+    token_id: command.tokenId,
+    name: command.name,
+    prefix: command.prefix,
+    secret_hash: command.secretHash,
+    scopes: [...new Set(command.scopes)],
+    expires_at: life === undefined ? null : new Date(context.now + life).toISOString(),
+    created_by: command.createdBy,
+  });
 };
 
 /** Repeating it changes nothing. @throws `not_found` */
 export const revokeApiToken = (state: ApiToken): readonly ApiTokenEvent[] => {
   if (!state.exists) throw notFound();
-  return state.revokedAt === undefined ? [{ type: 'ApiTokenRevoked', data: { token_id: state.id } }] : [];
+  return state.revokedAt === undefined ? decided(ApiTokenRevoked, { token_id: state.id }) : [];
 };
 
 /** Minimum time between two recorded uses of a token, across all nodes. */
@@ -161,7 +156,7 @@ export const USE_INTERVAL_MS = 60_000;
 export const useApiToken = (state: ApiToken, context: DecisionContext): readonly ApiTokenEvent[] => {
   if (!state.exists || state.revokedAt !== undefined) return [];
   if (state.lastUsedAt !== undefined && context.now - state.lastUsedAt < USE_INTERVAL_MS) return [];
-  return [{ type: 'ApiTokenUsed', data: { token_id: state.id } }];
+  return decided(ApiTokenUsed, { token_id: state.id });
 };
 
 /**

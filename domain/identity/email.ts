@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
@@ -76,7 +76,7 @@ export const reserveEmail = (
   context: DecisionContext,
 ): readonly EmailEvent[] => {
   if (state.status === 'free' || holderOf(state, context) === undefined) {
-    return [{ type: 'EmailReserved', data: data(command) }];
+    return decided(EmailReserved, data(command));
   }
   if (state.userId === command.userId) return [];
   throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
@@ -84,14 +84,12 @@ export const reserveEmail = (
 
 /** @throws `already_exists` when the reservation expired and another user took the address */
 export const claimEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] => {
-  if (state.status === 'free') return [{ type: 'EmailClaimed', data: data(command) }];
+  if (state.status === 'free') return decided(EmailClaimed, data(command));
   if (state.userId !== command.userId) {
     throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
   }
-  return state.status === 'claimed' ? [] : [{ type: 'EmailClaimed', data: data(command) }];
+  return state.status === 'claimed' ? [] : decided(EmailClaimed, data(command));
 };
 
 export const releaseEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] =>
-  state.status !== 'free' && state.userId === command.userId
-    ? [{ type: 'EmailReleased', data: data(command) }]
-    : [];
+  state.status !== 'free' && state.userId === command.userId ? decided(EmailReleased, data(command)) : [];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -54,9 +54,8 @@ export interface StartImpersonation {
   readonly reason?: string | undefined;
 }
 
-export const startImpersonation = ({ userId, reason }: StartImpersonation): readonly ImpersonationEvent[] => [
-  { type: 'ImpersonationStarted', data: { user_id: userId, ...(reason === undefined ? {} : { reason }) } },
-];
+export const startImpersonation = ({ userId, reason }: StartImpersonation): readonly ImpersonationEvent[] =>
+  decided(ImpersonationStarted, { user_id: userId, reason });
 
 export interface LogRequest {
   readonly method: string;
@@ -71,17 +70,13 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9._:|-]{0,127}$/;
 /** Prefixes of the product's secrets, which are never logged, even in place of an id. */
 const SECRET = /^(svc_pat_|whsec_|eyJ)/;
 
-export const logRequest = (request: LogRequest): readonly ImpersonationEvent[] => [
-  {
-    type: 'ImpersonatedRequestMade',
-    data: {
-      method: request.method,
-      route: request.route,
-      operation_id: request.operationId,
-      status: request.status,
-      params: Object.fromEntries(
-        Object.entries(request.params).filter(([, value]) => ID.test(value) && !SECRET.test(value)),
-      ),
-    },
-  },
-];
+export const logRequest = (request: LogRequest): readonly ImpersonationEvent[] =>
+  decided(ImpersonatedRequestMade, {
+    method: request.method,
+    route: request.route,
+    operation_id: request.operationId,
+    status: request.status,
+    params: Object.fromEntries(
+      Object.entries(request.params).filter(([, value]) => ID.test(value) && !SECRET.test(value)),
+    ),
+  });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /** A platform admin operates globally and belongs to no tenant (specification, Authentication 2). */
@@ -59,7 +59,7 @@ export type RegisterPlatformAdmin = z.output<typeof PlatformAdminRegistered.sche
 export const registerPlatformAdmin = (
   state: PlatformAdmin,
   data: RegisterPlatformAdmin,
-): readonly PlatformAdminEvent[] => (state.exists ? [] : [{ type: 'PlatformAdminRegistered', data }]);
+): readonly PlatformAdminEvent[] => (state.exists ? [] : decided(PlatformAdminRegistered, data));
 
 /** Hashes are salted, so an equal password is set again. @throws `not_found` */
 export const setPlatformAdminPassword = (
@@ -67,5 +67,5 @@ export const setPlatformAdminPassword = (
   passwordHash: string,
 ): readonly PlatformAdminEvent[] => {
   if (!state.exists) throw notFound();
-  return [{ type: 'PlatformAdminPasswordSet', data: { admin_id: state.id, password_hash: passwordHash } }];
+  return decided(PlatformAdminPasswordSet, { admin_id: state.id, password_hash: passwordHash });
 };

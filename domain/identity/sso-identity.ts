@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -53,9 +53,4 @@ export interface LinkIdentity {
 export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
   state.linked && state.userId !== command.insteadOf
     ? []
-    : [
-        {
-          type: 'SsoIdentityLinked',
-          data: { identity_hash: command.identityHash, user_id: command.userId },
-        },
-      ];
+    : decided(SsoIdentityLinked, { identity_hash: command.identityHash, user_id: command.userId });

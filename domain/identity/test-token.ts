@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -23,6 +23,5 @@ export const testTokenStream: StreamType<null, TestTokenEvent> = {
   evolve: (state) => state,
 };
 
-export const generateTestToken = (tenantId: string, userId: string): readonly TestTokenEvent[] => [
-  { type: 'ApiTestTokenGenerated', data: { tenant_id: tenantId, user_id: userId } },
-];
+export const generateTestToken = (tenantId: string, userId: string): readonly TestTokenEvent[] =>
+  decided(ApiTestTokenGenerated, { tenant_id: tenantId, user_id: userId });

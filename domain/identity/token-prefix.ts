@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -38,9 +38,4 @@ export const assignPrefix = (
 ): readonly TokenPrefixEvent[] =>
   state.some((one) => one.tenantId === candidate.tenantId && one.tokenId === candidate.tokenId)
     ? []
-    : [
-        {
-          type: 'TokenPrefixAssigned',
-          data: { prefix, tenant_id: candidate.tenantId, token_id: candidate.tokenId },
-        },
-      ];
+    : decided(TokenPrefixAssigned, { prefix, tenant_id: candidate.tenantId, token_id: candidate.tokenId });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -166,25 +166,10 @@ export interface ChangeUser {
 /** Registering the same id again changes nothing. */
 export const registerUser = (state: User, command: RegisterUser): readonly UserEvent[] => {
   if (state.exists) return [];
-  const events: UserEvent[] = [
-    {
-      type: 'UserRegistered',
-      data: {
-        user_id: command.userId,
-        email: command.email,
-        display_name: command.displayName,
-        role: command.role,
-        origin: command.origin,
-      },
-    },
-  ];
-  if (command.passwordHash !== undefined) {
-    events.push({
-      type: 'UserPasswordSet',
-      data: { user_id: command.userId, password_hash: command.passwordHash },
-    });
-  }
-  return events;
+  const { userId: user_id, email, displayName: display_name, role, origin, passwordHash } = command;
+  const registered = decided(UserRegistered, { user_id, email, display_name, role, origin });
+  if (passwordHash === undefined) return registered;
+  return [...registered, ...decided(UserPasswordSet, { user_id, password_hash: passwordHash })];
 };
 
 /** @throws `conflict` unless the rights of an active admin are withdrawn (domain/identity/admins.ts) */
@@ -245,6 +230,5 @@ export const forgetUser = (state: User, { by, emailHash, withdrawn }: ForgetUser
   if (state.id === by) throw new DomainError('conflict', 'Nobody can forget themselves.');
   if (state.forgotten !== undefined) return [];
   checkWithdrawn(state, withdrawn);
-  const data = { user_id: state.id, ...(emailHash === undefined ? {} : { email_hash: emailHash }) };
-  return [{ type: 'UserForgotten', data }];
+  return decided(UserForgotten, { user_id: state.id, email_hash: emailHash });
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 
 /** The chart of accounts (decisions, section 9, Account), part of the journal's stream. */
 
@@ -103,12 +103,7 @@ const inUse = (field: string): DomainError =>
 export const openAccount = (chart: Chart, command: OpenAccount): readonly AccountEvent[] => {
   if (accountOf(chart, command.code) !== undefined) throw taken();
   const { id, category, ...rest } = command;
-  return [
-    {
-      type: 'AccountOpened',
-      data: { account_id: id, ...rest, ...(category === undefined ? {} : { category }) },
-    },
-  ];
+  return decided(AccountOpened, { account_id: id, ...rest, category });
 };
 
 /** Equal values change nothing. @throws `not_found`, `already_exists`, `in_use` */
@@ -137,15 +132,10 @@ export const changeAccount = (
     after.active === before.active &&
     category === before.category;
   if (isEqual) return [];
-  return [
-    {
-      type: 'AccountChanged',
-      data: {
-        account_id: before.id,
-        ...after,
-        ...(category === undefined ? {} : { category }),
-        previous_code: before.code,
-      },
-    },
-  ];
+  return decided(AccountChanged, {
+    account_id: before.id,
+    ...after,
+    category,
+    previous_code: before.code,
+  });
 };

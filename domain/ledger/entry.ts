@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { type Content, content, requireSize, type Source, source } from './content.ts';
 
@@ -200,14 +200,10 @@ const evolve = (state: Entry, event: EntryEvent, meta: EventMeta): Entry => {
   }
 };
 
-const attemptOf = (data: {
-  attempt_id: string;
-  journal_revision: number;
-  discards_if_refused?: true | undefined;
-}): PostingAttempt => ({
+const attemptOf = (data: z.output<typeof EntryPostingStarted.schema | typeof started>): PostingAttempt => ({
   id: data.attempt_id,
   journalRevision: data.journal_revision,
-  ...(data.discards_if_refused === undefined ? {} : { discardsIfRefused: true }),
+  ...('discards_if_refused' in data && { discardsIfRefused: true }),
 });
 
 export const entryStream: StreamType<Entry, EntryEvent> = {
@@ -275,7 +271,7 @@ export const draftEntry = (state: Entry, command: DraftEntry): readonly EntryEve
   const { id, content: drafted, source: from, redraft } = command;
   if (!isVacant(state, redraft)) return [];
   requireSize(drafted);
-  return [{ type: 'EntryDrafted', data: { entry_id: id, ...contentOf(drafted), source: from } }];
+  return decided(EntryDrafted, { entry_id: id, ...contentOf(drafted), source: from });
 };
 
 /** Equal content changes nothing. @throws as {@link requireDraft}; `payload_too_large` */
@@ -289,11 +285,14 @@ export const changeDraft = (state: Entry, command: ChangeDraft): readonly EntryE
   };
   if (JSON.stringify(after) === JSON.stringify(before)) return [];
   requireSize(after);
-  const data = { entry_id: id, ...after, source: from, drafted_at: new Date(createdAt).toISOString() };
-  return [{ type: 'EntryDraftChanged', data }];
+  return decided(EntryDraftChanged, {
+    entry_id: id,
+    ...after,
+    source: from,
+    drafted_at: new Date(createdAt).toISOString(),
+  });
 };
 
 /** @throws as {@link requireDraft} */
-export const discardDraft = (state: Entry): readonly EntryEvent[] => [
-  { type: 'EntryDraftDiscarded', data: { entry_id: requireDraft(state).id } },
-];
+export const discardDraft = (state: Entry): readonly EntryEvent[] =>
+  decided(EntryDraftDiscarded, { entry_id: requireDraft(state).id });

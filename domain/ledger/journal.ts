@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, ERROR_CODES } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { accountEvents, accountKey, accountOf, type Chart, evolveChart } from './account.ts';
 import { type PostedLine, postedLine, source } from './content.ts';
@@ -178,6 +178,4 @@ export const resolveLines = <L extends { readonly account_code: string }>(
 
 /** An equal day changes nothing. */
 export const lockPeriod = (state: Journal, lockedThrough: string | null): readonly JournalEvent[] =>
-  state.lockedThrough === lockedThrough
-    ? []
-    : [{ type: 'BooksLocked', data: { locked_through: lockedThrough } }];
+  state.lockedThrough === lockedThrough ? [] : decided(BooksLocked, { locked_through: lockedThrough });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type DomainError, type FieldIssue, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
 
@@ -117,7 +117,7 @@ export const recordFailure = (
   if (failure !== undefined) return [];
   const { id, ruleId, eventId, kind, source, code, message } = given;
   const which = { failure_id: id, rule_id: ruleId, event_id: eventId };
-  return [{ type: 'PostingRuleFailed', data: { ...which, source_kind: kind, source, code, message } }];
+  return decided(PostingRuleFailed, { ...which, source_kind: kind, source, code, message });
 };
 
 /** No events when another retry has succeeded. @throws `not_found` */
@@ -127,7 +127,7 @@ export const failRetry = (
 ): readonly PostingFailureEvent[] => {
   const failure = failureOf(state);
   if (failure.resolvedAt !== undefined) return [];
-  return [{ type: 'PostingRetryFailed', data: { ...named(failure), code, message } }];
+  return decided(PostingRetryFailed, { ...named(failure), code, message });
 };
 
 /** No events without an open failure. */
@@ -137,12 +137,7 @@ export const resolveFailure = (
 ): readonly PostingFailureEvent[] =>
   failure === undefined || failure.resolvedAt !== undefined
     ? []
-    : [
-        {
-          type: 'PostingFailureResolved',
-          data: { ...named(failure), ...(entryId === undefined ? {} : { entry_id: entryId }) },
-        },
-      ];
+    : decided(PostingFailureResolved, { ...named(failure), entry_id: entryId });
 
 const named = ({ id, ruleId, eventId }: PostingFailure) => ({
   failure_id: id,

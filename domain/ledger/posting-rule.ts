@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import type { JsonValue } from '../entities/fields.ts';
 import { isSame } from '../entities/json-values.ts';
@@ -110,7 +110,7 @@ export const createRule = (
       issues: [{ path: '', code: 'too_many', message }],
     });
   }
-  return [{ type: 'PostingRuleCreated', data: { rule_id: id, ...given } }];
+  return decided(PostingRuleCreated, { rule_id: id, ...given });
 };
 
 /** Equal values change nothing; null removes `when` or `date`. @throws `not_found`, 400 as {@link requireRule} */
@@ -123,7 +123,7 @@ export const changeRule = (
   const after = changed(before, change);
   requireRule(after);
   if (isSame(asJson(after), asJson(contentOf(before)))) return [];
-  return [{ type: 'PostingRuleChanged', data: { rule_id: id, ...after } }];
+  return decided(PostingRuleChanged, { rule_id: id, ...after });
 };
 
 /** @throws `not_found` */

@@ -1,5 +1,5 @@
 import { DomainError, notFound } from '../core/errors.ts';
-import type { EventOf } from '../core/event.ts';
+import { decided, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
 import { type Content, mirrored, type PostedLine, requireBalance, type Source } from './content.ts';
 import {
@@ -7,7 +7,12 @@ import {
   draftEntry,
   type Entry,
   type EntryEvent,
-  type EntryReversalStarted,
+  EntryMirrorPrepared,
+  EntryPostingSettled,
+  EntryPostingStarted,
+  EntryReversalAbandoned,
+  EntryReversalSettled,
+  EntryReversalStarted,
   immutable,
   isUnderWay,
   type PostedEntry,
@@ -16,7 +21,15 @@ import {
   requireDraft,
   UnderWay,
 } from './entry.ts';
-import { type AnswerEvent, type Journal, type PostingEvent, resolveLines } from './journal.ts';
+import {
+  type AnswerEvent,
+  EntryPosted,
+  EntryReversed,
+  type Journal,
+  type PostingEvent,
+  PostingRefused,
+  resolveLines,
+} from './journal.ts';
 
 /**
  * Decisions of posting and reversing, in the order of the process (decision 14): claim the entry's stream, get the
@@ -63,9 +76,8 @@ export const postEntry = (
 ): readonly EntryEvent[] => {
   const { id, content } = requireDraft(state);
   requireBalance(content);
-  const data = { entry_id: id, attempt_id: attemptId, journal_revision: journalRevision };
-  const more = discardsIfRefused ? { discards_if_refused: true as const } : {};
-  return [{ type: 'EntryPostingStarted', data: { ...data, ...more } }];
+  const attempt = { entry_id: id, attempt_id: attemptId, journal_revision: journalRevision };
+  return decided(EntryPostingStarted, { ...attempt, discards_if_refused: discardsIfRefused });
 };
 
 /**
@@ -104,7 +116,7 @@ export const reverseEntry = (
     });
   }
   const attempt = { entry_id: original.id, attempt_id: mirrorId, journal_revision: journalRevision };
-  return [{ type: 'EntryReversalStarted', data: { ...attempt, mirror_id: mirrorId, date, memo } }];
+  return decided(EntryReversalStarted, { ...attempt, mirror_id: mirrorId, date, memo });
 };
 
 /** Appends the first event of the mirror's stream. */
@@ -112,9 +124,7 @@ export const prepareMirror = (
   mirror: Entry,
   { id, mirror: { id: mirrorId } }: Reversing,
 ): readonly EntryEvent[] =>
-  mirror.status === 'none'
-    ? [{ type: 'EntryMirrorPrepared', data: { entry_id: mirrorId, reversal_of: id } }]
-    : [];
+  mirror.status === 'none' ? decided(EntryMirrorPrepared, { entry_id: mirrorId, reversal_of: id }) : [];
 
 type ReversalStarted = EventOf<typeof EntryReversalStarted>;
 
@@ -219,26 +229,22 @@ export const answerPosting = (journal: Journal, command: AnswerPosting): readonl
     drafted_at: command.draftedAt,
   };
   return reversalOf === undefined
-    ? [{ type: 'EntryPosted', data }]
-    : [{ type: 'EntryReversed', data: { ...data, reversal_of: reversalOf } }];
+    ? decided(EntryPosted, data)
+    : decided(EntryReversed, { ...data, reversal_of: reversalOf });
 };
 
 export const refusePosting = (
   { entryId, attemptId }: Pick<AnswerPosting, 'entryId' | 'attemptId'>,
   { code, message, details }: Pick<DomainError, 'code' | 'message' | 'details'>,
-): readonly [AnswerEvent] => [
-  {
-    type: 'PostingRefused',
-    data: {
-      entry_id: entryId,
-      attempt_id: attemptId,
-      code,
-      message,
-      // Details of refusals hold only texts, numbers and null.
-      ...(details === undefined ? {} : { details: details as Record<string, string | number | null> }),
-    },
-  },
-];
+): readonly [AnswerEvent] =>
+  decided(PostingRefused, {
+    entry_id: entryId,
+    attempt_id: attemptId,
+    code,
+    message,
+    // Details of refusals hold only texts, numbers and null.
+    details: details as Record<string, string | number | null> | undefined,
+  });
 
 // Close: decided on the entry's stream
 
@@ -254,11 +260,11 @@ export const closePosting = (
   const ended = { entry_id: state.id, attempt_id: attemptId };
   const { revision } = answer;
   if (answer.type === 'PostingRefused') {
-    if (state.status === 'reversing') return [{ type: 'EntryReversalAbandoned', data: ended }];
+    if (state.status === 'reversing') return decided(EntryReversalAbandoned, ended);
     const abandoned: EntryEvent = { type: 'EntryPostingAbandoned', data: ended };
     return state.attempt.discardsIfRefused ? [abandoned, refusedDraftDiscarded(state.id)] : [abandoned];
   }
   return state.status === 'posting'
-    ? [{ type: 'EntryPostingSettled', data: { ...ended, number: answer.data.number, revision } }]
-    : [{ type: 'EntryReversalSettled', data: { ...ended, mirror_id: state.mirror.id, revision } }];
+    ? decided(EntryPostingSettled, { ...ended, number: answer.data.number, revision })
+    : decided(EntryReversalSettled, { ...ended, mirror_id: state.mirror.id, revision });
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, invalid, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { Decided, DecisionContext, StreamType } from '../core/stream-type.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 
@@ -193,16 +193,11 @@ export const participating = (state: Conversation, userId: string): Started => {
 export const startConversation = (state: Conversation, command: StartConversation): Result =>
   state.status === 'started'
     ? []
-    : [
-        {
-          type: 'ConversationStarted',
-          data: {
-            conversation_id: command.conversationId,
-            dm_key: command.dmKey,
-            participant_user_ids: [...command.participants],
-          },
-        },
-      ];
+    : decided(ConversationStarted, {
+        conversation_id: command.conversationId,
+        dm_key: command.dmKey,
+        participant_user_ids: [...command.participants],
+      });
 
 /**
  * Sets the message's time after every earlier read, so that it counts as unread. @throws `not_found`,
@@ -248,39 +243,29 @@ export const editMessage = (state: Conversation, command: EditMessage): Result =
       allowed: [],
     });
   }
-  return [
-    {
-      type: 'MessageEdited',
-      data: {
-        conversation_id: conversation.id,
-        message_id: message.messageId,
-        body: command.storedBody,
-        text_key: message.textKey,
-      },
-    },
-  ];
+  return decided(MessageEdited, {
+    conversation_id: conversation.id,
+    message_id: message.messageId,
+    body: command.storedBody,
+    text_key: message.textKey,
+  });
 };
 
 /** Repeating it changes nothing. @throws `not_found`, `not_a_participant`, `not_the_sender` */
 export const deleteMessage = (state: Conversation, command: DeleteMessage): Result => {
   const { conversation, message } = ownMessage(state, command.userId, command.message);
   if (message.deletedAt !== undefined) return [];
-  return [
-    {
-      type: 'MessageDeleted',
-      data: {
-        conversation_id: conversation.id,
-        message_id: message.messageId,
-        sender_user_id: message.senderId,
-        sent_at: new Date(message.sentAt).toISOString(),
-        text_key: message.textKey,
-      },
-    },
-  ];
+  return decided(MessageDeleted, {
+    conversation_id: conversation.id,
+    message_id: message.messageId,
+    sender_user_id: message.senderId,
+    sent_at: new Date(message.sentAt).toISOString(),
+    text_key: message.textKey,
+  });
 };
 
 /** Moves `last_read_at` to now (specification, Messaging). */
 export const markRead = (state: Conversation, userId: string): Result => {
   const conversation = participating(state, userId);
-  return [{ type: 'ConversationRead', data: { conversation_id: conversation.id, user_id: userId } }];
+  return decided(ConversationRead, { conversation_id: conversation.id, user_id: userId });
 };

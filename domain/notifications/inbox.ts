@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -72,9 +72,8 @@ export type MarkNotificationsRead =
 export const READ_CHUNK = 5000;
 
 /** @param data `snippet` in stored form, with mentions as ids */
-export const raiseNotification = (data: RaiseNotification): readonly InboxEvent[] => [
-  { type: 'NotificationRaised', data },
-];
+export const raiseNotification = (data: RaiseNotification): readonly InboxEvent[] =>
+  decided(NotificationRaised, data);
 
 /** Marks unread notifications; skips ids that are unknown, already read, or of another inbox. */
 export const markNotificationsRead = (

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /** Requests of operators to running projections; the log delivers them to every node. */
@@ -19,6 +19,5 @@ export const operationsStream: StreamType<null, OperationsEvent> = {
   evolve: (state) => state,
 };
 
-export const requestRetry = (projection: string, tenantId: string): readonly OperationsEvent[] => [
-  { type: 'ProjectionRetryRequested', data: { projection, tenant_id: tenantId } },
-];
+export const requestRetry = (projection: string, tenantId: string): readonly OperationsEvent[] =>
+  decided(ProjectionRetryRequested, { projection, tenant_id: tenantId });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalidCredential } from '../core/errors.ts';
-import { defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -44,5 +44,5 @@ export type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema
 /** @throws `invalid_credential` for an assertion already used */
 export const exchangeAssertion = (state: Assertion, data: ExchangeAssertion): readonly AssertionEvent[] => {
   if (state.used) throw invalidCredential();
-  return [{ type: 'PartnerAssertionExchanged', data }];
+  return decided(PartnerAssertionExchanged, data);
 };

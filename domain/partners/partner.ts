@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
@@ -85,7 +85,7 @@ export const createPartner = (state: Partner, command: CreatePartner): readonly 
   if (state.exists)
     throw new DomainError('already_exists', 'A partner with this id exists.', { field: 'id' });
   const { partnerId, ...values } = command;
-  return [{ type: 'PartnerCreated', data: { partner_id: partnerId, ...values } }];
+  return decided(PartnerCreated, { partner_id: partnerId, ...values });
 };
 
 /** Equal values change nothing. @throws `not_found` */
@@ -97,5 +97,5 @@ export const changePartner = (state: Partner, command: ChangePartner): readonly 
     ...(home_tenant_id === undefined || home_tenant_id === state.home_tenant_id ? {} : { home_tenant_id }),
   };
   if (Object.keys(changed).length === 0) return [];
-  return [{ type: 'PartnerChanged', data: { partner_id: state.id, ...changed } }];
+  return decided(PartnerChanged, { partner_id: state.id, ...changed });
 };

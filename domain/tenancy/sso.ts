@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 
 /**
  * Single sign-on of a tenant by OpenID Connect (decisions, section 3): provider, client, and allowed return origins.
@@ -82,7 +82,7 @@ export const changeSso = (
 ): readonly SsoEvent[] => {
   if (wanted === undefined) return [];
   if (wanted === null) {
-    return sso === undefined ? [] : [{ type: 'TenantSsoRemoved', data: { tenant_id: tenantId } }];
+    return sso === undefined ? [] : decided(TenantSsoRemoved, { tenant_id: tenantId });
   }
   const sameClient = sso?.issuer === wanted.issuer && sso.clientId === wanted.client_id;
   const client_secret = wanted.client_secret ?? (sameClient ? secret : undefined);
@@ -93,12 +93,13 @@ export const changeSso = (
   const sameOrigins = JSON.stringify(sso?.returnOrigins) === JSON.stringify(wanted.return_origins);
   if (sameClient && sameOrigins && client_secret === secret) return [];
   const { issuer, client_id, return_origins } = wanted;
-  return [
-    {
-      type: 'TenantSsoConfigured',
-      data: { tenant_id: tenantId, issuer, client_id, client_secret, return_origins: [...return_origins] },
-    },
-  ];
+  return decided(TenantSsoConfigured, {
+    tenant_id: tenantId,
+    issuer,
+    client_id,
+    client_secret,
+    return_origins: [...return_origins],
+  });
 };
 
 // Addresses

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { evolveSso, ssoEvents, type TenantSso } from './sso.ts';
 
@@ -165,22 +165,16 @@ export const isTenantId = (id: string): boolean =>
 export const createTenant = (state: Tenant, command: CreateTenant): readonly TenantEvent[] => {
   if (state.exists) throw new DomainError('already_exists', 'A tenant with this id exists.', { field: 'id' });
   const { tenantId, status, firstAdmin } = command;
-  const admin =
-    firstAdmin === undefined
-      ? {}
-      : {
-          admin_id: firstAdmin.id,
-          admin_email: firstAdmin.email,
-          admin_display_name: firstAdmin.displayName,
-          admin_password_hash: firstAdmin.passwordHash,
-        };
-  const events: TenantEvent[] = [
-    { type: 'TenantCreated', data: { tenant_id: tenantId, ...settingsOf(command), ...admin } },
-  ];
-  if (status === 'suspended') {
-    events.push({ type: 'TenantStatusChanged', data: { tenant_id: tenantId, status } });
-  }
-  return events;
+  const created = decided(TenantCreated, {
+    tenant_id: tenantId,
+    ...settingsOf(command),
+    admin_id: firstAdmin?.id,
+    admin_email: firstAdmin?.email,
+    admin_display_name: firstAdmin?.displayName,
+    admin_password_hash: firstAdmin?.passwordHash,
+  });
+  if (status !== 'suspended') return created;
+  return [...created, ...decided(TenantStatusChanged, { tenant_id: tenantId, status })];
 };
 
 /** Entitlements merge; equal values change nothing. @throws `not_found` */

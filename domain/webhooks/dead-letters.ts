@@ -1,4 +1,5 @@
-import type { SubscriptionEvent, Subscriptions } from './subscription.ts';
+import { decided } from '../core/event.ts';
+import { type SubscriptionEvent, type Subscriptions, WebhookDeadLettersCleared } from './subscription.ts';
 
 /** Counts dead letters per subscription, and pauses a subscription with too many (specification, Webhook delivery). */
 
@@ -24,7 +25,7 @@ export const countEnd = ({ byId }: Subscriptions, end: DeliveryEnd): readonly Su
   if (now === undefined || source_position <= now.countedTo) return [];
   if (end.outcome === 'delivered') {
     if (now.deadLetters.length === 0) return [];
-    return [{ type: 'WebhookDeadLettersCleared', data: { subscription_id, source_position } }];
+    return decided(WebhookDeadLettersCleared, { subscription_id, source_position });
   }
   if (now.state === 'paused' || end.at < now.activatedAt || now.deadLetters.includes(delivery_id)) return [];
   const counted: SubscriptionEvent = {

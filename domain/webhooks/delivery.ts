@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
@@ -250,23 +250,19 @@ export const recordAttempt = (
   { now }: DecisionContext,
 ): readonly DeliveryEvent[] => {
   if (state.kind !== 'scheduled' || number !== state.attempts + 1) return [];
-  const data = {
-    ...idsOf(state),
-    attempt: number,
-    ...(replayId === undefined ? {} : { replay_id: replayId }),
-  };
+  const data = { ...idsOf(state), attempt: number, replay_id: replayId };
   switch (outcome.kind) {
     case 'delivered': {
       const { responseCode: response_code } = outcome;
-      return [{ type: 'DeliverySucceeded', data: { ...data, event: state.event, response_code } }];
+      return decided(DeliverySucceeded, { ...data, event: state.event, response_code });
     }
     case 'refused':
-      return [{ type: 'DeliveryRefused', data: { ...data, error: outcome.error } }];
+      return decided(DeliveryRefused, { ...data, error: outcome.error });
     case 'failed': {
       const failed = { ...data, response_code: outcome.responseCode, error: outcome.error };
-      if (state.ended || number >= MAX_ATTEMPTS) return [{ type: 'DeliveryDeadLettered', data: failed }];
+      if (state.ended || number >= MAX_ATTEMPTS) return decided(DeliveryDeadLettered, failed);
       const next_attempt_at = new Date(now + outcome.delayMs).toISOString();
-      return [{ type: 'DeliveryFailed', data: { ...failed, next_attempt_at } }];
+      return decided(DeliveryFailed, { ...failed, next_attempt_at });
     }
     default:
       return outcome satisfies never;
@@ -282,19 +278,14 @@ export const requestReplay = (state: Delivery, replay: Replay): readonly Deliver
   if (state.kind !== 'scheduled') throw notFound();
   if (state.lastReplayId === replay.id) return [];
   if (replay.order !== undefined && state.status !== 'dead') return [];
-  return [
-    {
-      type: 'DeliveryReplayRequested',
-      data: {
-        ...idsOf(state),
-        replay_id: replay.id,
-        due_at: new Date(replay.dueAt).toISOString(),
-        ...(replay.order === undefined ? {} : { order: replay.order }),
-      },
-    },
-  ];
+  return decided(DeliveryReplayRequested, {
+    ...idsOf(state),
+    replay_id: replay.id,
+    due_at: new Date(replay.dueAt).toISOString(),
+    order: replay.order,
+  });
 };
 
 /** Ends a delivery whose subscription was deleted; no events when it is already dropped. */
 export const dropDelivery = (state: Delivery): readonly DeliveryEvent[] =>
-  state.kind === 'scheduled' ? [{ type: 'DeliveryDropped', data: idsOf(state) }] : [];
+  state.kind === 'scheduled' ? decided(DeliveryDropped, idsOf(state)) : [];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import type { Plan } from '../tenancy/tenant.ts';
 import { ALL_EVENTS, eventsOf, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
@@ -209,8 +209,13 @@ export const createSubscription = (
   const all = Object.values(state.byId);
   checkActive(all, plan);
   checkTotal(all);
-  const data = { subscription_id: id, url, events: [...eventsOf(events)], description, secret };
-  return [{ type: 'WebhookCreated', data }];
+  return decided(WebhookCreated, {
+    subscription_id: id,
+    url,
+    events: [...eventsOf(events)],
+    description,
+    secret,
+  });
 };
 
 export interface ChangeSubscription {
@@ -260,13 +265,13 @@ export const rotateSecret = (
 ): readonly SubscriptionEvent[] => {
   subscriptionOf(state, id);
   const previous_until = new Date(now + graceMs).toISOString();
-  return [{ type: 'WebhookSecretRotated', data: { subscription_id: id, secret, previous_until } }];
+  return decided(WebhookSecretRotated, { subscription_id: id, secret, previous_until });
 };
 
 /** @throws `not_found` */
 export const deleteSubscription = (state: Subscriptions, id: string): readonly SubscriptionEvent[] => {
   subscriptionOf(state, id);
-  return [{ type: 'WebhookDeleted', data: { subscription_id: id } }];
+  return decided(WebhookDeleted, { subscription_id: id });
 };
 
 /** @throws `not_found`, `subscription_paused` */
@@ -277,6 +282,10 @@ export const replayDeadLetters = (
 ): readonly SubscriptionEvent[] => {
   if (subscriptionOf(state, id).state === 'paused') throw subscriptionPaused();
   if (replay.count === 0) return [];
-  const data = { subscription_id: id, replay_id: replay.id, until: replay.until, count: replay.count };
-  return [{ type: 'WebhookDeadLettersReplayed', data }];
+  return decided(WebhookDeadLettersReplayed, {
+    subscription_id: id,
+    replay_id: replay.id,
+    until: replay.until,
+    count: replay.count,
+  });
 };

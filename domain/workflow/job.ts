@@ -1,6 +1,16 @@
 import { DomainError, notFound } from '../core/errors.ts';
+import { decided } from '../core/event.ts';
 import type { JsonValue } from '../entities/fields.ts';
-import type { JobStart, JobState, LiveRecord, RecordEvent, RecordState } from '../entities/record.ts';
+import {
+  JobOverridden,
+  type JobStart,
+  JobStarted,
+  type JobState,
+  JobTransitioned,
+  type LiveRecord,
+  type RecordEvent,
+  type RecordState,
+} from '../entities/record.ts';
 import { holds } from '../expressions/guard.ts';
 import type { FieldSpecs } from '../expressions/tree.ts';
 import type { Edge, Machine } from './machine.ts';
@@ -156,17 +166,15 @@ export const transitioned = (
   command: TransitionCommand,
   edge: Edge,
   role: 'admin' | 'operator',
-): RecordEvent => ({
-  type: 'JobTransitioned',
-  data: {
+): readonly RecordEvent[] =>
+  decided(JobTransitioned, {
     ...baseOf(record),
     from_state: record.job.state,
     to_state: edge.to,
     event_name: command.eventName,
-    ...(command.payload === undefined ? {} : { payload: command.payload }),
+    payload: command.payload,
     role,
-  },
-});
+  });
 
 const baseOf = ({ id, entityName, job }: RecordWithJob) => ({
   record_id: id,
@@ -178,7 +186,7 @@ const baseOf = ({ id, entityName, job }: RecordWithJob) => ({
 /** Starts a job for a record whose entity got a workflow later; no events for a record that has a job or is deleted. */
 export const startJob = (state: RecordState, job: JobStart): readonly RecordEvent[] => {
   if (state.status === 'none' || state.status === 'deleted' || state.job !== undefined) return [];
-  return [{ type: 'JobStarted', data: { record_id: state.id, entity_name: state.entityName, ...job } }];
+  return decided(JobStarted, { record_id: state.id, entity_name: state.entityName, ...job });
 };
 
 /** @throws `not_found`, and as {@link refusalError} */
@@ -190,7 +198,7 @@ export const transitionJob = (
   const record = withJob(state);
   const verdict = judgeTransition(record, command, surroundings);
   if (verdict.kind !== 'moves') throw refusalError(verdict);
-  return [transitioned(record, command, verdict.edge, surroundings.actor.role)];
+  return transitioned(record, command, verdict.edge, surroundings.actor.role);
 };
 
 /**
@@ -211,10 +219,5 @@ export const overrideJob = (
       allowed: machine.definition.states.map(({ key }) => key).filter((key) => key !== job.state),
     });
   }
-  return [
-    {
-      type: 'JobOverridden',
-      data: { ...baseOf(record), from_state: job.state, to_state: toState, reason },
-    },
-  ];
+  return decided(JobOverridden, { ...baseOf(record), from_state: job.state, to_state: toState, reason });
 };

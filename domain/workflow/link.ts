@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
@@ -107,19 +107,14 @@ export const createLink = (
       issues: [{ path: 'job_id', code: 'too_big', message }],
     });
   }
-  return [
-    {
-      type: 'PublicLinkCreated',
-      data: {
-        link_id: command.linkId,
-        job_id: command.jobId,
-        entity_id: command.jobId,
-        page_slug: command.pageSlug,
-        token_hash: command.tokenHash,
-        expires_at: new Date(now + LIFETIMES[command.expiresIn] * DAY_MS).toISOString(),
-      },
-    },
-  ];
+  return decided(PublicLinkCreated, {
+    link_id: command.linkId,
+    job_id: command.jobId,
+    entity_id: command.jobId,
+    page_slug: command.pageSlug,
+    token_hash: command.tokenHash,
+    expires_at: new Date(now + LIFETIMES[command.expiresIn] * DAY_MS).toISOString(),
+  });
 };
 
 /** Repeating it changes nothing. @throws `not_found` */
@@ -130,10 +125,5 @@ export const revokeLink = (
   const link = links.find(({ id }) => id === command.linkId);
   if (link === undefined) throw notFound();
   if (link.revoked) return [];
-  return [
-    {
-      type: 'PublicLinkRevoked',
-      data: { link_id: link.id, job_id: command.jobId, token_hash: link.tokenHash },
-    },
-  ];
+  return decided(PublicLinkRevoked, { link_id: link.id, job_id: command.jobId, token_hash: link.tokenHash });
 };

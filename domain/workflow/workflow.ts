@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
 
@@ -163,7 +163,7 @@ export const createWorkflow = (
   if (state.exists) {
     throw new DomainError('already_exists', 'A workflow with this name exists.', { field: 'name' });
   }
-  return [{ type: 'WorkflowCreated', data: command }];
+  return decided(WorkflowCreated, command);
 };
 
 /** An equal draft changes nothing. @throws `validation_failed`, `not_found` */
@@ -171,7 +171,7 @@ export const saveDraft = (state: Workflow, definition: Definition): readonly Wor
   checkSize(definition);
   if (!state.exists) throw notFound();
   if (sameDefinition(state.draft, definition)) return [];
-  return [{ type: 'WorkflowDraftSaved', data: { name: state.name, definition } }];
+  return decided(WorkflowDraftSaved, { name: state.name, definition });
 };
 
 /**
@@ -199,13 +199,13 @@ export const publishWorkflow = (
     });
   }
   const { name, draft: definition, versions } = state;
-  return [{ type: 'WorkflowPublished', data: { name, version: versions.length + 1, definition } }];
+  return decided(WorkflowPublished, { name, version: versions.length + 1, definition });
 };
 
 /** @throws `not_found` */
 export const announceUse = (state: Workflow, entityName: string): readonly WorkflowEvent[] => {
   if (!state.exists) throw notFound();
-  return [{ type: 'WorkflowUseAnnounced', data: { name: state.name, entity_name: entityName } }];
+  return decided(WorkflowUseAnnounced, { name: state.name, entity_name: entityName });
 };
 
 /** No events when the announcement is settled or expired. */
@@ -214,6 +214,9 @@ export const settleUse = (
   use: { readonly entityName: string; readonly announced: number },
 ): readonly WorkflowEvent[] => {
   if (!state.exists || !state.open.some(({ revision }) => revision === use.announced)) return [];
-  const data = { name: state.name, entity_name: use.entityName, announced: use.announced };
-  return [{ type: 'WorkflowUseSettled', data }];
+  return decided(WorkflowUseSettled, {
+    name: state.name,
+    entity_name: use.entityName,
+    announced: use.announced,
+  });
 };
