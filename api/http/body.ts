@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as tick } from 'node:timers/promises';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
-import { requireExactNumbers } from './exact-numbers.ts';
+import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
-import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';
+import { type BodyKind, bodyKindOf } from './media-types.ts';
 
 /**
  * Reads JSON bodies, and forms where a route accepts them. Replaces `express.json()`, which is slower, replaces
@@ -11,6 +12,18 @@ import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';
 
 /** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow recursive readers. */
 const MAX_DEPTH = 100;
+/** Bytes from which the steps of parsing are separate ticks. */
+const LARGE = 512 * 1024;
+/** Maximum number of values in a body, since each costs far more than its bytes. */
+export const DEFAULT_VALUE_LIMIT = 100_000;
+
+export interface BodyRules {
+  /** Maximum bytes. */
+  readonly limit: number;
+  readonly valueLimit: number;
+  /** Accepted kinds of body. */
+  readonly kinds: readonly BodyKind[];
+}
 
 export type JsonBody = Readonly<Record<string, unknown>>;
 
@@ -21,46 +34,97 @@ const tooLarge = (limit: number): DomainError =>
 
 const malformed = (message: string): DomainError => new DomainError('malformed_json', message);
 
-const tooDeep = (text: string): boolean => {
+/**
+ * Checks nesting and number of values by the text alone, before a parser makes any of them.
+ * @returns whether a number may become an integer only by rounding
+ * @throws {DomainError} 400
+ */
+const checkShape = (text: string, valueLimit: number): boolean => {
   let depth = 0;
-  let quoted = false;
-  for (let i = 0; i < text.length; i += 1) {
-    const unit = text.charCodeAt(i);
-    if (quoted) {
-      if (unit === 0x5c) i += 1;
-      else if (unit === 0x22) quoted = false;
-    } else if (unit === 0x22) quoted = true;
+  let values = 1;
+  let isInexact = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === 0x22) at = endOfText(text, at);
     else if (unit === 0x7b || unit === 0x5b) {
       depth += 1;
-      if (depth > MAX_DEPTH) return true;
+      if (depth > MAX_DEPTH) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (unit === 0x7d || unit === 0x5d) depth -= 1;
+    else if (unit === 0x2c) {
+      values += 1;
+      if (values > valueLimit) throw tooManyValues(valueLimit);
+    } else if (isDigit(unit)) {
+      const begin = at;
+      while (isOfNumber(text.charCodeAt(at + 1))) at += 1;
+      isInexact ||= mayRound(text.slice(begin, at + 1));
+    }
   }
-  return false;
+  return isInexact;
 };
+
+/** Index of the closing quote; of the end, where there is none. */
+const endOfText = (text: string, open: number): number => {
+  for (let end = text.indexOf('"', open + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end;
+    while (text.charCodeAt(before - 1) === 0x5c) before -= 1;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return text.length;
+};
+
+const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
+
+/** Digits, `.`, `e`, `E`, `+` and `-`. */
+const isOfNumber = (unit: number): boolean =>
+  isDigit(unit) || unit === 0x2e || unit === 0x65 || unit === 0x45 || unit === 0x2b || unit === 0x2d;
+
+const tooManyValues = (limit: number): DomainError =>
+  invalid([{ path: '', code: 'too_big', message: `The body has more than ${limit} values.` }]);
 
 const isObject = (value: unknown): value is JsonBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @throws {DomainError} 400 */
-const parse = (bytes: Buffer, kind: BodyKind): JsonBody => {
-  let text: string;
+const decode = (bytes: Buffer): string => {
   try {
-    text = utf8.decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw malformed('The body is not valid UTF-8.');
   }
-  if (kind === 'form') return parseForm(text);
-  // A body of n characters nests at most n levels: only longer ones are scanned.
-  if (text.length > MAX_DEPTH && tooDeep(text)) {
-    throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
-  }
-  let value: unknown;
+};
+
+const parseJson = (text: string): unknown => {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     throw malformed('The body is not valid JSON.');
   }
-  requireExactNumbers(text);
+};
+
+/** @throws {DomainError} 400 */
+const parse = (bytes: Buffer, kind: BodyKind, valueLimit: number): JsonBody => {
+  const text = decode(bytes);
+  if (kind === 'form') return parseForm(text);
+  // A body of n characters nests at most n levels: only longer ones are scanned.
+  const isInexact = text.length <= MAX_DEPTH || checkShape(text, valueLimit);
+  const value = parseJson(text);
+  if (isInexact) requireExactNumbers(text);
+  return asObject(value);
+};
+
+/** As {@link parse}, with a tick of the event loop between the steps. */
+const parseLarge = async (bytes: Buffer, kind: BodyKind, valueLimit: number): Promise<JsonBody> => {
+  if (kind === 'form') return parse(bytes, kind, valueLimit);
+  const text = decode(bytes);
+  await tick();
+  const isInexact = checkShape(text, valueLimit);
+  await tick();
+  const value = parseJson(text);
+  await tick();
+  if (isInexact) throw inexact('');
+  return asObject(value);
+};
+
+const asObject = (value: unknown): JsonBody => {
   if (isObject(value)) return value;
   throw invalid([{ path: '', code: 'invalid_type', message: 'The body must be a JSON object.' }]);
 };
@@ -88,30 +152,27 @@ const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
     });
   });
 
-const readChunked = async (
-  request: IncomingMessage,
-  limit: number,
-  kinds: readonly BodyKind[],
-): Promise<JsonBody | undefined> => {
-  const bytes = await collect(request, limit);
-  return bytes.length === 0 ? undefined : parse(bytes, bodyKindOf(request, kinds));
+const readChunked = async (request: IncomingMessage, rules: BodyRules): Promise<JsonBody | undefined> => {
+  const bytes = await collect(request, rules.limit);
+  return bytes.length === 0 ? undefined : parsed(bytes, bodyKindOf(request, rules.kinds), rules);
 };
+
+const parsed = (bytes: Buffer, kind: BodyKind, { valueLimit }: BodyRules): JsonBody | Promise<JsonBody> =>
+  bytes.length > LARGE ? parseLarge(bytes, kind, valueLimit) : parse(bytes, kind, valueLimit);
 
 /**
  * The body as an object; undefined, without a promise, when there is none. Order of checks: 413, 415, 400.
- * @param limit bytes
- * @param kinds accepted kinds of body
  */
 export const readBody = (
   request: IncomingMessage,
-  limit: number,
-  kinds: readonly BodyKind[] = JSON_ONLY,
+  rules: BodyRules,
 ): Promise<JsonBody | undefined> | undefined => {
   const { headers } = request;
-  if (headers['transfer-encoding'] !== undefined) return readChunked(request, limit, kinds);
+  const { limit, kinds } = rules;
+  if (headers['transfer-encoding'] !== undefined) return readChunked(request, rules);
   const length = headers['content-length'];
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
   const kind = bodyKindOf(request, kinds);
-  return collect(request, limit).then((bytes) => parse(bytes, kind));
+  return collect(request, limit).then((bytes) => parsed(bytes, kind, rules));
 };

@@ -10,13 +10,15 @@ import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress } from './address.ts';
 import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } from './authorization.ts';
-import { type JsonBody, readBody } from './body.ts';
+import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
+import { unboundedList } from './bounded-bodies.ts';
 import type { HttpDeps } from './deps.ts';
 import { rateLimited } from './errors.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { impersonationLogOf } from './impersonation-log.ts';
 import { SENTENCES, validationError } from './issues.ts';
+import { JSON_ONLY } from './media-types.ts';
 import type { ObserveAnswer } from './metrics.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
 import type { Reply, Route, UploadRules } from './route.ts';
@@ -54,17 +56,25 @@ export class Endpoint {
   readonly #deps: HttpDeps;
   readonly #idempotency: Idempotency;
   readonly #keyed: boolean;
+  readonly #bodyRules: BodyRules;
   /** Undefined on public routes. */
   readonly #family: CredentialFamily | undefined;
 
-  /** @throws for a route with an inconsistent access entry */
+  /** @throws for a route with an inconsistent access entry, or a list in its body that is not bounded */
   constructor(route: Route, deps: HttpDeps, idempotency: Idempotency) {
     const { access, operationId, method, path } = route;
+    const unbounded = route.body === undefined ? undefined : unboundedList(route.body);
+    if (unbounded !== undefined) throw new Error(`${operationId}: ${unbounded} is a list without listOf()`);
     this.route = route;
     this.observe = deps.metrics.route(method.toUpperCase(), path);
     this.#deps = deps;
     this.#idempotency = idempotency;
     this.#keyed = isKeyed(route);
+    this.#bodyRules = {
+      limit: route.bodyLimit ?? DEFAULT_BODY_LIMIT,
+      valueLimit: route.valueLimit ?? DEFAULT_VALUE_LIMIT,
+      kinds: route.bodyKinds ?? JSON_ONLY,
+    };
     this.#family = access.kind === 'public' ? undefined : accessFamily(access, operationId);
   }
 
@@ -72,8 +82,7 @@ export class Endpoint {
     const { route } = this;
     const principal = await this.#admit(exchange, segments);
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
-    const body =
-      (await readBody(exchange.request, route.bodyLimit ?? DEFAULT_BODY_LIMIT, route.bodyKinds)) ?? EMPTY;
+    const body = (await readBody(exchange.request, this.#bodyRules)) ?? EMPTY;
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)));
     }

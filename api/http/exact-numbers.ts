@@ -1,4 +1,4 @@
-import { invalid } from '../../domain/core/errors.ts';
+import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
 /** Matches digits that could round; shorter numbers are exact. */
 const MAY_ROUND = /[\d.][\d.eE+-]{15}|[eE]-\d{2}/;
@@ -17,11 +17,18 @@ export const requireExactNumbers = (text: string): void => {
   if (!MAY_ROUND.test(text)) return;
   const check: Reviver = (key, value, { source }) => {
     if (source === undefined || !Number.isSafeInteger(value) || isWhole(source)) return value;
-    const message = 'This number has more digits than can be kept.';
-    throw invalid([{ path: key, code: 'inexact', message }]);
+    throw inexact(key);
   };
   JSON.parse(text, check as (key: string, value: unknown) => unknown);
 };
+
+/** @param path the key of the number; empty when it is not known */
+export const inexact = (path: string): DomainError =>
+  invalid([{ path, code: 'inexact', message: 'A number has more digits than can be kept.' }]);
+
+/** Whether a number without its sign becomes an integer only by rounding. @param source text of a JSON number */
+export const mayRound = (source: string): boolean =>
+  MAY_ROUND.test(source) && Number.isSafeInteger(Number(source)) && !isWhole(source);
 
 /** @param source text of a JSON number */
 const isWhole = (source: string): boolean => {

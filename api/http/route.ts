@@ -135,6 +135,8 @@ export interface Route {
   readonly honoursIfMatch?: boolean;
   /** Maximum bytes of a body; default 1 MiB. */
   readonly bodyLimit?: number;
+  /** Maximum number of values in a JSON body; default 100,000. */
+  readonly valueLimit?: number;
   /** Accepted kinds of body; default JSON. */
   readonly bodyKinds?: readonly Exclude<BodyKind, 'multipart'>[];
   /** Makes the body multipart, with a file. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FieldIssue } from '../core/errors.ts';
+import { listOf } from '../core/list-schema.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 import { KEYWORDS } from '../expressions/tree.ts';
 import { compareDecimals, isDecimal } from './decimal.ts';
@@ -44,17 +45,15 @@ const fieldDefinition = z.strictObject({
   label,
   type: fieldType,
   required: z.boolean().default(false),
-  options: z
-    .array(
-      z
-        .string()
-        .refine(
-          (option) => option !== '' && codePoints(option) <= MAX_LABEL && isStorableText(option),
-          `An option has 1 to ${MAX_LABEL} characters.`,
-        ),
-    )
-    .max(MAX_OPTIONS)
-    .optional(),
+  options: listOf(
+    z
+      .string()
+      .refine(
+        (option) => option !== '' && codePoints(option) <= MAX_LABEL && isStorableText(option),
+        `An option has 1 to ${MAX_LABEL} characters.`,
+      ),
+    { max: MAX_OPTIONS },
+  ).optional(),
   /** Checked like a value of the field. */
   default: z.unknown().optional(),
   min: z.union([z.number(), z.string().max(100)]).optional(),
@@ -64,7 +63,7 @@ const fieldDefinition = z.strictObject({
 });
 type FieldDefinition = z.output<typeof fieldDefinition>;
 
-const fields = z.array(fieldDefinition).max(MAX_FIELDS);
+const fields = listOf(fieldDefinition, { max: MAX_FIELDS });
 const workflow = name.nullable().optional();
 
 export const newEntity = z.strictObject({ name, label, fields, workflow });

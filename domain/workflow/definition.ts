@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FieldIssue } from '../core/errors.ts';
+import { listOf } from '../core/list-schema.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 import { FIELD_KEY } from '../expressions/tree.ts';
 
@@ -33,26 +34,22 @@ const workflowState = z.strictObject({
 
 const workflowTransition = z.strictObject({
   event_name: workflowName,
-  from: z.union([workflowName, z.array(workflowName).min(1).max(MAX_STATES)]),
+  from: z.union([workflowName, listOf(workflowName, { min: 1, max: MAX_STATES })]),
   to: workflowName,
   /** CEL; checked when the workflow is published. */
   guard: shortText(MAX_GUARD).optional(),
   guard_label: shortText(MAX_LABEL).optional(),
   /** Roles that may make the transition; absent: all. */
-  roles: z
-    .array(z.enum(['admin', 'operator']))
-    .min(1)
-    .max(2)
-    .optional(),
+  roles: listOf(z.enum(['admin', 'operator']), { min: 1, max: 2 }).optional(),
   /** Keys of record fields that must not be empty. */
-  required_fields: z.array(z.string().regex(FIELD_KEY)).max(MAX_REQUIRED_FIELDS).optional(),
+  required_fields: listOf(z.string().regex(FIELD_KEY), { max: MAX_REQUIRED_FIELDS }).optional(),
 });
 
 /** A definition without the workflow's name; unknown keys are refused. */
 export const definitionShape = {
   initial: workflowName,
-  states: z.array(workflowState).max(MAX_STATES),
-  transitions: z.array(workflowTransition).max(MAX_TRANSITIONS),
+  states: listOf(workflowState, { max: MAX_STATES }),
+  transitions: listOf(workflowTransition, { max: MAX_TRANSITIONS }),
 } as const;
 export const workflowDefinition = z.strictObject(definitionShape);
 

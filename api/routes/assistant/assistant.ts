@@ -3,6 +3,7 @@ import type { Assistant } from '../../../application/assistant/assistant.ts';
 import type { Backfills } from '../../../application/assistant/backfill.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import { SOURCE_KINDS } from '../../../application/ports/corpus-store.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
@@ -45,10 +46,9 @@ export const assistantRoutes = (deps: Deps): Route[] => [
     entitlement: 'assistant',
     body: z.object({
       message: text({ max: MAX_QUESTION }),
-      history: z
-        .array(z.object({ role: z.enum(['user', 'assistant']), content: z.string() }))
-        .max(MAX_HISTORY)
-        .default([]),
+      history: listOf(z.object({ role: z.enum(['user', 'assistant']), content: z.string() }), {
+        max: MAX_HISTORY,
+      }).default([]),
     }),
     responses: { 200: answer },
     errors: ['assistant_upstream_unexpected', 'embedding_model_unavailable', 'unavailable'],

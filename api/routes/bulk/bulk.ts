@@ -4,8 +4,9 @@ import type { Bulk, BulkRequest, SessionNow } from '../../../application/bulk/se
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
-import { sessionIn } from '../../../domain/bulk/session.ts';
+import { MAX_ROWS, sessionIn } from '../../../domain/bulk/session.ts';
 import type { OpParams, RowError } from '../../../domain/bulk/session-events.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { isStorableText } from '../../../domain/core/text.ts';
 import type { JsonValue } from '../../../domain/entities/fields.ts';
 import { jsonProblem } from '../../../domain/entities/json-values.ts';
@@ -36,6 +37,9 @@ const BODY_LIMIT = 8 * 1_048_576;
 /** Number of ids and errors of each session in the list. */
 const IN_LIST = 100;
 const MAX_FIELDS = 500;
+/** Of a request, repetitions included. */
+const MAX_GIVEN_IDS = 2 * MAX_ROWS;
+const MAX_ID = 1000;
 
 const isKeepable = (value: unknown): boolean =>
   typeof value === 'string' ? isStorableText(value) : jsonProblem(value) === undefined;
@@ -50,24 +54,37 @@ const newValue = z
 const opParams = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('edit'),
-    fields: z
-      .array(z.strictObject({ field_key: text({ max: 200 }), new_value: newValue }))
-      .min(1)
-      .max(MAX_FIELDS)
-      .refine(
-        (fields) => new Set(fields.map(({ field_key }) => field_key)).size === fields.length,
-        'A field may be named once.',
-      ),
+    fields: listOf(z.strictObject({ field_key: text({ max: 200 }), new_value: newValue }), {
+      min: 1,
+      max: MAX_FIELDS,
+    }).refine(
+      (fields) => new Set(fields.map(({ field_key }) => field_key)).size === fields.length,
+      'A field may be named once.',
+    ),
   }),
   z.strictObject({ kind: z.literal('delete') }),
   z.strictObject({ kind: z.literal('transition'), event_name: text({ max: 200 }) }),
 ]);
 
 /** A malformed id is a row without a record. Characters that no store keeps are replaced. */
-const rowId = z
-  .string()
-  .max(1000)
-  .transform((id) => id.toWellFormed().replaceAll('\u0000', '\ufffd'));
+const rowIdOf = (id: string): string =>
+  isStorableText(id) ? id : id.toWellFormed().replaceAll('\u0000', '\ufffd');
+
+/** Stops at the first wrong id: a list of 100,000 would otherwise give as many issues. */
+const rowIds = listOf(z.unknown(), { min: 1, max: MAX_GIVEN_IDS })
+  .transform((ids, context) => {
+    const rows: string[] = [];
+    for (const [at, id] of ids.entries()) {
+      if (typeof id === 'string' && id.length <= MAX_ID) rows.push(rowIdOf(id));
+      else {
+        const message = `Each id must be a text of at most ${MAX_ID} characters.`;
+        context.addIssue({ code: 'custom', path: [at], message });
+        return z.NEVER;
+      }
+    }
+    return rows;
+  })
+  .meta({ override: { type: 'array', minItems: 1, items: { type: 'string', maxLength: MAX_ID } } });
 
 /** Passes every key to the filter, `__proto__` too: a dropped one would select more rows. */
 const filterExpr = z
@@ -83,7 +100,7 @@ const filterExpr = z
   });
 
 const selection = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('ids'), ids: z.array(rowId).min(1) }),
+  z.strictObject({ kind: z.literal('ids'), ids: rowIds }),
   z.strictObject({
     kind: z.literal('filter'),
     filter_expr: filterExpr,
@@ -151,6 +168,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       summary: 'Decide what an operation would do to each of many records, and freeze these',
       tag: TAG,
       bodyLimit: BODY_LIMIT,
+      valueLimit: MAX_GIVEN_IDS + 10_000,
       body: previewBody,
       responses: { 201: sessionView },
       errors: ['invalid_filter', 'conflict'],

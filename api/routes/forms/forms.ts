@@ -3,6 +3,7 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Forms } from '../../../application/forms/forms.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import { notFound } from '../../../domain/core/errors.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { isName, NAME_RULE } from '../../../domain/entities/fields.ts';
 import { type ExistingForm, FORM_STATUSES, storedFormField } from '../../../domain/forms/form.ts';
 import { isSlug } from '../../../domain/forms/slug.ts';
@@ -34,16 +35,14 @@ const named = text({ max: 200 }).refine(
   'This must not be white space alone.',
 );
 const entityName = z.string().refine(isName, NAME_RULE);
-const fields = z
-  .array(
-    z.object({
-      field_key: z.string().max(100),
-      label: named.optional().meta({ description: 'The entity’s own label unless given.' }),
-      required: z.boolean().default(false),
-    }),
-  )
-  .min(1)
-  .max(MAX_FIELDS);
+const fields = listOf(
+  z.object({
+    field_key: z.string().max(100),
+    label: named.optional().meta({ description: 'The entity’s own label unless given.' }),
+    required: z.boolean().default(false),
+  }),
+  { min: 1, max: MAX_FIELDS },
+);
 
 const formView = z
   .object({

@@ -4,6 +4,7 @@ import type { ApiTokens } from '../../../application/identity/api-tokens.ts';
 import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
 import type { TestTokens } from '../../../application/identity/test-tokens.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { DEFAULT_LIFETIME, LIFETIME_NAMES, type MintedApiToken } from '../../../domain/identity/api-token.ts';
 import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { apiTokensOf } from '../../../projections/identity/api-tokens.ts';
@@ -28,7 +29,11 @@ const TAG = 'API tokens';
 const ONCE = 'Shown once: an answer that is repeated for an Idempotency-Key is without it.';
 
 /** At least one scope; duplicates count once. */
-export const scopeList = z.array(z.enum(SCOPES)).min(1, 'At least one scope is needed.').max(100);
+export const scopeList = listOf(z.enum(SCOPES), {
+  min: 1,
+  max: 100,
+  tooShort: 'At least one scope is needed.',
+});
 
 export const notBlank = (value: string): boolean => value.trim() !== '';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Preview } from '../../../application/ledger/posting-rules.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { MAX_LINES } from '../../../domain/ledger/content.ts';
 import { MAX_MONEY } from '../../../domain/ledger/money.ts';
@@ -62,7 +63,7 @@ const line = z.strictObject({
 
 const name = text({ max: 200 }).refine((value) => value.trim() !== '', 'A name must not be blank.');
 const when = text({ max: 4096 });
-const lines = z.array(line).min(2).max(MAX_RULE_LINES);
+const lines = listOf(line, { min: 2, max: MAX_RULE_LINES });
 const sourceKind = z.enum(SOURCE_KINDS);
 const mode = z.enum(MODES);
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { jsonBytes } from '../../../domain/core/text.ts';
 import {
@@ -128,7 +129,7 @@ const givenLine = z.strictObject({
   currency: currencyCode.optional(),
 });
 
-const givenLines = z.array(givenLine).min(MIN_LINES).max(MAX_LINES);
+const givenLines = listOf(givenLine, { min: MIN_LINES, max: MAX_LINES });
 
 export const newEntry = z.object({
   date: day,

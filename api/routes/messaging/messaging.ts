@@ -6,6 +6,7 @@ import type { Directory } from '../../../application/identity/directory.ts';
 import type { Messaging } from '../../../application/messaging/messaging.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import { notFound } from '../../../domain/core/errors.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import {
   type ConversationDoc,
   conversationById,
@@ -74,7 +75,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       operationId: 'startConversation',
       summary: 'Start a conversation, or get the one these people have',
       tag: TAG,
-      body: z.object({ participant_user_ids: z.array(z.string()).max(1000) }),
+      body: z.object({ participant_user_ids: listOf(z.string(), { max: 1000 }) }),
       responses: { 200: conversationView, 201: conversationView },
       errors: ['not_found'],
       reads: READS,

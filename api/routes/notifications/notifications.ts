@@ -5,6 +5,7 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { Notifications } from '../../../application/notifications/notifications.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { storedMentions, toSnippet } from '../../../domain/messaging/mentions.ts';
 import {
   type NotificationDoc,
@@ -117,7 +118,7 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       summary: 'Mark some or all notifications as read',
       tag: TAG,
       body: z.object({
-        ids: z.array(z.string().max(200)).max(10_000).optional(),
+        ids: listOf(z.string().max(200), { max: 10_000 }).optional(),
         all: z.boolean().optional(),
       }),
       responses: { 200: z.object({ marked: z.int().nonnegative() }) },

@@ -5,6 +5,7 @@ import { APPOINTMENTS } from '../../../application/identity/admin-appointments.t
 import type { SsoSettings } from '../../../application/identity/sso.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import type { Tenancy } from '../../../application/tenancy/tenancy.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { isCurrency } from '../../../domain/ledger/money.ts';
 import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../../domain/tenancy/sso.ts';
 import { type ExistingTenant, isTenantId, PLANS } from '../../../domain/tenancy/tenant.ts';
@@ -75,14 +76,13 @@ const ssoOf = (loopbackHttp: boolean) =>
       client_secret: text({ max: 1_000 })
         .optional()
         .meta({ description: 'Never shown again. Left out: the present one, of the same client, stays.' }),
-      return_origins: z
-        .array(
-          z
-            .string()
-            .max(500)
-            .refine(isReturnOrigin, 'This is not an exact origin such as https://app.example.'),
-        )
-        .max(MAX_RETURN_ORIGINS),
+      return_origins: listOf(
+        z
+          .string()
+          .max(500)
+          .refine(isReturnOrigin, 'This is not an exact origin such as https://app.example.'),
+        { max: MAX_RETURN_ORIGINS },
+      ),
     })
     .nullable()
     .optional();

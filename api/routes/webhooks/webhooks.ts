@@ -3,6 +3,7 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Ids } from '../../../application/ports/clock.ts';
 import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
 import { notFound } from '../../../domain/core/errors.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { ALL_EVENTS, WEBHOOK_EVENTS } from '../../../domain/webhooks/event-types.ts';
 import type { Subscription } from '../../../domain/webhooks/subscription.ts';
 import { subscriptionDocOf, subscriptionsOf } from '../../../projections/webhooks/webhooks.ts';
@@ -26,7 +27,7 @@ export const TAG = 'Webhooks';
 const eventType = z.enum([...WEBHOOK_EVENTS, ALL_EVENTS]);
 const events = z.union(
   [
-    z.array(eventType).min(1, 'At least one event is needed.').max(100),
+    listOf(eventType, { min: 1, max: 100, tooShort: 'At least one event is needed.' }),
     z.literal(ALL_EVENTS).transform(() => [ALL_EVENTS] as const),
   ],
   `events must be a list of ${WEBHOOK_EVENTS.join(', ')}, or ${ALL_EVENTS}.`,

@@ -3,10 +3,14 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { parseForm } from '../../../api/http/form-body.ts';
 import { type Route, route } from '../../../api/http/route.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 import { serve, type TestServer } from './support.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
-const body = z.object({ name: z.string(), colours: z.union([z.string(), z.array(z.string())]).optional() });
+const body = z.object({
+  name: z.string(),
+  colours: z.union([z.string(), listOf(z.string(), { max: 100 })]).optional(),
+});
 const both = route({
   method: 'post',
   path: '/both',

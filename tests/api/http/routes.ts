@@ -6,6 +6,7 @@ import type { Position } from '../../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { SearchGivenUp } from '../../../application/ports/read-store.ts';
 import { DomainError, notFound } from '../../../domain/core/errors.ts';
+import { listOf } from '../../../domain/core/list-schema.ts';
 
 /** A small route table that uses every part of the pipeline. */
 
@@ -41,7 +42,10 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     tag: 'Things',
     access: anyone,
     query: z.object({ dry: z.string().optional() }),
-    body: z.object({ title: text({ max: 10 }), lines: z.array(z.object({ debit: z.int() })).optional() }),
+    body: z.object({
+      title: text({ max: 10 }),
+      lines: listOf(z.object({ debit: z.int() }), { max: 1000 }).optional(),
+    }),
     responses: { 201: thing },
     handle: async ({ body, idempotency, requestId, ip }) => {
       effects.push({ title: body.title, idempotency, requestId, ip });

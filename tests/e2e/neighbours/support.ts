@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { z } from 'zod';
+import type { Server } from '../../support/server.ts';
+
+/** One account attacks, and `/health/live` is asked all the while (docs/limits.md). */
+
+const MIB = 1024 * 1024;
+
+const statusOf = (pid: number, field: 'VmHWM' | 'VmRSS'): number => {
+  const found = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return (Number(found?.[1]) * 1024) / MIB;
+};
+
+/** Resident memory of a process, in MiB. */
+export const memoryOf = ({ pid }: Server): number => statusOf(pid, 'VmRSS');
+
+/** The most resident memory since {@link forgetPeak}, in MiB. */
+export const peakOf = ({ pid }: Server): number => statusOf(pid, 'VmHWM');
+
+export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
+
+export interface Pulse {
+  /** Longest wait of all answers, in ms. */
+  readonly longestMs: number;
+  readonly medianMs: number;
+}
+
+/** Runs an attack. @returns its result, and how long `/health/live` took meanwhile */
+export const meanwhile = async <T>(
+  server: Server,
+  attack: () => Promise<T>,
+): Promise<{ readonly result: T; readonly pulse: Pulse; readonly grownMiB: number }> => {
+  const worker = new Worker(join(import.meta.dirname, 'pulse.worker.ts'), { workerData: server.base });
+  await once(worker, 'message');
+  const before = memoryOf(server);
+  forgetPeak(server);
+  try {
+    const result = await attack();
+    worker.postMessage('end');
+    const [answer] = await once(worker, 'message');
+    const taken = z
+      .array(z.number())
+      .min(1)
+      .parse(answer)
+      .sort((a, b) => a - b);
+    const pulse = { longestMs: taken.at(-1) ?? 0, medianMs: taken[taken.length >> 1] ?? 0 };
+    return { result, pulse, grownMiB: peakOf(server) - before };
+  } finally {
+    await worker.terminate();
+  }
+};
+
+export interface Silent {
+  readonly socket: Socket;
+  /** Resolves when the server has closed the connection. */
+  readonly closed: Promise<void>;
+}
+
+/** Sends a request, and reads nothing of its answer. */
+export const readNothing = async (server: Server, request: string): Promise<Silent> => {
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
+  await once(socket, 'connect');
+  socket.pause();
+  socket.write(request);
+  return { socket, closed };
+};
+
+export const getOf = (path: string, token?: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${token === undefined ? '' : `Authorization: Bearer ${token}\r\n`}\r\n`;
