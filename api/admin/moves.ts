@@ -21,7 +21,7 @@ const refusing = async <T>(work: Promise<T>): Promise<T> => {
   }
 };
 
-/** Keys have a folder of their own, or stay in a store that source and target share. */
+/** Keys have their own folder, or stay in a store that source and target share. */
 const keyFolder = (name: string, given: string | undefined, stay: boolean): string | undefined => {
   if ((given !== undefined) !== stay) return given;
   throw new Refusal(`Either --${name} <folder> or --keys-stay is needed.`, 2);

@@ -6,7 +6,7 @@ import { pipeline, Readable } from 'node:stream';
 const STALLED_MS = 60_000;
 
 /**
- * A body made chunk by chunk. Asks for the next chunk once the socket has taken the last one, so that buffers can be
+ * A body produced in chunks. Requests the next chunk when the socket has taken the last one, so that buffers can be
  * reused.
  */
 export class Pieces {

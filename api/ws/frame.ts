@@ -1,8 +1,8 @@
 const FINAL_TEXT = 0x81;
 
 /**
- * A text message as a server sends it (RFC 6455, section 5.2: one frame, not masked), in one buffer: written to the
- * connection in one go, and made once however many people get it. `ws` makes two buffers for each of them.
+ * A text message as one unmasked server frame in one buffer (RFC 6455, section 5.2). It is built once for all
+ * recipients and written at once; `ws` would build two buffers per recipient.
  */
 export const textFrame = (text: string): Buffer => {
   const length = Buffer.byteLength(text);

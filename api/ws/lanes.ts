@@ -7,19 +7,19 @@ import { MessageSent } from '../../domain/messaging/conversation.ts';
 export interface LanesDeps {
   readonly envelopes: Pick<Envelopes, 'prepare'>;
   readonly logger: Logger;
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   readonly monotonic: () => number;
-  /** Sends an envelope in the turn in which it is called. */
+  /** Sends an envelope in the tick of the call. */
   readonly send: (event: LoggedEvent, envelope: Envelope) => void;
-  /** No envelope can be made of the event, now or later. */
+  /** Called when no envelope can be built of the event, now or later. */
   readonly unmade: (event: LoggedEvent) => void;
-  /** The events of a tenant are let go: its sockets must come back by position. */
+  /** Called when a tenant's events are dropped: its sockets must reconnect by position. */
   readonly givenUp: (tenantId: string) => void;
 }
 
-/** How long one envelope may wait for a store. */
+/** Maximum wait (ms) of one envelope for a store. */
 export const STUCK_MS = 10_000;
-/** Of all events that wait, by a rough count. */
+/** Approximate size of all waiting events. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 const OF_EVENT = 1024;
 
@@ -28,15 +28,15 @@ interface TenantLane {
   waiting: LoggedEvent[];
   isRunning: boolean;
   held: number;
-  /** Since when the first event is worked on. */
+  /** When work on the first event began. */
   since: number;
   /** The last error of the store. */
   failure: unknown;
 }
 
 /**
- * The live events that become envelopes, one lane for each tenant: in order, one after the other, and again while a
- * store is away. No lane waits for another.
+ * Turns live events into envelopes, in one queue per tenant: in order, one at a time, with retries while a store is
+ * unavailable. Queues do not wait for each other.
  */
 export class Lanes {
   readonly #deps: LanesDeps;
@@ -56,7 +56,7 @@ export class Lanes {
     if (this.#held > MAX_HELD_BYTES) this.#giveUpFullest();
   }
 
-  /** Lets a tenant's events go: nobody is connected who would get them. */
+  /** Drops a tenant's events, since no recipient is connected. */
   end(tenantId: string): void {
     const lane = this.#lanes.get(tenantId);
     if (lane === undefined) return;
@@ -66,7 +66,7 @@ export class Lanes {
     this.#hold(lane, -lane.held);
   }
 
-  /** Gives up the lanes whose first event has waited too long. To be called again and again. */
+  /** Drops the queues whose first event has waited too long. Call it periodically. */
   check(): void {
     const now = this.#deps.monotonic();
     for (const [tenantId, lane] of this.#lanes) {

@@ -4,43 +4,40 @@ import type { WebSocket } from 'ws';
 import { latest, type Position } from '../../application/ports/event-store.ts';
 import { textFrame } from './frame.ts';
 
-/** Close codes of ours (decisions, section 4). */
+/** The product's close codes (decisions, section 4). */
 export const CLOSE = {
   expired: 4401,
   forbidden: 4403,
   slowReader: 4413,
-  /** The client connects again with `?after=` and the last position it saw. */
+  /** The client reconnects with `?after=` and the last position it saw. */
   resume: 1012,
 } as const;
 
 const MAX_UNREAD_BYTES = 1024 * 1024;
-/** A peer that does not answer the close is cut off: `close()` alone leaves it in CLOSING. */
+/** A peer that does not answer the close is terminated, since `close()` alone leaves it in CLOSING. */
 const CLOSE_PATIENCE_MS = 1000;
 const MAX_MISSED_PINGS = 2;
 
 /**
- * One connected socket of a user. It is sent each envelope once and in order: first by a replay up to what it is owed,
- * which grows with each envelope that comes meanwhile, then live.
+ * One connected socket of a user. It gets each envelope once and in order: first by a replay up to the position it is
+ * owed, which grows with each envelope that arrives meanwhile, then live.
  */
 export class Peer {
   readonly tenantId: string;
   readonly userId: string;
   readonly #socket: WebSocket;
-  /** The connection below the socket, for frames made beforehand. */
+  /** The socket's connection, for prepared frames. */
   readonly #connection: Duplex;
   readonly #gone = new AbortController();
-  /** Everything up to here was sent, or is not to be sent. */
+  /** Everything up to here was sent or skipped. */
   #through: Position | undefined;
-  /** A replay has to come this far. */
+  /** The position that the replay must reach. */
   #owed: Position | undefined;
   #isLive = false;
-  /** Payloads of the pings that were not answered: a pong that answers none of them says nothing. */
+  /** Payloads of unanswered pings; other pongs are ignored. */
   #pings: string[] = [];
 
-  /**
-   * @param through the last position that the client has seen
-   * @param owed what a replay has to come to
-   */
+  /** @param through the last position that the client has seen @param owed the position that the replay must reach */
   constructor(
     socket: WebSocket,
     connection: Duplex,
@@ -72,7 +69,7 @@ export class Peer {
     return this.#through;
   }
 
-  /** The position that a replay has to come to; undefined when it has. */
+  /** The position that the replay must still reach; undefined when it has. */
   get owed(): Position | undefined {
     const [through, owed] = [this.#through, this.#owed];
     return owed !== undefined && (through === undefined || owed > through) ? owed : undefined;
@@ -89,12 +86,12 @@ export class Peer {
     return this.#write(frame);
   }
 
-  /** Notes that everything up to here was sent, or stands behind a resync. */
+  /** Records that everything up to here was sent or replaced by a resync. */
   replayed(through: Position): void {
     this.#through = through;
   }
 
-  /** Ends the replay: envelopes are sent as they come. */
+  /** Ends the replay: from now on envelopes are sent as they arrive. */
   goLive(): void {
     this.#isLive = true;
   }
@@ -103,7 +100,7 @@ export class Peer {
     this.#write(textFrame(text));
   }
 
-  /** Sends one frame; resolves when no byte of it waits in this process, or the connection has ended. */
+  /** Sends one frame; resolves when the process has handed over all its bytes, or the connection has ended. */
   async sendAndFlush(text: string): Promise<void> {
     if (!this.isOpen) return;
     await new Promise<void>((resolve) => {
@@ -111,14 +108,14 @@ export class Peer {
     });
   }
 
-  /** Closes a reader that leaves too much unread instead. */
+  /** Closes a socket that leaves too much unread instead of writing. */
   #write(frame: Buffer): boolean {
     if (!this.isOpen) return false;
     if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
       this.close(CLOSE.slowReader, 'reading too slowly');
       return false;
     }
-    // Envelopes of one turn of the event loop leave together: a write costs more than what it carries.
+    // Envelopes of one tick are written together, since a write costs more than its bytes.
     if (this.#connection.writableCorked === 0) {
       this.#connection.cork();
       setImmediate(() => this.#connection.uncork());
@@ -127,13 +124,13 @@ export class Peer {
     return true;
   }
 
-  /** One heartbeat: a peer that missed two pings is gone. */
+  /** Sends one ping; terminates a peer that missed two. */
   ping(): void {
     if (this.#pings.length >= MAX_MISSED_PINGS) {
       this.#socket.terminate();
       return;
     }
-    // Not to be guessed: a peer that does not read must not be able to answer.
+    // Random, so that a peer that does not read cannot answer.
     const payload = randomBytes(8);
     this.#pings.push(payload.toString('latin1'));
     if (this.isOpen) this.#socket.ping(payload);

@@ -13,23 +13,23 @@ export interface ReplaysDeps {
   readonly envelopes: Envelopes;
   readonly events: EventStore;
   readonly codec: EventCodec;
-  /** How far live events have come. */
+  /** Position of the live events. */
   readonly position: () => Position | undefined;
   readonly told: (tenantId: string, position: Position) => void;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   readonly monotonic: () => number;
 }
 
 const MAX_REPLAYED = 1000;
-/** A replay that would have to look through more of the log than this is answered with a resync instead. */
+/** A replay that would scan more events than this is answered with a resync. */
 const MAX_SCANNED = 50_000;
 const PAGE = 50;
-/** How long a reader may take nothing of what waits for it. */
+/** Maximum time (ms) in which a reader takes nothing of a waiting frame. */
 const UNREAD_MS = 30_000;
 
-/** Where an event is that is to be sent: its text is opened no earlier than that. */
+/** An event to be sent; its text is opened only when it is sent. */
 interface Place {
   readonly stream: string;
   readonly revision: number;
@@ -38,14 +38,14 @@ interface Place {
 interface Replay {
   readonly peer: Peer;
   readonly patience: RetryPolicy;
-  /** Since when it waits for the one or the other; undefined: for neither. */
+  /** The store or reader that the replay waits for, and since when; undefined when it does not wait. */
   waits: { readonly for: 'store' | 'reader'; readonly since: number } | undefined;
   failure: unknown;
 }
 
 /**
- * Sends what peers have missed. Memory holds the places of a replay's events and one of its frames. Replays read in
- * turn, a few at a time, so that the pages they read are few as well.
+ * Sends missed envelopes. Memory holds the places of a replay's events and one of its frames. A few replays read at a
+ * time, so that few pages are in memory.
  */
 export class Replays {
   readonly #deps: ReplaysDeps;
@@ -56,7 +56,7 @@ export class Replays {
     this.#deps = deps;
   }
 
-  /** Sends what a peer is owed, and lets it go live. */
+  /** Sends a peer the envelopes it is owed, then makes it live. */
   async run(peer: Peer): Promise<void> {
     const clock = { now: this.#deps.monotonic };
     const patience = new RetryPolicy({ clock, limitMs: Number.POSITIVE_INFINITY }, peer.gone);
@@ -75,7 +75,7 @@ export class Replays {
     }
   }
 
-  /** Closes the peers whose replay has waited too long. To be called again and again. */
+  /** Closes the peers whose replay has waited too long. Call it periodically. */
   check(): void {
     const now = this.#deps.monotonic();
     for (const { peer, waits, failure } of this.#running) {
@@ -96,7 +96,7 @@ export class Replays {
     }
   }
 
-  /** @returns false for what can only be answered with a resync */
+  /** @returns false when only a resync is possible */
   async #sendOwed(replay: Replay): Promise<boolean> {
     const { peer } = replay;
     if (!(await this.#isReached(replay))) return false;
@@ -111,7 +111,7 @@ export class Replays {
     return true;
   }
 
-  /** Whether the log has come to the position that the client has seen, if not yet here: a restored log may not have. */
+  /** Whether the log has reached the client's last position; after a restore it may be behind it. */
   async #isReached(replay: Replay): Promise<boolean> {
     const { through } = replay.peer;
     const here = this.#deps.position();
@@ -120,7 +120,7 @@ export class Replays {
     return head !== undefined && through <= head;
   }
 
-  /** Places of the user's envelopes up to a position, or undefined when they are too many. */
+  /** Places of the user's envelopes up to a position; undefined when there are too many. */
   async #missed(replay: Replay, until: Position, most: number): Promise<Place[] | undefined> {
     const places: Place[] = [];
     let from = replay.peer.through;
@@ -148,7 +148,7 @@ export class Replays {
     return { places, next: page.length < PAGE ? undefined : page.at(-1)?.position };
   }
 
-  /** Opens a text and hands its frame to the connection in one turn, and waits until it has left. */
+  /** Opens a text and hands its frame to the connection in one tick, then waits until the frame is sent. */
   async #send(replay: Replay, { stream, revision }: Place): Promise<void> {
     const { events, codec, envelopes, told, metrics, monotonic } = this.#deps;
     const { peer } = replay;
@@ -166,7 +166,7 @@ export class Replays {
     metrics.envelopesSent(1);
   }
 
-  /** Asks a store until it answers. @throws {Interrupted} when the peer has gone, and what stays wrong */
+  /** Retries until the store answers. @throws {Interrupted} when the peer has gone, and permanent errors */
   async #fromStore<T>(replay: Replay, ask: () => Promise<T>): Promise<T> {
     const { peer, patience } = replay;
     try {
@@ -174,14 +174,14 @@ export class Replays {
         const giveBack = await this.#turns.take(peer.tenantId, peer.userId);
         try {
           if (!peer.isOpen) throw new Interrupted();
-          // Since the first try.
+          // Counted from the first try.
           replay.waits ??= { for: 'store', since: this.#deps.monotonic() };
           return await ask();
         } catch (error) {
           replay.failure = error;
           throw error;
         } finally {
-          // Not before the next turn of the event loop: a store that answers at once leaves it to others as well.
+          // In the next tick, so that other replays run even when the store answers at once.
           setImmediate(giveBack);
         }
       });
@@ -190,7 +190,7 @@ export class Replays {
     }
   }
 
-  /** The client reads over REST what it is owed. */
+  /** Tells the client to read over REST. */
   #resync(peer: Peer): void {
     const position = latest(this.#deps.position(), peer.owed);
     if (position !== undefined) {

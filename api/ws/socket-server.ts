@@ -25,7 +25,7 @@ import { refuse, tokenOf } from './upgrade.ts';
 
 /**
  * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
- * heartbeat, and closing when the credential's time or right ends.
+ * heartbeat, and closing at the end of the credential's validity or rights.
  */
 export interface SocketServerDeps {
   readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
@@ -35,27 +35,27 @@ export interface SocketServerDeps {
   readonly feed: LiveFeed;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** Seconds to wait when a caller asks too often; undefined: welcome. */
+  /** Seconds to wait for a rate-limited caller; undefined allows the request. */
   readonly limit: (callerKey: string) => number | undefined;
   readonly appendLine: AppendLine;
-  /** Told of what peers learn: who then reads over REST finds it. */
+  /** Called with positions that peers are told, so that their next REST reads include them. */
   readonly told: (tenantId: string, position: Position) => void;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly heartbeatMs?: number;
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   readonly monotonic?: () => number;
 }
 
 const PATH = '/api/v1/ws';
-/** As the event log names it. */
+/** The route's name in the event log. */
 const ROUTE = { method: 'get', path: PATH, operationId: 'openSocket' } as const;
 const HEARTBEAT_MS = 25_000;
 const MAX_FRAME_BYTES = 64 * 1024;
-/** How often it is asked what has waited too long. */
+/** Interval (ms) of the checks for peers that wait too long. */
 const CHECK_MS = 1000;
 
-/** Types of the events that are acted upon. */
+/** Types of the events that the server handles. */
 const LOOKED_AT = [
   ...[TenantStatusChanged, UserStatusChanged, UserRoleChanged, UserForgotten].map(({ type }) => type),
   ...ENVELOPE_TYPES,
@@ -84,10 +84,10 @@ export class SocketServer {
       noServer: true,
       maxPayload: MAX_FRAME_BYTES,
       perMessageDeflate: false,
-      // Never an offered token: the library's default would send back the first protocol of the list.
+      // Never an offered token: by default the library answers with the first protocol of the list.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     });
-    // What the library would refuse with a page of HTML.
+    // The library would answer these refusals with HTML.
     this.#server.on('wsClientError', (error, socket) => {
       const issue = { path: 'Sec-WebSocket-Key', code: 'invalid_format', message: error.message };
       refuse(socket, invalid([issue]), deps.ids.next());
@@ -127,7 +127,7 @@ export class SocketServer {
       .catch((error: unknown) => refuse(socket, error, requestId));
   };
 
-  /** Tells every peer to come back, and waits for none. */
+  /** Asks every peer to reconnect, without waiting. */
   close(): void {
     this.#closing = true;
     clearInterval(this.#heartbeat);
@@ -139,7 +139,7 @@ export class SocketServer {
     checkHost(request);
     const target = request.url ?? '';
     const url = URL.parse(target, 'http://localhost');
-    // One spelling, as of every route: the URL parser would also take `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
+    // One spelling, as for every route: the URL parser would also accept `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
     const path = target.startsWith('/') ? target.split('?', 1)[0] : url?.pathname;
     if (url === null || path !== PATH) throw new DomainError('not_found', 'No such resource.');
     if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
@@ -197,8 +197,8 @@ export class SocketServer {
   }
 
   /**
-   * What was withdrawn between the check of the credential and the peer's place in the list closed nobody: the peer
-   * was not there yet.
+   * Checks the rights again, since a withdrawal between the first check and the peer's registration did not close this
+   * peer.
    */
   async #recheck(peer: Peer, { token, principal }: Handshake): Promise<void> {
     try {
@@ -220,7 +220,7 @@ export class SocketServer {
     const forgotten = dataOf(UserForgotten, event);
     if (forgotten !== undefined) forbid(this.#peers.ofUser(event.tenantId, forgotten.user_id));
     const role = dataOf(UserRoleChanged, event);
-    // Lowered: the user may come back with the rights that are left.
+    // A lowered role: the user may reconnect with the remaining rights.
     if (role?.role === 'operator') forbid(this.#peers.ofUser(event.tenantId, role.user_id));
     if (ENVELOPE_TYPES.includes(event.type)) this.#lanes.add(event);
   }
@@ -239,7 +239,7 @@ export class SocketServer {
     this.#deps.metrics.envelopesSent(sent);
   }
 
-  /** Of an event whose envelope cannot be made: its tenant's clients read over REST what it was. */
+  /** Sends a resync for an event without an envelope: the tenant's clients read its data over REST. */
   #resync({ tenantId, position }: LoggedEvent): void {
     this.#deps.told(tenantId, position);
     const frame = textFrame(JSON.stringify({ kind: 'system', event: 'resync', position }));

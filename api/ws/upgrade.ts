@@ -5,8 +5,8 @@ import { bearerToken } from '../http/authorization.ts';
 import { errorAnswer } from '../http/errors.ts';
 
 /**
- * `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. Two that differ are a disagreement, as two
- * headers are to a REST request.
+ * The token of `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. Two different tokens are refused,
+ * as two headers are in a REST request.
  * @throws `invalid_credential`
  */
 export const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {
@@ -23,7 +23,7 @@ export const tokenOf = (request: IncomingMessage, url: URL): string | undefined 
   return scheme === 'bearer' ? token : undefined;
 };
 
-/** Answers an upgrade like any request that is refused. */
+/** Answers an upgrade like any refused request. */
 export const refuse = (socket: Duplex, error: unknown, requestId: string): void => {
   const { status, headers, body } = errorAnswer(error);
   const text = JSON.stringify(body);

@@ -1,8 +1,8 @@
 import type { Position, StoredEvent } from '../../application/ports/event-store.ts';
 
-/** The log that an import makes, as its export describes it. */
+/** The imported log, as its export describes it. */
 export interface ImportedLog {
-  /** Of the export: an import that was cut off goes on with the same one alone. */
+  /** Id of the export: an interrupted import continues only with the same one. */
   readonly id: string;
   readonly events: number;
   /** Position of the last event; undefined for an empty log. */
@@ -10,7 +10,7 @@ export interface ImportedLog {
 }
 
 export interface ImportProgress {
-  /** True: servers may have written since, and nothing is to be imported any more. */
+  /** True when the import is complete; servers may have written since. */
   readonly isComplete: boolean;
   /** Position of the last imported event; undefined before the first. */
   readonly last: Position | undefined;
@@ -22,23 +22,23 @@ export interface ImportProgress {
  */
 export interface LogImport {
   /**
-   * Begins, or goes on with the same export.
-   * @param isNew asked before the first write of a new import, which its error prevents
-   * @throws {ImportError} when the store holds another log
+   * Begins an import, or continues one of the same export.
+   * @param isNew called before the first write of a new import; an error prevents it
+   * @throws {ImportError} when the store contains another log
    */
   begin(log: ImportedLog, isNew: () => Promise<void>): Promise<ImportProgress>;
-  /** The next events in the order of the log, all on disk when this resolves. @throws {ImportError} */
+  /** Appends the next events in log order; all are on disk when this resolves. @throws {ImportError} */
   append(events: readonly StoredEvent[]): Promise<void>;
   /** Opens the store for servers. Safe to repeat. @throws {ImportError} when events are missing */
   finish(log: ImportedLog): Promise<void>;
   close(): Promise<void>;
 }
 
-/** An import that cannot be made. The message is one sentence without contents of events. */
+/** An import that cannot continue. The message is one sentence without contents of events. */
 export class ImportError extends Error {
   override readonly name = 'ImportError';
 }
 
-/** Text for an event store that an import has begun to fill. */
+/** Error text for an event store with an incomplete import. */
 export const UNFINISHED =
   'an import into this event log was not completed: run import-stores again before a server is started';

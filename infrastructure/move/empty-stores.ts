@@ -4,8 +4,8 @@ import type { Config } from '../config.ts';
 import { MoveError } from './manifest.ts';
 
 /**
- * Refuses stores that hold anything: read models and checkpoints of another log would be wrong beside the imported one.
- * @param withKeys false: the keys stay, and their store is not looked at
+ * Refuses stores with data: read models and checkpoints of another log would be wrong for the imported one.
+ * @param withKeys false leaves the keys in place and does not check their store
  * @throws {MoveError}
  */
 export const expectEmptyStores = async (config: Config, withKeys: boolean): Promise<void> => {
@@ -28,7 +28,7 @@ const expectNone = (path: string): void => {
   if (existsSync(path)) throw new MoveError(`${path} is there already.`);
 };
 
-/** @param variable names the database: its address may hold a password */
+/** @param variable names the database in errors, since its address may contain a password */
 const expectEmptyDatabase = async (url: string, variable: string, withKeys: boolean): Promise<void> => {
   const { openDurableDatabase } = await import('../mongodb/durable-database.ts');
   const { db, close } = await openDurableDatabase({ url });

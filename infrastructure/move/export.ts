@@ -11,26 +11,26 @@ import { openFolderBlobStore } from '../blob-store/folder.ts';
 import { writeLines } from './lines.ts';
 import { type DataManifest, MoveError, writeManifest } from './manifest.ts';
 
-/** What a move takes along; everything else is made anew from the log. */
+/** The stores that a move copies; everything else is rebuilt from the log. */
 export interface MovedStores {
   readonly events: EventStore;
   readonly answers: IdempotencyStore;
   readonly blobs: BlobStore;
-  /** Undefined: the keys stay where they are. */
+  /** Undefined leaves the keys in place. */
   readonly keys: KeyStore | undefined;
 }
 
 export interface ExportFolders {
   readonly to: string;
-  /** Undefined: the keys stay where they are. */
+  /** Undefined leaves the keys in place. */
   readonly keysTo: string | undefined;
 }
 
-/** Events of one page. Each takes 512 KiB at most. */
+/** Events per page; each has up to 512 KiB. */
 const PAGE = 200;
 
 /**
- * Writes stores to empty folders, in bounded memory. No server may run on them.
+ * Writes stores to empty folders, in limited memory. No server may run on them.
  * @throws {MoveError}
  */
 export const exportStores = async (
@@ -92,7 +92,7 @@ async function* copiedBlobs(blobs: BlobStore, folder: string) {
   const copies = await openFolderBlobStore({ path: folder });
   for await (const { ref } of blobs.list()) {
     const blob = await blobs.open(ref);
-    // Another put of the same id took its place.
+    // Another put of the same id replaced it.
     if (blob === undefined) continue;
     const { size, sha256 } = await copies.put(ref, blob.stream);
     yield { tenant_id: ref.tenantId, id: ref.id, size, sha256 };

@@ -20,10 +20,10 @@ import {
 
 export interface ImportPlan {
   readonly from: string;
-  /** Undefined: the keys stay where they are. */
+  /** Undefined leaves the keys in place. */
   readonly keysFrom: string | undefined;
   readonly log: LogImport;
-  /** Asked before the first write of a new import. @throws {MoveError} where a store is not empty */
+  /** Called before the first write of a new import. @throws {MoveError} when a store is not empty */
   readonly expectEmpty: () => Promise<void>;
   /** Opened after {@link expectEmpty}. */
   readonly open: () => Promise<ImportTargets>;
@@ -38,8 +38,8 @@ export interface ImportTargets {
 }
 
 /**
- * Fills empty stores from an export, in bounded memory. The files are checked before anything is written. An import that
- * was cut off is completed by the same call; until then the event store refuses to be opened.
+ * Fills empty stores from an export, in limited memory, after checking its files. Calling it again completes an
+ * interrupted import; until then the event store cannot be opened.
  * @throws {MoveError}
  */
 export const importStores = async (plan: ImportPlan): Promise<DataManifest> => {
@@ -55,7 +55,7 @@ export const importStores = async (plan: ImportPlan): Promise<DataManifest> => {
   }
   const targets = await plan.open();
   try {
-    // Keys and files first: no event without them.
+    // Keys and files first, since events refer to them.
     if (targets.keys !== undefined && keysFrom !== undefined) {
       report(`Keys: ${await importKeys(join(keysFrom, 'keys.ndjson'), targets.keys)}.`);
     }
@@ -81,7 +81,7 @@ const checkFiles = async (from: string, { id, files }: DataManifest, keysFrom: s
   await checkLines(join(from, 'blobs.ndjson'), blobLine, files['blobs.ndjson']);
 };
 
-/** Items in lists of at most `most`. */
+/** Batches of at most `most` items. */
 async function* inBatches<T>(items: AsyncIterable<T>, most: number, sizeOf: (item: T) => number = () => 1) {
   let batch: T[] = [];
   let size = 0;
@@ -101,7 +101,7 @@ async function* inBatches<T>(items: AsyncIterable<T>, most: number, sizeOf: (ite
 const MOST_UNITS = 4 * 1024 * 1024;
 const AT_ONCE = 200;
 
-/** A key that is there stays, a destroyed one is destroyed here, too. */
+/** Keeps existing keys, and destroys those that the export has as destroyed. */
 const importKeys = async (path: string, keys: KeyStore): Promise<number> => {
   let count = 0;
   for await (const batch of inBatches(readLines(path, keyLine), AT_ONCE)) {
@@ -118,7 +118,7 @@ const keyIn = ({ id, wrapped }: z.output<typeof keyLine>): WrappedKey[] =>
 const importAnswers = async (path: string, answers: IdempotencyStore): Promise<number> => {
   let count = 0;
   for await (const batch of inBatches(readLines(path, answerLine), AT_ONCE)) {
-    // A beginning stands before its answer.
+    // Stores the use of a key before its answer.
     for (const { scope, key, expires_at, ...kept } of batch) {
       if ('use' in kept) await answers.begin(scope, key, kept.use, expires_at);
     }
@@ -155,7 +155,7 @@ const importBlobs = async (from: string, blobs: BlobStore): Promise<number> => {
   return count;
 };
 
-/** A blob is there as a whole or not at all. */
+/** The size of a stored blob, which is complete or absent. */
 const sizeIn = async (blobs: BlobStore, ref: BlobRef): Promise<number | undefined> => {
   const present = await blobs.open(ref);
   present?.stream.destroy();

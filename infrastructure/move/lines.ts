@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import type { z } from 'zod';
 import { MoveError } from './manifest.ts';
 
-/** Files of an export: a line of JSON for each item, which ends with a checksum over what is before it. */
+/** Files of an export: one line of JSON per item, with a checksum at its end. */
 
 export interface LineFile {
   readonly lines: number;
@@ -17,7 +17,7 @@ export interface LineFile {
 
 const LINE_FEED = 0x0a;
 const SUM = /^(\{.+),"crc":"([0-9a-f]{8})"\}$/s;
-/** Bytes of the longest line: an event of 512 KiB in which every byte is escaped. */
+/** Maximum bytes of a line: an event of 512 KiB with every byte escaped. */
 const LONGEST = 4 * 1024 * 1024;
 
 const sumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
@@ -45,8 +45,8 @@ export const writeLines = async (path: string, items: AsyncIterable<object>): Pr
 };
 
 /**
- * The items of a file, one at a time.
- * @throws {MoveError} that names the line, for a line that is not as it was written
+ * Reads the items of a file one at a time.
+ * @throws {MoveError} with the number of a damaged line
  */
 export async function* readLines<S extends z.ZodType>(path: string, schema: S): AsyncGenerator<z.output<S>> {
   let nth = 0;
@@ -60,7 +60,7 @@ export async function* readLines<S extends z.ZodType>(path: string, schema: S): 
   }
 }
 
-/** Checks every line, and that the file is the one that was written. @throws {MoveError} */
+/** Checks every line, and that the file is the one of the manifest. @throws {MoveError} */
 export const checkLines = async (path: string, schema: z.ZodType, wanted: LineFile): Promise<void> => {
   let lines = 0;
   for await (const _ of readLines(path, schema)) lines += 1;
@@ -80,7 +80,7 @@ async function* linesIn(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
   let size = 0;
   for await (const chunk of opened(path)) {
-    // A read stream without an encoding gives buffers.
+    // A read stream without an encoding yields buffers.
     const bytes = chunk as Buffer;
     let from = 0;
     for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, from)) {
@@ -93,6 +93,6 @@ async function* linesIn(path: string): AsyncGenerator<Buffer> {
     size += bytes.length - from;
     if (size > LONGEST) throw new MoveError(`${basename(path)} has a line that is too long.`);
   }
-  // The last line of a file that was cut off.
+  // The last line of a truncated file.
   if (size > 0) yield Buffer.concat(rest);
 }

@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { writeWhole } from '../durable-files.ts';
 import { isPosition } from '../event-store/positions.ts';
 
-/** The manifest of an export. It is written last: a folder without one is an incomplete export. */
+/** The manifest of an export. It is written last, so a folder without one is an incomplete export. */
 const MANIFEST = 'export.json';
 
 const position = z.string().refine(isPosition);
 const counted = z.object({ lines: z.number(), size: z.number(), sha256: z.string() });
 const common = {
   format: z.literal(1),
-  /** Of the run: data and keys that were exported together share it. */
+  /** Id of the run; data and keys that were exported together share it. */
   id: z.uuid(),
   made_at: z.string(),
 };
@@ -29,7 +29,7 @@ const keyManifest = z.object({
 export type DataManifest = z.output<typeof dataManifest>;
 export type KeyManifest = z.output<typeof keyManifest>;
 
-/** An export or import that cannot be made. The message is one sentence. */
+/** An export or import that fails. The message is one sentence. */
 export class MoveError extends Error {
   override readonly name = 'MoveError';
 }
@@ -68,7 +68,7 @@ export const eventLine = z.object({
   metadata: z.string(),
 });
 
-/** A data key, wrapped by `MASTER_KEY`, in base64; null: destroyed. */
+/** A data key in base64, wrapped by `MASTER_KEY`; null when destroyed. */
 export const keyLine = z.object({ id: z.string(), wrapped: z.base64().nullable() });
 
 const keptUse = { scope: z.string(), key: z.string(), expires_at: z.number() };

@@ -50,9 +50,9 @@ export function planIndex(spec: IndexSpec): IndexPlan {
 }
 
 /**
- * The key of a document in a single-valued index; null when the index skips it. (Separate from {@link entriesOf},
- * because it is the hot path.)
- * @throws {TypeError} when a path meets an array, which the index must declare as `multi`
+ * The key of a document in a single-valued index; null when the index skips it. Separate from {@link entriesOf}, since
+ * this is the hot path.
+ * @throws {TypeError} when a path contains an array, which the index must declare as `multi`
  */
 export function singleKey(plan: IndexPlan, value: JsonObject, id: string): string | null {
   let key = '';

@@ -8,7 +8,7 @@ const LOCK = 'lock.db';
 
 /** A folder of temporary read stores. */
 export interface Scratch {
-  /** Opens an empty read store in a file of its own. */
+  /** Opens an empty read store in its own file. */
   open(name: string): Promise<ReadStore>;
   /** Removes everything; stores must be closed. */
   remove(): Promise<void>;

@@ -45,8 +45,8 @@ export function sortedAfter(
 
 /**
  * The fields that searches of a document read: `keys` and the system fields, without nulls.
- * @param nameOfKey the name under which the database has a key
- * @throws {TypeError} for a key that a path could misread, or a value that is no scalar
+ * @param nameOfKey the key's name in the database
+ * @throws {TypeError} for a key that a path could misread, or a value that is not a scalar
  */
 export function searchedFields(
   value: JsonObject,

@@ -7,7 +7,7 @@ import { KEYS, OF_CHILDREN } from '../support/server.ts';
 import { platformToken } from '../support/tokens.ts';
 import { endWorld, startWorld, type World } from '../support/world.ts';
 
-/** Examples of the guides, and what each call answers: the lines `# → …`. */
+/** Examples of the guides, with the expected answer of each call in the lines `# → …`. */
 const guides = globSync('docs/*.md')
   .sort()
   .flatMap((page) =>

@@ -77,7 +77,7 @@ describe('The page on webhooks', () => {
     const [typescript = ''] = blocks('ts');
     const file = join(folder, 'verify.ts');
     await writeFile(file, typescript);
-    // What the page exports.
+    // The page's exported functions.
     const { verify } = (await import(pathToFileURL(file).href)) as { verify: Verify };
     for (const { headers, body, secret, good } of cases()) {
       expect(verify(headers, Buffer.from(body), secret), JSON.stringify(headers)).to.equal(good);

@@ -4,13 +4,13 @@ import { isTransient, OutOfReach, RetryPolicy } from './retry-policy.ts';
 /** Does a step of the start, again while a store that it needs is away. A step must be safe to run twice. */
 export type StoreWait = <T>(step: (tries: number) => Promise<T>) => Promise<T>;
 
-/** Fails at once: for tools that somebody waits for. */
+/** Fails at once, for tools that a person waits for. */
 export const withoutWait: StoreWait = (step) => step(0);
 
 const WAIT_MS = 60_000;
 
 /**
- * Waits up to a minute for stores that are away or too slow, and says so once in the log.
+ * Waits up to a minute for stores that are unavailable or too slow, and logs it once.
  * @throws the last error of the store after that
  */
 export const waitForStores = (

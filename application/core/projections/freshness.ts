@@ -3,7 +3,7 @@ import type { LiveFeed } from '../subscriptions/live-feed.ts';
 import type { ReadModels } from './read-models.ts';
 
 const SAMPLE_MS = 1000;
-/** Read models that are further behind than this are told to be catching up. */
+/** A read model that lags more than this is reported as `catching_up`. */
 const BEHIND_MS = 5000;
 
 /** Whether this process and the read models are at the end of the log, or a few seconds behind it. */

@@ -11,7 +11,7 @@ export interface Follower {
   readonly filter: EventFilter | undefined;
   /** Most events per batch. */
   readonly limit: number;
-  /** Waits for nobody. */
+  /** Does not wait. */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
   place: Place;

@@ -2,9 +2,9 @@ import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type { ReadSource } from './read-source.ts';
 
 /**
- * A call with our own time limit: against a frozen server the client's own takes 18 s. What comes after the
- * limit is ignored.
- * @throws {StoreUnavailable} when the limit is reached; else whatever the call throws
+ * Runs a call with the adapter's time limit, since the client's own takes 18 s against a frozen server. Ignores a
+ * result after the limit.
+ * @throws {StoreUnavailable} at the limit; otherwise errors of the call
  */
 export async function withTimeout<T>(what: string, timeoutMs: number, call: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -22,7 +22,7 @@ export async function withTimeout<T>(what: string, timeoutMs: number, call: () =
 
 /** Reads a stream of the client to its end, or cancels it at the time limit. */
 export async function collect<E>(what: string, timeoutMs: number, source: ReadSource<E>): Promise<E[]> {
-  // The client emits errors also when nobody iterates (any more); without a listener they end the process.
+  // The client emits errors even without a reader; an `error` event without a listener ends the process.
   source.on('error', () => {});
   const drain = async (): Promise<E[]> => {
     const items: E[] = [];
@@ -35,7 +35,7 @@ export async function collect<E>(what: string, timeoutMs: number, source: ReadSo
     done = true;
     return items;
   } finally {
-    // Not awaited: with a frozen server the cancellation would hang as the read did.
+    // Not awaited, since with a frozen server the cancellation would hang like the read.
     if (!done) source.cancel().catch(() => {});
   }
 }

@@ -6,14 +6,14 @@ const encoder = new TextEncoder();
 /** `ignoreBOM` keeps a byte order mark in the text, despite its name. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Commit positions are signed in the server; what it does not know it sends as the greatest unsigned number. */
+/** Commit positions are signed in the server; it sends an unknown one as the greatest unsigned number. */
 const POSITION_END = 1n << 63n;
-/** Begins metadata that must not be read as JSON. No JSON text begins with it. */
+/** First byte of metadata that must not be parsed as JSON; no JSON text begins with it. */
 export const VERBATIM = 0;
 
 /**
- * An event for the client, as binary so that its bytes come back as they went. The object is what the package's
- * `binaryEvent` makes, without its copy of the data byte by byte.
+ * An event for the client, in binary, so that its bytes are read back unchanged. Builds the object of the package's
+ * `binaryEvent` without copying the data.
  */
 export function encodeEvent({ id, type, data, metadata }: NewEvent): EventData {
   return {
@@ -26,9 +26,9 @@ export function encodeEvent({ id, type, data, metadata }: NewEvent): EventData {
 }
 
 /**
- * The client reads metadata as JSON whenever it can, and so loses how it was written. Texts that come through
- * this unchanged (canonical ones do) are stored plainly, so that the server's tools see `$correlationId` and
- * `$causationId`; any other is marked, so that the client leaves its bytes alone.
+ * The client parses metadata as JSON when it can, which loses their formatting. Texts that survive parsing unchanged
+ * (as canonical ones do) are stored plainly, so that the server's tools see `$correlationId` and `$causationId`; others
+ * are marked, so that the client keeps their bytes.
  */
 function encodeMetadata(text: string): Uint8Array {
   if (survivesParsing(text)) return encoder.encode(text);
@@ -47,7 +47,7 @@ function survivesParsing(text: string): boolean {
   }
 }
 
-/** @throws when the server does not tell positions in stream reads (before 22.6) */
+/** @throws when the server sends no positions in stream reads (before 22.6) */
 export function decodeEvent(recorded: RecordedEvent): StoredEvent {
   const { id, type, streamId, revision } = recorded;
   const commit = recorded.position?.commit;
@@ -65,7 +65,7 @@ export function decodeEvent(recorded: RecordedEvent): StoredEvent {
   };
 }
 
-/** Data that is no bytes was written by another program as JSON. */
+/** JSON data was written by another program. */
 function decodeData(data: unknown): string {
   return data instanceof Uint8Array ? decoder.decode(data) : JSON.stringify(data);
 }
@@ -76,7 +76,7 @@ function decodeMetadata(metadata: unknown): string {
   return decoder.decode(metadata[0] === VERBATIM ? metadata.subarray(1) : metadata);
 }
 
-/** Prepare equals commit for everything but explicit transactions, which no gRPC client can write. */
+/** Prepare equals commit except in explicit transactions, which no gRPC client can write. */
 export function logPosition(position: Position): LogPosition {
   const commit = BigInt(`0x${position}`);
   return { commit, prepare: commit };
@@ -86,7 +86,10 @@ export function parsePosition(text: string): Position | undefined {
   return isPosition(text) && BigInt(`0x${text}`) < POSITION_END ? text : undefined;
 }
 
-/** `$` begins the server's own streams (`$$…` are stream metadata) and event types: they are never shown. */
+/**
+ * Whether an event belongs to the server: its stream or type begins with `$` (`$$…` are stream metadata). Such events
+ * are skipped.
+ */
 export function isSystem(recorded: { readonly streamId: string; readonly type: string }): boolean {
   return recorded.streamId.startsWith('$') || recorded.type.startsWith('$');
 }

@@ -14,7 +14,7 @@ import {
 import { readFiltered } from './filtered-read.ts';
 import type { ReadFilter, ReadRange, ReadSource } from './read-source.ts';
 
-/** A subscription as a paused stream: `readableLength` events lie ready for `read`. */
+/** A subscription as a paused stream: `readableLength` events are ready for `read`. */
 export interface SubscriptionSource {
   readonly readableLength: number;
   read(): AllStreamResolvedEvent | null;
@@ -22,29 +22,29 @@ export interface SubscriptionSource {
   unsubscribe(): Promise<void>;
 }
 
-/** What the adapter needs of the client; tests put a fake in its place. */
+/** The part of the client that the adapter uses; tests replace it by a fake. */
 export interface Connection {
   append(stream: string, expected: 'any' | 'no_stream' | bigint, events: EventData[]): Promise<AppendResult>;
   readStream(stream: string, range: ReadRange<ReadRevision>): ReadSource<ResolvedEvent>;
-  /** @param filter the server's: events that it does not select are not sent */
+  /** @param filter evaluated by the server: other events are not sent */
   readAll(range: ReadRange<ReadPosition>, filter?: ReadFilter): ReadSource<AllStreamResolvedEvent>;
   subscribe(from: ReadPosition, filter: Filter): SubscriptionSource;
   dispose(): Promise<void>;
 }
 
-/** Events buffered by a subscription: more makes catching up faster, and takes memory when events are large. */
+/** Events buffered by a subscription. More speed up the catch-up, and take memory when events are large. */
 const HIGH_WATER_MARK = 1024;
 
 /**
- * The one client of this process. Two would share a table of pending appends inside the package, and the death
- * of one server would reject, crash or hang the appends of the other (see facts.md).
+ * The only client of this process. Two clients would share the package's table of pending appends, and losing one
+ * server would reject, crash or hang the appends of the other.
  */
 let shared: { readonly url: string; readonly connection: Connection; users: number } | undefined;
 
 /**
- * Takes the process's connection, made on first use and kept: a later user of the same URL gets the same one.
- * The answered function gives it back; the last one to do so closes its streams.
- * @throws when it is in use for another URL, or the URL asks for `throwOnAppendFailure=false`
+ * Returns the process's connection, created on first use and shared by users of the same URL, and a function that
+ * releases it; the last release closes its streams.
+ * @throws when the connection is in use for another URL, or the URL has `throwOnAppendFailure=false`
  */
 export function acquireConnection(
   url: string,
@@ -66,9 +66,9 @@ export function acquireConnection(
   };
 }
 
-/** `credentials` are never passed to a call: they would force the slow unary append. The URL may hold them. */
+/** Never passes `credentials` to a call, since that forces the slow unary append; the URL may contain them. */
 function connectClient(url: string, timeoutMs: number): Connection {
-  // With false, the revision that a failed append answers is wrong.
+  // With false, a failed append returns a wrong revision.
   if (/[?&]throwOnAppendFailure=false/i.test(url)) {
     throw new Error('EVENTSTORE_URL must not set throwOnAppendFailure=false');
   }
@@ -115,8 +115,8 @@ function directionOf(backward: boolean): Direction {
 }
 
 /**
- * A client that once failed to find its cluster keeps that failure for ever. It has no stream yet that another
- * client could get in the way of, so it may be replaced.
+ * A client that once failed to discover its cluster keeps that error for ever. It has no open streams, so it can be
+ * replaced.
  */
 function isPoison(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('Failed to discover');

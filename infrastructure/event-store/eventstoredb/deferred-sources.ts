@@ -4,16 +4,16 @@ import type { ReadSource } from './read-source.ts';
 
 type Open = <E>(source: ReadSource<E>) => AsyncIterable<E>;
 
-/** A read that is begun when it is iterated, and may consist of several reads of the client. */
+/** A read that starts when it is iterated, and may consist of several reads of the client. */
 export class DeferredRead<E> implements ReadSource<E> {
   readonly #items: AsyncGenerator<E>;
   #cancel: (() => Promise<void>) | undefined;
   #isCancelled = false;
 
-  /** @param items gives what is read to `open`, so that it can be cancelled */
+  /** @param items calls `open` for each read, so that it can be cancelled */
   constructor(items: (open: Open) => AsyncGenerator<E>) {
     this.#items = items((source) => {
-      // The client emits errors also when nobody iterates; without a listener they end the process.
+      // The client emits errors even without a reader; an `error` event without a listener ends the process.
       source.on('error', () => undefined);
       this.#cancel = () => source.cancel();
       if (this.#isCancelled) source.cancel().catch(() => undefined);
@@ -22,7 +22,7 @@ export class DeferredRead<E> implements ReadSource<E> {
   }
 
   on(): void {
-    // Errors reach the iteration.
+    // The iteration reports errors.
   }
 
   async cancel(): Promise<void> {
@@ -35,7 +35,7 @@ export class DeferredRead<E> implements ReadSource<E> {
   }
 }
 
-/** A subscription that is begun later: who listens already hears everything of it. */
+/** A subscription that starts later; listeners may be added before. */
 export class DeferredSubscription implements SubscriptionSource {
   #source: SubscriptionSource | undefined;
   #isClosed = false;
@@ -68,7 +68,7 @@ export class DeferredSubscription implements SubscriptionSource {
 
   #begin(source: SubscriptionSource): void {
     this.#source = source;
-    // Without a listener an error ends the process.
+    // An `error` event without a listener ends the process.
     source.on('error', () => undefined);
     for (const { event, listener } of this.#listeners) source.on(event, listener);
     if (this.#isClosed) source.unsubscribe().catch(() => undefined);

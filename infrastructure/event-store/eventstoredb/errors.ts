@@ -13,8 +13,8 @@ import {
 } from '../../../application/ports/event-store.ts';
 
 /**
- * The client's errors are all named `Error`, and some that come straight from gRPC have no `type`: what is not
- * known is an unreachable store, never a wrong expectation.
+ * Maps an append's error. The client's errors are all named `Error`, and some from gRPC have no `type`: an unknown
+ * error means an unavailable store, never a wrong expected revision.
  */
 export function appendError(error: unknown, stream: string, expected: ExpectedRevision): Error {
   if (error instanceof WrongExpectedVersionError) {
@@ -32,10 +32,10 @@ export function appendError(error: unknown, stream: string, expected: ExpectedRe
   return unavailable(error);
 }
 
-/** The answer to an append while an identical one is in flight; also that of a server that is too slow. */
+/** Whether the error may mean that an identical append is in flight; a slow server gives the same one. */
 export const mayBeTwin = (error: unknown): boolean => typeOf(error) === ErrorType.DEADLINE_EXCEEDED;
 
-/** Streams that never were or were deleted read as empty. */
+/** Streams that never existed or were deleted are read as empty. */
 export function isMissingStream(error: unknown): boolean {
   if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return true;
   const type = typeOf(error);
@@ -48,7 +48,7 @@ export function unavailable(error: unknown): StoreUnavailable {
   return new StoreUnavailable(`EventStoreDB: ${reason}`, { cause: error });
 }
 
-/** The actual version is a bigint or a word; -1 stands for no stream on the unary path. */
+/** The actual version is a bigint or a word; the unary path gives -1 for a missing stream. */
 function revisionOf(version: unknown): number | undefined {
   return typeof version === 'bigint' && version >= 0n ? Number(version) : undefined;
 }

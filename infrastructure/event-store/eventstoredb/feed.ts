@@ -1,23 +1,22 @@
 import type { AllStreamResolvedEvent, Position as LogPosition } from '@eventstore/db-client';
 import type { SubscriptionSource } from './connection.ts';
 
-/** What lay ready: events in order, and how far the server had scanned after the last of them. */
+/** Buffered events in order, and the position up to which the server had scanned after the last one. */
 export interface Chunk {
   readonly events: readonly AllStreamResolvedEvent[];
   readonly checkpoint: LogPosition | undefined;
 }
 
 interface Mark {
-  /** Holds once so many events have been taken. */
+  /** Applies once this many events have been taken. */
   readonly after: number;
   readonly checkpoint?: LogPosition | undefined;
   readonly live?: boolean | undefined;
 }
 
 /**
- * One subscription, pulled. Checkpoints and `caughtUp` come past events that still lie in the stream's buffer, so
- * each is kept as a mark that counts only when everything before it was taken: a position is never ahead of the
- * consumer.
+ * Pulls events from one subscription. Checkpoints and `caughtUp` arrive while earlier events are still buffered, so
+ * each becomes a mark that applies after these events: a position is never ahead of the consumer.
  */
 export class Feed {
   /** True between the server's `caughtUp` and `fellBehind`. */
@@ -31,7 +30,7 @@ export class Feed {
   constructor(open: (onCheckpoint: (position: LogPosition) => void) => SubscriptionSource) {
     const source = open((checkpoint) => this.#mark({ checkpoint }));
     this.#source = source;
-    // Before anything is awaited: a lost server emits `error` and no `end`.
+    // Attached before any await: a lost server emits `error` and no `end`.
     source.on('error', (error) => this.#end(error instanceof Error ? error : new Error(String(error))));
     source.on('end', () => this.#end(new Error('the subscription ended')));
     source.on('close', () => this.#end(new Error('the subscription was closed')));
@@ -45,8 +44,8 @@ export class Feed {
   }
 
   /**
-   * At most `limit` events, without waiting.
-   * @throws when the subscription is over and everything it brought was taken
+   * Takes at most `limit` events without waiting.
+   * @throws when the subscription has ended and all its events were taken
    */
   take(limit: number): Chunk {
     const events: AllStreamResolvedEvent[] = [];
@@ -61,7 +60,7 @@ export class Feed {
     return { events, checkpoint };
   }
 
-  /** Until there may be something to take, or the time is over: then false. */
+  /** Resolves with true when there may be events to take, and with false at the timeout. */
   wait(timeoutMs: number): Promise<boolean> {
     if (this.#over !== undefined || !this.isDrained) return Promise.resolve(true);
     return new Promise((resolve) => {

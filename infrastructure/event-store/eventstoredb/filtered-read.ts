@@ -8,8 +8,8 @@ import type { ReadFilter, ReadRange, ReadSource } from './read-source.ts';
 type Options = InstanceType<typeof streams.ReadReq.Options>;
 
 /**
- * A read of `$all` with the server's filter, in either direction. The protocol has it and the client's `readAll` has not, so
- * the request is made here and sent over the client's own channel.
+ * Reads `$all` with the server's filter, in either direction. The protocol supports it but the client's `readAll` does
+ * not, so this sends the request over the client's channel.
  */
 export const readFiltered = (
   client: EventStoreDBClient,
@@ -20,7 +20,7 @@ export const readFiltered = (
   // biome-ignore lint/complexity/useLiteralKeys: protected members of the client are only reached like this
   const [create, callArguments] = [client['GRPCStreamCreator'], client['callArguments']];
   const open = create(services.StreamsClient, 'readAll', (grpc) =>
-    // The adapter's own time limit ends it.
+    // The adapter's own time limit ends the call.
     grpc.read(request, ...callArguments({}, { deadline: Number.POSITIVE_INFINITY })),
   );
   const calling = open();

@@ -18,7 +18,7 @@ import type { Connection } from './connection.ts';
 import { unavailable } from './errors.ts';
 import { type Chunk, Feed } from './feed.ts';
 
-/** Events that the server looks at in one step, and steps between two checkpoints. */
+/** Events that the server examines per step, and steps between two checkpoints. */
 const SEARCH_WINDOW = 4096;
 const CHECKPOINT_INTERVAL = 32;
 
@@ -27,15 +27,14 @@ export interface FilteredScan {
   readonly selection: Selection;
   readonly limit: number;
   readonly maxScanned: number;
-  /** The end of the log as it was before the scan. */
+  /** The end of the log before the scan. */
   readonly end: Position;
   readonly timeoutMs: number;
 }
 
 /**
- * Reads forward with the server's filter, by a subscription that is ended at the end of the log: the client's reads know
- * no filter.
- * @returns undefined where the server falls silent without saying that the end is reached (servers before 23.10)
+ * Reads forward with the server's filter, by a subscription that ends at the end of the log.
+ * @returns undefined when the server stops sending without reporting the end (servers before 23.10)
  * @throws {StoreUnavailable}
  */
 export async function filteredScan(
@@ -91,7 +90,7 @@ function selectedOf({ events }: Chunk, selection: Selection): StoredEvent[] {
   );
 }
 
-/** The server filters by one condition; the other is left to the client, and so is exactness of a type. */
+/** The server evaluates one condition by prefix; the caller checks the other one, and exact types. */
 function serverFilter(selection: Selection, onCheckpoint: (position: LogPosition) => void): Filter {
   const common = {
     maxSearchWindow: SEARCH_WINDOW,

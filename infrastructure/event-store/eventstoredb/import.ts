@@ -13,11 +13,11 @@ import { begunNote, closingNotes, NOTES, type PositionPair, readNotes } from './
 
 const TIMEOUT_MS = 30_000;
 const PAGE = 1000;
-/** Of one append: the server takes 1 MiB at most. */
+/** Size of one append; the server accepts 1 MiB. */
 const MAX_UNITS = 256 * 1024;
 const MAX_EVENTS = 500;
 
-/** Imports a log into an EventStoreDB server, one append after the other: only so the order of the log is kept. */
+/** Imports a log into an EventStoreDB server, one append at a time, which keeps the order of the log. */
 export const openEventStoreDbImport = (url: string): LogImport => {
   const { connection, release } = acquireConnection(url, TIMEOUT_MS);
   return {
@@ -58,7 +58,7 @@ export const openEventStoreDbImport = (url: string): LogImport => {
   };
 };
 
-/** @param after the revision that the stream must have; -1: no stream. The same append may be repeated. */
+/** @param after the required revision of the stream; -1 for no stream. The append may be repeated. */
 const append = async (
   connection: Connection,
   stream: string,
@@ -73,7 +73,7 @@ const append = async (
   }
 };
 
-/** Consecutive events of one stream, as many as one append takes. */
+/** Consecutive events of one stream that fit into one append. */
 function* runsOf(events: readonly StoredEvent[]): Generator<StoredEvent[]> {
   let run: StoredEvent[] = [];
   let units = 0;
@@ -98,7 +98,9 @@ const lastEvent = async (connection: Connection) => {
   return undefined;
 };
 
-/** Reads the import back: every event is there once and in order. Keeps the position of each {@link STRIDE}th. */
+/**
+ * Checks by reading that every event was imported once and in order. Returns the position of every {@link STRIDE}th.
+ */
 const pairsOf = async (connection: Connection, { events, end }: ImportedLog): Promise<PositionPair[]> => {
   const pairs: PositionPair[] = [];
   let count = 0;
@@ -119,7 +121,7 @@ const pairsOf = async (connection: Connection, { events, end }: ImportedLog): Pr
   return pairs;
 };
 
-/** All events but the server's own. */
+/** All events except the server's own. */
 async function* eventsOf(connection: Connection, backward: boolean) {
   let from: Parameters<Connection['readAll']>[0]['from'] = backward ? END : START;
   let last: bigint | undefined;

@@ -15,12 +15,12 @@ import { importedIn } from './imported-events.ts';
 import { ImportedPositions, readNotes } from './imported-positions.ts';
 import type { ReadSource } from './read-source.ts';
 
-/** Events between two pairs of an import's notes at most: what a read looks through to find one position. */
+/** Maximum of events between two noted positions, and so of events that a read scans to find a position. */
 export const STRIDE = 256;
 
 /**
- * A connection on which imported events have the positions that they had in the store that they came from (decision 36).
- * A store without an import is used as it is.
+ * A connection that gives imported events their positions in the original store (decision 36). Passes through a store
+ * without an import.
  */
 export const withImportedPositions = (connection: Connection, timeoutMs: number): Connection => {
   let loading: Promise<ImportedPositions | undefined> | undefined;
@@ -38,7 +38,7 @@ export const withImportedPositions = (connection: Connection, timeoutMs: number)
       const result = await connection.append(stream, expected, events);
       const { position, ...rest } = result;
       if (known === undefined || position === undefined) return result;
-      // A repeated append of an imported event: the adapter reads its position from the event.
+      // A repeated append of an imported event has no position here; the adapter reads it from the event.
       return position.commit > known.end
         ? { ...rest, position: placeOf(known.ownOfLater(position.commit)) }
         : rest;
@@ -76,7 +76,7 @@ const load = async (connection: Connection, timeoutMs: number): Promise<Imported
 
 const placeOf = (offset: bigint): LogPosition => ({ commit: offset, prepare: offset });
 
-/** An event with the position, and the metadata, that it has for the product. */
+/** An event with its original position and metadata. */
 const renamed = <E extends { readonly position?: LogPosition | undefined; readonly metadata?: unknown }>(
   known: ImportedPositions,
   event: E,
@@ -95,7 +95,7 @@ interface Mapped {
   readonly known: ImportedPositions;
 }
 
-/** The server's own events among imported ones have no position of their own, and are left out. */
+/** Skips the server's own events among imported ones, which have no original position. */
 async function* allOf(
   mapped: Mapped,
   [{ from, backward, maxCount }, ...more]: Parameters<Connection['readAll']>,
@@ -106,7 +106,7 @@ async function* allOf(
   let last: bigint | undefined;
   for (let left = maxCount; left > 0; ) {
     let seen = 0;
-    // The last one may come once more.
+    // The last event may be returned again.
     const wanted = left + (last === undefined ? 0 : 1);
     const range = { from: next, backward, maxCount: wanted };
     for await (const found of open(connection.readAll(range, ...more))) {
@@ -124,7 +124,9 @@ async function* allOf(
   }
 }
 
-/** Where the server has the event at a position; where none is there, the one before it, or backward after it. */
+/**
+ * The server's position of an event; if there is none, that of the event before it, or when reading backward after it.
+ */
 const serverPlace = async (
   { connection, timeoutMs, known }: Mapped,
   from: ReadPosition,

@@ -3,22 +3,19 @@ import { z } from 'zod';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { encodeEvent, VERBATIM } from './codec.ts';
 
-/** Names in the stored metadata of an imported event, beside the event's own. */
+/** Members that an import adds to the stored metadata. */
 const POSITION = '$position';
-/** The event's own metadata as text, where parsing and writing them again would change them. */
+/** The event's own metadata as text, when parsing and serializing would change them. */
 const TEXT = '$metadata';
 
 const own = z.record(z.string(), z.unknown());
 const withPosition = z.looseObject({ [POSITION]: z.string().regex(/^[0-9a-f]{16}$/) });
 const verbatim = z.strictObject({ [POSITION]: z.string(), [TEXT]: z.string() });
 
-/**
- * An imported event for the client. EventStoreDB gives each event a position of its own, so the one that the event has
- * goes into its metadata.
- */
+/** An imported event for the client. EventStoreDB assigns new positions, so the metadata hold the original one. */
 export const encodeImported = (event: StoredEvent): EventData => ({
   ...encodeEvent(event),
-  // The client takes a Buffer for an object and writes it as JSON.
+  // The client would serialize a Buffer as JSON.
   metadata: new TextEncoder().encode(withPositionOf(event)),
 });
 
@@ -29,7 +26,7 @@ const withPositionOf = ({ metadata, position }: StoredEvent): string => {
   );
 };
 
-/** Metadata that survive parsing and have no name of ours. */
+/** Metadata that survive parsing and have none of the added members. */
 const ownIn = (text: string): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(text);
@@ -42,9 +39,9 @@ const ownIn = (text: string): Record<string, unknown> | undefined => {
 };
 
 /**
- * The position that an imported event has, and its own metadata in the form of `encodeEvent`. Undefined for an event
- * that no import wrote.
- * @param metadata as the client gives them: parsed, or the bytes
+ * The original position and metadata of an imported event, the latter in the form of `encodeEvent`. Undefined for an
+ * event that was not imported.
+ * @param metadata from the client: parsed, or bytes
  */
 export const importedIn = (
   metadata: unknown,

@@ -6,9 +6,7 @@ import { formatPosition, isPosition } from '../positions.ts';
 import type { Connection } from './connection.ts';
 import { readStream } from './reads.ts';
 
-/**
- * The stream in which an import notes what it wrote, with types that begin with `$`: they are no events of the product.
- */
+/** The stream of an import's notes. Their types begin with `$`, so they are not read as events of the product. */
 export const NOTES = 'imported-positions';
 
 const position = z.string().refine(isPosition);
@@ -19,7 +17,7 @@ const begun = z.object({ id: z.string(), events: z.number(), end: position.nulla
 const pairs = z.object({ pairs: z.array(z.tuple([position, position])) });
 const completed = z.object({ server: position.nullable() });
 
-/** An imported event's own position, and where the server keeps it. */
+/** An imported event's original position and its position in the server. */
 export interface PositionPair {
   readonly own: bigint;
   readonly server: bigint;
@@ -32,7 +30,7 @@ export interface ImportNotes {
   readonly end: bigint | undefined;
 }
 
-/** Undefined for a store that no import began. @throws {StoreUnavailable} */
+/** Undefined for a store without an import. @throws {StoreUnavailable} */
 export const readNotes = async (
   connection: Connection,
   timeoutMs: number,
@@ -65,7 +63,7 @@ export const begunNote = ({ id, events, end }: ImportedLog): NewEvent =>
 
 const PAIRS_OF_ONE = 1000;
 
-/** What follows {@link begunNote}, each with the revision that it has in {@link NOTES}. */
+/** The notes after {@link begunNote}, each with its revision in {@link NOTES}. */
 export const closingNotes = (
   { id }: ImportedLog,
   found: readonly PositionPair[],
@@ -81,7 +79,7 @@ export const closingNotes = (
   return events.map((event, nth) => ({ revision: nth + 1, event }));
 };
 
-/** The id follows from the export, so that a repeated append is acknowledged and not written twice. */
+/** The id is derived from the export, so that a repeated append is acknowledged and not written twice. */
 const note = (id: string, nth: number, type: string, data: unknown): NewEvent => {
   const digest = createHash('sha256').update(`${id}\n${nth}`).digest('hex');
   const uuid = [
@@ -94,15 +92,15 @@ const note = (id: string, nth: number, type: string, data: unknown): NewEvent =>
   return { id: uuid.join('-'), type, data: JSON.stringify(data), metadata: '{}' };
 };
 
-/** Maps positions of the product to those of the server and back. */
+/** Maps original positions to the server's and back. */
 export class ImportedPositions {
   readonly #pairs: readonly PositionPair[];
   /** The server's position of the last imported event. */
   readonly end: bigint;
-  /** Added to the server's position of later events, so that they follow the imported ones. */
+  /** Added to the server's positions of later events, so that they follow the imported ones. */
   readonly #shift: bigint;
 
-  /** @throws while the import is not complete */
+  /** @throws when the import is incomplete */
   constructor({ pairs: found, end }: ImportNotes) {
     if (end === undefined) throw new Error(UNFINISHED);
     const last = found.at(-1)?.own ?? 0n;
@@ -111,23 +109,23 @@ export class ImportedPositions {
     this.#shift = last > end ? last - end : 0n;
   }
 
-  /** Of an event after the import, or of any place there. */
+  /** The position of an event after the import. */
   ownOfLater(server: bigint): bigint {
     return server + this.#shift;
   }
 
-  /** Of a place that may lie among imported events: never later than it is. */
+  /** The greatest known original position at or before a server position. */
   ownAtMost(server: bigint): bigint {
     if (server > this.end) return this.ownOfLater(server);
     return this.#last((pair) => pair.server <= server)?.own ?? 0n;
   }
 
-  /** The last known place at or before a position; undefined before the first event. */
+  /** The last noted pair at or before a position; undefined before the first event. */
   before(own: bigint): PositionPair | undefined {
     return this.#last((pair) => pair.own <= own);
   }
 
-  /** Where the server has a position after the import; undefined for any other. */
+  /** The server's position of an event after the import; undefined for other positions. */
   serverOfLater(own: bigint): bigint | undefined {
     const server = own - this.#shift;
     return server > this.end ? server : undefined;

@@ -1,6 +1,6 @@
 /**
- * Appends whose time limit has passed and that the server has not answered yet: a frozen server stores them when it goes
- * on. A read of their stream waits for them, so that an outcome that was unknown is never taken for "not stored".
+ * Appends that timed out and that the server has not answered yet; a frozen server may still store them. Reads of their
+ * stream wait for the answer, so that an unknown outcome is never treated as "not stored".
  */
 export class LateAppends {
   readonly #byStream = new Map<string, Set<Promise<unknown>>>();
@@ -17,7 +17,7 @@ export class LateAppends {
     appends.add(settled);
   }
 
-  /** Resolves when the server has answered all appends to the stream; undefined: there are none. */
+  /** Resolves when the server has answered all appends to the stream; undefined when there are none. */
   of(stream: string): Promise<unknown> | undefined {
     const appends = this.#byStream.get(stream);
     return appends === undefined ? undefined : Promise.all(appends);

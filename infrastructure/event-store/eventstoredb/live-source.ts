@@ -8,30 +8,30 @@ import type { Connection } from './connection.ts';
 
 export interface LiveSourceDeps {
   readonly connection: Connection;
-  /** Position of the last event that is not the server's own. */
+  /** Position of the product's last event. */
   readonly head: () => Promise<Position | undefined>;
-  /** Events after a position; fewer than `limit` where the log ends. */
+  /** Events after a position; fewer than `limit` at the end of the log. */
   readonly page: (after: Position, limit: number) => Promise<readonly StoredEvent[]>;
   readonly logger?: Logger | undefined;
-  /** First pause after a lost connection; doubles up to 50 times this. Default 100 ms. */
+  /** First pause after a lost connection (ms); it doubles up to 50 times this. Default 100. */
   readonly retryMs?: number | undefined;
 }
 
 const LONGEST = 50;
-/** Events in one page of what came between two subscriptions, and pages that are passed on. */
+/** Events per page of the gap between two subscriptions, and the maximum of pages that are emitted. */
 const PAGE = 1000;
 const PAGES = 16;
 
 /**
- * New events, each once: by one live subscription, and by pages of what came between two of them. The server drops a
- * subscription whose buffer of 32 events overflows: that is normal under load, so it is made again at once. A lost
- * connection is a fault, with a growing pause and one line in the log. Where too much came between, followers are woken
- * to read it themselves.
+ * Emits new events, each once: from one live subscription, and from pages of the gap between two subscriptions. The
+ * server drops a subscription whose buffer of 32 events overflows; that is normal under load, so it resubscribes at
+ * once. A lost connection is logged once, and retried with growing pauses. After a large gap it emits undefined, and
+ * followers read the log themselves.
  */
 export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefined> => {
   const { connection, head, page, logger, retryMs = 100 } = deps;
   return defer(() => {
-    /** Everything up to here was told; undefined before the first subscription. */
+    /** Position of the last emitted event; undefined before the first subscription. */
     let told: Position | undefined;
     let failures = 0;
     const missed = async function* (): AsyncGenerator<LogGrowth | undefined> {
@@ -63,7 +63,7 @@ export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefin
   });
 };
 
-/** Events after `end`; fails when the subscription is over, for whatever reason. */
+/** Emits events after `end`; fails when the subscription ends for any reason. */
 const newEvents = (connection: Connection, end: Position, onConnected: () => void): Observable<LogGrowth> =>
   new Observable((observer) => {
     const from = logPosition(end);
@@ -85,7 +85,8 @@ const newEvents = (connection: Connection, end: Position, onConnected: () => voi
       observer.next({ after, events });
       after = last.position;
     };
-    // Before anything is awaited: a lost server emits `error` and no `end`, and without a listener the process dies.
+    // Attached before any await: a lost server emits `error` and no `end`, and without a listener the process would
+    // end.
     source.on('error', (error) => observer.error(error));
     source.on('end', () => observer.error(new Error('the subscription ended')));
     source.on('close', () => observer.error(new Error('the subscription was closed')));
@@ -96,7 +97,7 @@ const newEvents = (connection: Connection, end: Position, onConnected: () => voi
     };
   });
 
-/** The drop of a slow consumer (gRPC ABORTED), which the client calls a timeout. */
+/** Whether the server dropped a slow consumer (gRPC ABORTED); the client reports it as a timeout. */
 const isTooSlow = (error: unknown): boolean =>
   error instanceof Error &&
   (/consumer too slow/i.test(error.message) || ('type' in error && error.type === ErrorType.TIMEOUT));

@@ -1,4 +1,4 @@
-/** A read in progress. An error listener must be attached at once: without one an error ends the process. */
+/** A read in progress. Attach an error listener at once, since an `error` event without a listener ends the process. */
 export interface ReadSource<E> extends AsyncIterable<E> {
   on(event: 'error', listener: (error: Error) => void): unknown;
   cancel(): Promise<void>;
@@ -10,7 +10,7 @@ export interface ReadRange<From> {
   readonly maxCount: number;
 }
 
-/** What a read selects: by prefixes of stream names, or by prefixes of event types. */
+/** Selects events by prefixes of stream names or of event types. */
 export interface ReadFilter {
   readonly on: 'stream' | 'type';
   readonly prefixes: readonly string[];

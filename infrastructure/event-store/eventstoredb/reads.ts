@@ -16,14 +16,14 @@ import { filteredScan } from './filtered-scan.ts';
 import type { ReadFilter } from './read-source.ts';
 
 const DEFAULT_LIMIT = 1000;
-/** Events of one call, so that each stays well within its time limit. */
+/** Events per call, so that each stays well within its time limit. */
 const PAGE = 1024;
 const SPARE = 16;
-/** A read with a filter may take so many times as long as any other call. */
+/** Factor of the time limit for a read with a filter. */
 const SEARCHING = 4;
-/** Streams that are read at the same time. */
+/** Streams that are read concurrently. */
 const AT_ONCE = 32;
-/** … where they may be too much. */
+/** Streams that are read concurrently when they may be large. */
 const FEW = 8;
 
 /** @throws {StoreUnavailable} */
@@ -43,7 +43,7 @@ export async function readStream(
     found.push(...page);
     const last = page.at(-1);
     if (!last) {
-      // The server reads the numbers around `from`, and finds none when that lies beyond the end.
+      // The server reads revisions around `from`, and finds none beyond the end.
       if (!backward || found.length > 0 || typeof next !== 'bigint') break;
       const [end] = await streamPage(connection, timeoutMs, stream, { from: END, backward, maxCount: 1 });
       if (!end || BigInt(end.revision) >= next) break;
@@ -98,7 +98,7 @@ async function streamPage(
 }
 
 /**
- * `$all`, with the server's filter where there is one: forward by a subscription, which tells how far it has looked,
+ * Scans `$all`, with the server's filter if there is one: forward by a subscription, which reports its progress,
  * backward by reads.
  * @throws {StoreUnavailable}
  */
@@ -121,7 +121,7 @@ export async function scanAll(
   return (await filteredScan(connection, scan)) ?? scanPages(connection, timeoutMs, options, maxScanned);
 }
 
-/** Pages of `$all`. The bound is exclusive whatever the server makes of it. */
+/** Pages of `$all`. The bound is exclusive, regardless of the server's behaviour. */
 async function scanPages(
   connection: Connection,
   timeoutMs: number,
@@ -132,7 +132,7 @@ async function scanPages(
   const backward = options.direction === 'backward';
   const selection = select(options.filter);
   const filter = selection === undefined ? undefined : readFilter(selection);
-  // A filtered read may look at the whole log before it finds anything.
+  // A filtered read may examine the whole log before it finds an event.
   const limitMs = filter === undefined ? timeoutMs : timeoutMs * SEARCHING;
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
@@ -140,7 +140,7 @@ async function scanPages(
   let scanned = 0;
   let spare = 0;
   while (found.length < limit) {
-    // Forward the event at the bound comes once more.
+    // When reading forward, the server returns the event at the bound again.
     const again = !backward && last !== undefined ? 1 : 0;
     const maxCount = Math.min(limit - found.length + again + spare, PAGE);
     const page = await allPage(connection, limitMs, { from, backward, maxCount }, filter);
@@ -161,20 +161,20 @@ async function scanPages(
     }
     if (full || scanned >= maxScanned) break;
     from = logPosition(last);
-    // Events of the server itself, or of other types, lay in between: there may be more of them.
+    // Events of the server or of other types were in between, and more may follow.
     spare = Math.min(spare * 4 + SPARE, PAGE);
   }
   return { events: found, scanned, next: last, position: last ?? formatPosition(0) };
 }
 
-/** The server filters by one condition; the other is left to the client, and so is exactness of a type. */
+/** The server evaluates one condition by prefix; the caller checks the other one, and exact types. */
 function readFilter({ prefix, types }: Selection): ReadFilter {
   return prefix === undefined
     ? { on: 'type', prefixes: [...(types ?? [])] }
     : { on: 'stream', prefixes: [prefix] };
 }
 
-/** The last event that is not the server's own; there may be many of those after it. */
+/** The position of the product's last event; many events of the server may follow it. */
 export async function readHead(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
   const { events } = await scanAll(connection, timeoutMs, {
     direction: 'backward',

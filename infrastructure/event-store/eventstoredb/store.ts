@@ -20,9 +20,9 @@ import { liveSource } from './live-source.ts';
 import { readHead, readStream, readStreams, scanAll } from './reads.ts';
 
 export interface EventStoreDbOptions {
-  /** `esdb://…`; may hold user name and password, and is therefore never logged. */
+  /** `esdb://…`; may contain a user name and password, so it is never logged. */
   readonly url: string;
-  /** Limit of every call; an append beyond it may or may not have happened. Default 5,000 ms. */
+  /** Limit of every call (ms); an append that exceeds it may still happen. Default 5,000. */
   readonly timeoutMs?: number | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -32,8 +32,8 @@ const TIMEOUT_MS = 5000;
 const TWIN_PAUSE_MS = 10;
 
 /**
- * The event store on an EventStoreDB server (23.10 or later). Does not wait for the server: calls fail with
- * {@link StoreUnavailable} until it is there, and followers wait for it.
+ * The event store on an EventStoreDB server (23.10 or later). Opening does not wait for the server: until it is
+ * available, calls fail with {@link StoreUnavailable}, and followers wait.
  * @throws when this process has a store open at another URL
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
@@ -48,7 +48,7 @@ interface Wiring {
   readonly release: () => Promise<void>;
 }
 
-/** The adapter itself, over any connection; tests give it a fake. */
+/** The adapter over any connection; tests pass a fake. */
 export function overConnection(connection: Connection, wiring: Wiring): EventStore {
   const { timeoutMs, logger, release } = wiring;
   const closed = new BehaviorSubject(false);
@@ -66,7 +66,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     if (waiting.length === 0) return;
     await withTimeout('an append before a read', timeoutMs, () => Promise.all(waiting));
   };
-  // One subscription, however many listen.
+  // All followers share one subscription.
   const page = async (after: Position, limit: number) => {
     ensureOpen();
     return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
@@ -142,14 +142,14 @@ async function append(
       return { revision, position: await positionAt(connection, timeoutMs, stream, revision) };
     } catch (error) {
       if (error instanceof StoreUnavailable) late.add(stream, sending);
-      // Ids make the append idempotent: asked again, the server answers as it answered the twin.
+      // Ids make the append idempotent: a retry gets the same answer as the identical append.
       if (!mayBeTwin(error) || performance.now() > deadline) throw appendError(error, stream, expected);
       await setTimeout(TWIN_PAUSE_MS);
     }
   }
 }
 
-/** For an acknowledgement without a position, which the protocol allows. */
+/** The position of an acknowledged append, if the acknowledgement has none, as the protocol allows. */
 async function positionAt(connection: Connection, timeoutMs: number, stream: string, revision: number) {
   const [event] = await readStream(connection, timeoutMs, stream, { from: revision, limit: 1 });
   if (!event) throw new StoreUnavailable(`EventStoreDB: ${stream}@${revision} was appended and is not there`);

@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
 import { numberOf, textOf } from '../../sqlite/connection.ts';
 
-/** The part of an embedded log that an import wrote. Its positions are those of the store that it came from. */
+/** The imported part of an embedded log. Its positions are those of the original store. */
 export interface ImportedPart {
   readonly id: string;
   readonly events: number;
-  /** Position of its last event, 0 for none. Later positions follow without a gap. */
+  /** Position of its last event, 0 when empty. Later positions follow without a gap. */
   readonly last: number;
   readonly isComplete: boolean;
 }
@@ -15,7 +15,7 @@ const SCHEMA = `CREATE TABLE IF NOT EXISTS imported (
   complete INTEGER NOT NULL
 )`;
 
-/** Undefined for a log that no import began. */
+/** Undefined for a log without an import. */
 export const importedPart = (db: DatabaseSync): ImportedPart | undefined => {
   if (db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'imported'`).get() === undefined) return undefined;
   const row = db.prepare('SELECT * FROM imported').get();
@@ -38,7 +38,7 @@ export const noteImport = (db: DatabaseSync, { id, events, last, isComplete }: I
   );
 };
 
-/** What an import wrote into a log, and how many events of it are there. Undefined for a log without an import. */
+/** The imported part of a log, and how many of its events are stored. Undefined for a log without an import. */
 export const importedIn = (path: string): (ImportedPart & { readonly found: number }) | undefined => {
   const db = new DatabaseSync(path, { readOnly: true });
   try {

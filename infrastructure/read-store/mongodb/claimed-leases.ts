@@ -4,13 +4,13 @@ import { insertOnce, numberIn, type Row, textIn } from '../../mongodb/calls.ts';
 import type { Leases } from './leases.ts';
 
 /**
- * Leases for servers without update pipelines (FerretDB 1.x), where updates are not atomic either: they read, and
- * then write, so a compare-and-set in a filter may let two through. What such a server does guarantee is that an
- * `_id` is inserted once. So every change of hands inserts a claim `<lease>#<fence>`, the highest claim holds the
- * lease, and only its owner ever changes it. The clock is the server's, from `hello.localTime`.
+ * Leases for servers without update pipelines (FerretDB 1.x). Their updates are not atomic: they read, and then write, so
+ * two compare-and-set updates may both succeed. Only inserting an `_id` is atomic, so each change of the holder inserts a
+ * claim `<lease>#<fence>`; the highest claim holds the lease, and only its owner changes it. Times are the server's, from
+ * `hello.localTime`.
  *
- * One weakness against one atomic update: an owner that renews an *expired* lease while another takes it over may
- * believe for one more period that it holds it. The fence still stops its writes.
+ * One weakness: an owner that renews an *expired* lease while another takes it over may believe for one more period that
+ * it is the holder. The fence still stops its writes.
  */
 export function claimedLeases(db: Db): Leases {
   const claims = db.collection<Row>('meta_lease_claims');
@@ -42,7 +42,7 @@ export function claimedLeases(db: Db): Leases {
       const fence = top === undefined ? 1 : numberIn(top, 'fence') + 1;
       const claim = { _id: `${name}#${fence}`, lease: name, fence, owner, expires_at: time + ttlMs };
       if (!(await insertOnce(claims, claim))) return undefined;
-      // Only the highest claim counts; the one before it stays, in case its owner still looks for it.
+      // Only the highest claim counts; the previous one is kept, since its owner may still look for it.
       await claims.deleteMany({ lease: name, fence: { $lt: fence - 1 } });
       return { name, owner, fence };
     },

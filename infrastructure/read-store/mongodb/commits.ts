@@ -23,15 +23,15 @@ export interface CommitDeps {
   readonly beforeCheckpoint: () => Promise<void>;
 }
 
-/** The rows of one collection in a batch. */
+/** Writes of a batch to one collection. */
 export interface RowsOfBatch<Collection> {
   readonly collection: Collection;
   readonly all: readonly Row[];
 }
 
-/** What a batch needs of a transaction. */
+/** The transaction's operations that a batch needs. */
 export interface BatchTransaction<Collection> {
-  /** Positions of those rows that are stored, by id. */
+  /** Positions of the stored rows, by id. */
   positions(collection: Collection, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   replace(collection: Collection, rows: readonly Row[]): Promise<void>;
   /** @throws {Fenced} */
@@ -39,8 +39,9 @@ export interface BatchTransaction<Collection> {
 }
 
 /**
- * Documents, checkpoint and fence in one transaction. The fence is raised in the generation's own row when a lease changes
- * hands, and each batch writes to that row: of the two, one sees the other or fails on a write conflict and is repeated.
+ * Stores documents, checkpoint and fence in one transaction. A change of the lease's holder raises the fence in the
+ * generation's row, and each batch writes that row: one of the two sees the other, or fails with a write conflict and
+ * is repeated.
  */
 export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {
   const { generations, leases, beforeCheckpoint } = deps;
@@ -73,8 +74,8 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
 }
 
 /**
- * One session for the batches of each generation, noted in the generation's row before its first transaction, so that the
- * next holder of the lease can end what this process leaves open when it dies.
+ * One session per generation for its batches. The generation's row names it before the first transaction, so that the
+ * next holder of the lease can end the open transaction of a crashed process.
  */
 function holderSessions(generations: Generations, transactions: Transactions) {
   const idle = new Map<string, { readonly session: TransactionSession; readonly fence: number }>();
@@ -86,7 +87,7 @@ function holderSessions(generations: Generations, transactions: Transactions) {
     ): Promise<void> {
       const key = leaseNameOf(generation);
       const known = idle.get(key);
-      // A call that was given up may still run in its session: no other call takes that one.
+      // A call that timed out may still run in its session, so no other call uses that session.
       idle.delete(key);
       const session = known?.session ?? transactions.open();
       try {
@@ -121,7 +122,7 @@ export async function writeBatch<Collection>(
 }
 
 /**
- * For servers without transactions: documents first, then the checkpoint, each only over what is older.
+ * For servers without transactions: writes documents, then the checkpoint, each only over older ones.
  * @param oneByOne as in {@link writeRows}
  */
 export function orderedCommits(deps: CommitDeps, oneByOne: boolean): Commit {
@@ -130,7 +131,7 @@ export function orderedCommits(deps: CommitDeps, oneByOne: boolean): Commit {
     const { generation, fence, checkpoint } = batch;
     await Promise.all([
       checkFence(leases, leaseNameOf(generation), fence),
-      // Without documents the checkpoint's own conditional update is check enough.
+      // Without documents, the conditional update of the checkpoint is a sufficient check.
       batch.writes.length === 0 ? undefined : checkOrder(generations, batch),
     ]);
     const rows = await rowsOf(generations, batch);
@@ -140,7 +141,7 @@ export function orderedCommits(deps: CommitDeps, oneByOne: boolean): Commit {
   };
 }
 
-/** Before any document is written; the checkpoint's own update checks again. @throws {Fenced} */
+/** Checks the order before any document is written; the checkpoint's update checks it again. @throws {Fenced} */
 async function checkOrder(generations: Generations, { generation, checkpoint }: BatchWrite): Promise<void> {
   if (checkpoint === undefined) return;
   const stored = (await generations.progress(generation))?.checkpoint;
@@ -151,7 +152,7 @@ async function checkOrder(generations: Generations, { generation, checkpoint }: 
   }
 }
 
-/** Makes every row before the first is written: a document that cannot be indexed stops the whole batch. */
+/** Builds all rows before the first write, so that a document that cannot be indexed stops the whole batch. */
 function rowsOf(generations: Generations, batch: BatchWrite): Promise<RowsOfBatch<Rows>[]> {
   const collections = Map.groupBy(lastWrites(batch.writes), (write: DocWrite) => write.collection);
   const work = [...collections].map(async ([name, writes]) => {

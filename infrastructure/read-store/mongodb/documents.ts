@@ -7,27 +7,25 @@ import { positionOf } from '../stored-values.ts';
 import { documentIn, fieldOf, storedForm } from './native-documents.ts';
 
 /**
- * How a document is stored: its fields under `value` (see {@link storedForm}). Each index has encoded keys of its own, so
- * that the order is the port's and not BSON's (which puts booleans after strings):
+ * The stored form of a document: its fields under `value` (see {@link storedForm}). Index keys are encoded, since BSON's
+ * order differs from the port's (it puts booleans after strings):
  *
  * - `k_<index>`: the key, for a single-valued index
- * - `h_<index>`, `t_<index>`: heads (an array, up to the field that meets an array) and the common tail
+ * - `h_<index>`, `t_<index>`: heads (an array, up to the array field) and the common tail
+ * - `s`: the fields that filters compare, for a searchable collection: `keys`, `state`, `created_at`, `updated_at`; no nulls
  *
- * - `s`: of a searchable collection, what filters compare: `keys`, `state`, `created_at`, `updated_at`; nothing that is
- *   null
- *
- * A deleted document stays as a tombstone: `value` null, no keys, `gone_at`. It keeps an older batch that is
- * applied again from bringing the document back, and goes after {@link TOMBSTONE_SECONDS}.
+ * A deleted document stays as a tombstone: `value` null, no keys, `gone_at`. It prevents a repeated older batch from
+ * restoring the document, and expires after {@link TOMBSTONE_SECONDS}.
  */
 export const TOMBSTONE_SECONDS = 24 * 3600;
 
 export const rowId = (tenant: string, id: string): string => `${tenant}/${id}`;
 
-/** What a collection's rows are made by. */
+/** Determines the form of a collection's rows. */
 export interface Shape {
   readonly indexes: readonly IndexPlan[];
   readonly searchable: boolean;
-  /** Whether the server takes an array within an array. */
+  /** Whether the server supports nested arrays. */
   readonly nestedArrays: boolean;
 }
 
@@ -55,19 +53,19 @@ export function toStoredDoc(row: Row | null | undefined): StoredDoc | undefined 
   return { value: documentIn(row.value), position: positionOf(textIn(row, 'position')) };
 }
 
-/** Bytes of a row's document as it is stored. */
+/** Bytes of a row's stored document. */
 export function sizeOf({ value }: Row): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   return typeof value === 'object' && value !== null ? BSON.calculateObjectSize(value) : 0;
 }
 
-/** Declared natively; `tenant` leads every query. */
+/** The native index of an index; `tenant` leads every query. */
 export function indexKeys(plan: IndexPlan): Record<string, 1> {
   if (plan.multi === undefined) return { tenant: 1, [`k_${plan.name}`]: 1 };
   return { tenant: 1, [`h_${plan.name}`]: 1, [`t_${plan.name}`]: 1 };
 }
 
-/** The last write of each document: an unordered bulk must not hold two of one. */
+/** The last write of each document, since an unordered bulk must not write one twice. */
 export function lastWrites(writes: readonly DocWrite[]): DocWrite[] {
   const last = new Map<string, DocWrite>();
   for (const write of writes) {
@@ -81,12 +79,12 @@ export function lastWrites(writes: readonly DocWrite[]): DocWrite[] {
 /**
  * Writes each row only over an older position and a fence not above its own.
  *
- * A conditional upsert finds nothing to update in two cases: there is no such document (it inserts) or the stored
- * one is newer (it fails on the duplicate `_id`). A third one hides in the second: another writer inserted an
- * older version at the same moment. So a duplicate is tried once more without upsert, which decides.
+ * A conditional upsert finds no row to update when the document does not exist (it inserts), when the stored one is newer,
+ * or when another writer inserts an older version at the same moment (both fail on the duplicate `_id`). So a duplicate is
+ * tried again without upsert, which tells the last two cases apart.
  *
- * @param oneByOne for servers that end an unordered bulk at its first error and look at every document for a filter
- * that has more than `_id` (FerretDB 1.x): there each row is an insert first
+ * @param oneByOne for servers that end an unordered bulk at its first error and scan all documents for a filter with more
+ * than `_id` (FerretDB 1.x): each row is first inserted alone
  */
 export async function writeRows(rows: Rows, all: readonly Row[], oneByOne: boolean): Promise<void> {
   if (all.length === 0) return;
@@ -98,14 +96,14 @@ export async function writeRows(rows: Rows, all: readonly Row[], oneByOne: boole
   );
 }
 
-/** @returns the rows whose `_id` is there already */
+/** @returns the rows whose `_id` exists */
 async function insertEach(rows: Rows, all: readonly Row[]): Promise<Row[]> {
   const there: Row[] = [];
   for (const row of all) if (!(await insertOnce(rows, row))) there.push(row);
   return there;
 }
 
-/** @returns the rows whose `_id` is there already, newer or made at the same moment */
+/** @returns the rows whose `_id` exists, newer or written at the same moment */
 async function upsertAll(rows: Rows, all: readonly Row[]): Promise<Row[]> {
   try {
     await rows.bulkWrite(
@@ -124,7 +122,7 @@ function replacement(row: Row, upsert: boolean): AnyBulkWriteOperation<Row> {
   return { replaceOne: { filter, replacement: fields, upsert } };
 }
 
-/** The rows of a bulk that met a duplicate `_id`; any other failure is thrown. */
+/** The rows of a bulk that failed on a duplicate `_id`; throws any other failure. */
 function duplicatesOf(error: unknown, rows: readonly Row[]): Row[] {
   if (!(error instanceof MongoBulkWriteError)) throw error;
   const failures = [error.writeErrors].flat();

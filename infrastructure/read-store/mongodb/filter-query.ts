@@ -5,9 +5,9 @@ import { pathKey } from '../searched.ts';
 import { fieldOf } from './native-documents.ts';
 
 /**
- * A filter as a MongoDB query over what `searchedFields` (searched.ts) gives. Its operators are those that every MongoDB and
- * FerretDB 1.24 have. Order operators compare within one type, and what is not there matches none of them; `s` holds
- * no null, so that "no value" is "does not exist" and nothing else.
+ * A filter as a MongoDB query over the fields of `searchedFields` (searched.ts). Uses operators that every MongoDB and
+ * FerretDB 1.24 support. Order operators compare within one type and never match a missing field; `s` contains no null,
+ * so "no value" means exactly "does not exist".
  * @param now ms
  */
 export function filterQuery(filter: Filter, now: number): Document {
@@ -54,5 +54,5 @@ export function fieldPath(field: FilterField): string {
   return key === 'id' ? 'doc_id' : `s.${key}`;
 }
 
-/** A text as a pattern that matches it alone; the filter holds no NUL. */
+/** A pattern that matches exactly the text; filters contain no NUL. */
 const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/#-]/g, '\\$&');

@@ -14,11 +14,11 @@ import type { Transactions } from './transactions.ts';
 
 type Found = readonly (readonly JsonObject[])[];
 
-/** How often ranges are read, without transactions, for want of a moment without commits. */
+/** Number of reads without transactions, until no commit interferes. */
 const QUIET_TRIES = 5;
 const PAGE = 1000;
 
-/** All documents of each range: of one snapshot, or read again while commits come in between. */
+/** All documents of each range, from one snapshot; without transactions, reads again when a commit interferes. */
 export async function findTogether(
   generations: Generations,
   transactions: Transactions | undefined,
@@ -36,7 +36,7 @@ export async function findTogether(
   }
 }
 
-/** One after the other: a session takes one call at a time. */
+/** Reads in sequence, since a session allows one call at a time. */
 async function findEach(
   generations: Generations,
   generation: GenerationId,

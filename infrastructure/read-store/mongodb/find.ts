@@ -31,10 +31,10 @@ interface Hits {
   readonly hasMore: boolean;
 }
 
-/** Rows that are asked for at once: what a page has no room for is not all sent. */
+/** Rows per request, so that the server does not send many rows that exceed the page. */
 const BATCH = 25;
 
-/** As many of the rows as a page has room for; `bytes` of documents, by default the most of {@link pageRoom}. */
+/** Reads as many rows as fit on the page. @param bytes of documents; default: that of {@link pageRoom} */
 export async function pageRows(
   cursor: FindCursor<Row>,
   limit: number,
@@ -51,7 +51,7 @@ export async function pageRows(
   return { page, hasMore: false };
 }
 
-/** @param session of a transaction that the reads belong to */
+/** @param session of the transaction that the reads belong to */
 export async function findPage(
   rows: Rows,
   plan: IndexPlan,
@@ -69,7 +69,7 @@ export async function findPage(
   return { docs, next: cursorOf(plan, last.key, query.equals?.length ?? 0) };
 }
 
-/** The index alone is asked: it holds all that is wanted of a row. */
+/** Reads only the index, which has all the data of an entry. */
 export async function findEntries(
   rows: Rows,
   plan: IndexPlan,
@@ -95,7 +95,7 @@ function hitsOf(source: Source, plan: IndexPlan, query: FindQuery, range: KeyRan
 
 const within = (session: ClientSession | undefined) => (session === undefined ? {} : { session });
 
-/** Infinite where the page is not bounded. */
+/** Infinite for an unbounded page. */
 const bytesOf = ({ bounded }: FindQuery): number | undefined =>
   bounded === true ? undefined : Number.POSITIVE_INFINITY;
 
@@ -113,7 +113,10 @@ async function singleValued(
   return { hits: page.map((row) => ({ key: textIn(row, field), row })), hasMore };
 }
 
-/** The array's field is fixed by `equals`: one element matches, and the tail orders by a native multikey index. */
+/**
+ * The array's field is fixed by `equals`, so one element matches, and a native multikey index gives the order of the
+ * tail.
+ */
 async function withinHead(
   { rows, session }: Source,
   plan: IndexPlan,
@@ -133,9 +136,9 @@ async function withinHead(
 }
 
 /**
- * The array's field is open, so one document may give several rows. MongoDB orders documents and not entries, so
- * the keys of all matching documents are read and ordered here, and then the page's documents. The cost grows
- * with the tenant's matching documents; a projection whose common query this is needs another index.
+ * The array's field is not fixed, so a document may give several rows. MongoDB orders documents instead of entries, so
+ * this reads and sorts the keys of all matching documents, and then reads the page's documents. The cost grows with the
+ * tenant's matching documents; a projection that needs this query often should have another index.
  */
 async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
   const { rows, session } = source;
@@ -162,7 +165,7 @@ async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range:
     const row = byId.get(id);
     return row === undefined || row.value === null ? [] : [{ key, row }];
   });
-  // A document went in between: a short page would look like the last one.
+  // A document was deleted meanwhile; a short page would look like the last one.
   if (hits.length < entries.length) return unwound(source, plan, query, range);
   const hasRoom = pageRoom<Row>(query.limit, sizeOf, bytesOf(query));
   const end = hits.findIndex(({ row }) => !hasRoom(row));

@@ -21,19 +21,19 @@ export interface OpenCollection extends Shape {
 }
 
 export interface GenerationProgress {
-  /** Empty before the first one. */
+  /** Empty before the first batch. */
   readonly checkpoint: Position | '';
-  /** Its documents are of an older format than those of a new generation. */
+  /** The documents have an older format than a new generation's. */
   readonly isOutdated: boolean;
 }
 
 export interface Generations {
   prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
-  /** Undefined when the generation is not there (never prepared, or dropped). */
+  /** Undefined when the generation was never prepared, or was dropped. */
   open(generation: GenerationId, collection: string): Promise<OpenCollection | undefined>;
   progress(generation: GenerationId): Promise<GenerationProgress | undefined>;
   /**
-   * Moves fence and checkpoint on; without a checkpoint it only claims the row for the transaction.
+   * Advances fence and checkpoint; without a checkpoint, only makes the transaction write the row.
    * @throws {Fenced}
    */
   advance(
@@ -42,24 +42,24 @@ export interface Generations {
     checkpoint: Position | undefined,
     session?: ClientSession,
   ): Promise<void>;
-  /** Notes the session that the holder's transactions run in. */
+  /** Stores the session of the holder's transactions. */
   noteSession(generation: GenerationId, fence: number, id: Binary): Promise<void>;
-  /** The session that was noted by a holder before this fence. */
+  /** The session stored by a holder before this fence. */
   sessionBefore(lease: string, fence: number): Promise<Binary | undefined>;
   drop(generation: GenerationId): Promise<void>;
 }
 
 /**
- * The format of documents in generations that are prepared now. Format 1, which has no mark, is JSON text under `value`
+ * The format of documents in generations prepared now. Format 1, which has no mark, is JSON text under `value`
  * (decision 34).
  */
 const FORMAT = 2;
 
-/** What the server can do, apart from transactions. */
+/** Abilities of the server, apart from transactions. */
 export interface Abilities {
-  /** It expires documents by itself. */
+  /** The server expires documents. */
   readonly ttlIndexes: boolean;
-  /** It takes an array within an array. */
+  /** The server supports nested arrays. */
   readonly nestedArrays: boolean;
 }
 
@@ -86,7 +86,7 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
       checkNames(generation.projection, generation.tag, collections);
       const _id = generationId(generation);
       const lease = leaseNameOf(generation);
-      // An empty checkpoint is before every other, which saves a case in the conditional update.
+      // An empty checkpoint sorts before every other, so the conditional update needs no special case.
       await insertOnce(generations, { _id, lease, checkpoint: '', fence: 0, format: FORMAT });
       for (const collection of collections) {
         const { name, indexes } = collection;
@@ -123,7 +123,7 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
       const order = checkpoint === undefined ? {} : { checkpoint: { $lte: checkpoint } };
       const { matchedCount } = await generations.updateOne(
         { _id: generationId(generation), fence: { $lte: fence }, ...order },
-        // The id makes each update a change: one that changes nothing would not conflict with a raised fence.
+        // The random id makes every update a change; otherwise it would not conflict with a raised fence.
         { $set: { fence, batch: randomUUID(), ...(checkpoint !== undefined && { checkpoint }) } },
         session === undefined ? {} : { session },
       );

@@ -11,23 +11,23 @@ export interface Leases {
 }
 
 /**
- * True when the server runs update pipelines and knows its clock in them (MongoDB 4.2 or newer). The probe
- * matches no document, so it changes nothing.
+ * Whether the server supports update pipelines with its clock (MongoDB 4.2 or newer). The probe matches no document, so
+ * it changes nothing.
  */
 export async function knowsPipelines(db: Db): Promise<boolean> {
   try {
     await db.collection<Row>('meta_leases').updateOne({ _id: '' }, [{ $set: { probed_at: '$$NOW' } }]);
     return true;
   } catch (error) {
-    // A refusal of the syntax. That the server cannot be reached is for the caller.
+    // The server refused the syntax. The caller handles an unavailable server.
     if (isRefusal(error)) return false;
     throw error;
   }
 }
 
 /**
- * One document for each lease, changed by one atomic update on the server's clock. Its row outlives the lease,
- * because its fence must never restart.
+ * One document per lease, changed by one atomic update with the server's clock. The row outlives the lease, since its
+ * fence must never restart.
  */
 export function pipelineLeases(db: Db): Leases {
   const leases = db.collection<Row>('meta_leases');
@@ -36,7 +36,7 @@ export function pipelineLeases(db: Db): Leases {
       const row = await leases
         .findOneAndUpdate({ _id: name }, takeOrRenew(owner, ttlMs), { upsert: true, returnDocument: 'after' })
         .catch((error: unknown) => {
-          // Two first acquisitions at once: the other one won.
+          // Of two concurrent first acquisitions, the other one won.
           if (isDuplicateKey(error)) return null;
           throw error;
         });

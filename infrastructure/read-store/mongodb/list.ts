@@ -3,7 +3,7 @@ import { type Row, textIn } from '../../mongodb/calls.ts';
 import { rowId, toRow, toStoredDoc } from './documents.ts';
 import type { OpenCollection } from './generations.ts';
 
-/** Documents in the order of tenant and id, for checks: damaged ones are told of and stop nothing. */
+/** Lists documents by tenant and id, for checks; damaged documents are listed as such. */
 export async function listRows(
   collection: OpenCollection,
   after: { readonly tenant: string; readonly id: string } | undefined,
@@ -11,7 +11,7 @@ export async function listRows(
 ): Promise<ListedDoc[]> {
   const behind = after === undefined ? {} : { _id: { $gt: rowId(after.tenant, after.id) } };
   const rows = await collection.rows
-    // By type: a damaged value is listed as well, a tombstone is not.
+    // Includes damaged values, and excludes tombstones.
     .find({ ...behind, value: { $ne: null } })
     .sort({ _id: 1 })
     .limit(limit)
@@ -44,7 +44,7 @@ function isIndexed(
       .filter(([name]) => name === 's' || /^[kht]_/.test(name))
       .every(([name, each]) => JSON.stringify(row[name]) === JSON.stringify(each));
   } catch {
-    // A changed document may hold what no index could be made of.
+    // A damaged document may have values that cannot be indexed.
     return false;
   }
 }

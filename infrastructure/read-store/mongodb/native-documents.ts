@@ -6,39 +6,39 @@ import { parseDocument } from '../stored-values.ts';
  * cannot hold exactly is stored as its JSON text, as are all documents of format 1.
  */
 
-/** MongoDB takes 100 levels of a whole row, arrays included. */
+/** MongoDB limits a row to 100 levels, including arrays. */
 const MAX_DEPTH = 80;
-/** BSON adds about 12 bytes to each value: this many keep a document of 14 MB of JSON under 16 MiB. */
+/** BSON adds about 12 bytes per value; with this limit a document of 14 MB of JSON stays under 16 MiB. */
 const MAX_VALUES = 100_000;
 
 type StoredValue = string | number | boolean | null | StoredValue[] | StoredFields;
 export type StoredFields = { [field: string]: StoredValue };
 
-/** @param nestedArrays whether the server takes an array within an array (FerretDB 1.x does not) */
+/** @param nestedArrays whether the server supports nested arrays (FerretDB 1.x does not) */
 export function storedForm(value: JsonObject, nestedArrays: boolean): StoredFields | string {
   const budget = { values: MAX_VALUES, nestedArrays };
   return storedFields(value, budget, MAX_DEPTH) ?? JSON.stringify(value);
 }
 
-/** The inverse of {@link storedForm}. @throws {TypeError} for what is no document */
+/** The inverse of {@link storedForm}. @throws {TypeError} when the value is not a document */
 export function documentIn(stored: unknown): JsonObject {
   if (typeof stored === 'string') return parseDocument(stored);
   if (!isFields(stored)) throw new TypeError('a stored document has no fields');
   return objectOf(stored);
 }
 
-/** A leading `$`, and what no field name may hold anywhere. */
+/** A leading `$`, and characters that no field name may contain. */
 const UNSAFE = /^\$|[.%\0]/g;
 
 /**
- * Names that the driver looks up in plain objects of its own, where `constructor` or `__proto__` are always found, and the
- * one by which it tells its types.
+ * Names that the driver looks up in plain objects, where `constructor` or `__proto__` always exist, and the name by
+ * which it recognises its types.
  */
 const RESERVED: ReadonlySet<string> = new Set([...Object.getOwnPropertyNames(Object.prototype), '_bsontype']);
 
 /**
- * The field that holds what a document has under `name`: percent-encoded are a leading `$`, dots, NUL, `%`, and the first
- * character of a reserved name. The empty name is `%`.
+ * The field name of a document's member: a leading `$`, dots, NUL, `%` and the first character of a reserved name are
+ * percent-encoded. The empty name is `%`.
  */
 export function fieldOf(name: string): string {
   if (name === '') return '%';
@@ -62,7 +62,7 @@ interface Budget {
   readonly nestedArrays: boolean;
 }
 
-/** Undefined where it cannot be stored as fields. */
+/** Undefined when the value cannot be stored as fields. */
 function storedFields(value: JsonObject, budget: Budget, levels: number): StoredFields | undefined {
   if (levels === 0) return undefined;
   const fields: StoredFields = {};
@@ -80,7 +80,7 @@ function storedValue(value: JsonValue, budget: Budget, levels: number): StoredVa
   budget.values -= 1;
   if (budget.values < 0) return undefined;
   if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
-  // As JSON has them: no infinities, and no sign of a zero.
+  // As in JSON: null instead of infinities, and zero without a sign.
   if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null;
   if (value === null || typeof value === 'boolean') return value;
   return isList(value) ? storedList(value, budget, levels) : storedFields(value, budget, levels);
@@ -103,7 +103,7 @@ function objectOf(fields: Readonly<Record<string, unknown>>): JsonObject {
   for (const field of Object.keys(fields)) {
     const name = nameOf(field);
     const each = jsonOf(fields[field]);
-    // Assigned to, it would set the prototype.
+    // An assignment would set the prototype.
     if (name === '__proto__') {
       Object.defineProperty(value, name, {
         value: each,
@@ -132,7 +132,7 @@ function jsonOf(stored: unknown): JsonValue {
 
 const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
-/** A plain object: not one of BSON's own types, which another program may have written. */
+/** Whether the value is a plain object and not one of BSON's types, which other programs may have written. */
 function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

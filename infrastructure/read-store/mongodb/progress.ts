@@ -37,7 +37,7 @@ type Progress = Pick<
   | 'releaseLease'
 >;
 
-/** How far projections and subscribers have come, and who may move them. */
+/** Checkpoints of projections and subscribers, protected by fences. */
 export function mongoProgress(db: Db, generations: Generations, leases: Leases): Progress {
   const parked = db.collection<Row>('meta_parked');
   const active = db.collection<Row>('meta_active_generations');
@@ -47,8 +47,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     `${generationId(generation)}/${tenant}`;
 
   /**
-   * Tells what a lease protects of its new fence, so that a write of the old holder that was checked before the
-   * change of hands and arrives after it is refused too.
+   * Writes the new fence into the rows that the lease protects, so that a late write of the old holder is refused even
+   * if it was checked before the change.
    */
   async function raiseBarriers(name: string, fence: number): Promise<void> {
     if (raised.get(name) === fence) return;
@@ -125,7 +125,7 @@ export async function checkFence(leases: Leases, lease: string, fence: number): 
   if (current !== fence) throw new Fenced(`${lease} is at fence ${current ?? 'none'}, not ${fence}`);
 }
 
-/** Puts a row unless the stored one has a higher fence or fails `condition`. @throws {Fenced} */
+/** Writes a row unless the stored one has a higher fence or fails `condition`. @throws {Fenced} */
 async function put(
   rows: Rows,
   row: Row & { fence: number },
@@ -135,7 +135,7 @@ async function put(
   try {
     await rows.replaceOne({ _id, fence: { $lte: row.fence }, ...condition }, fields, { upsert: true });
   } catch (error) {
-    // The upsert found the row, but not as it may be overwritten.
+    // The row exists, but it does not fulfil the condition.
     if (isDuplicateKey(error)) throw new Fenced(`${_id} was written by a later holder`);
     throw error;
   }

@@ -16,7 +16,7 @@ import { pageRows } from './find.ts';
 import type { OpenCollection } from './generations.ts';
 import { documentIn } from './native-documents.ts';
 
-/** Less than the time after which a whole call is given up, so that the server stops too. */
+/** Less than the timeout of the whole call, so that the server stops too. */
 const SERVER_MS = 8_000;
 
 export async function searchPage(collection: OpenCollection, query: SearchQuery): Promise<FindResult> {
@@ -88,7 +88,7 @@ async function pageOf(
 const filtered = ({ filter, now }: Selection): Document =>
   filter === undefined ? {} : filterQuery(filter, now);
 
-/** What comes after a cursor of a sorted search. Without a value comes first, and last where it descends. */
+/** Selects the rows after a sorted search's cursor. Rows without a value come first, or last in descending order. */
 function beyond(sort: SortField, after: Cursor | undefined): Document {
   const end = sortedAfter(after, sort);
   if (end === undefined) return {};

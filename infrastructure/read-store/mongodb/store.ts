@@ -23,8 +23,8 @@ export interface MongoReadStoreOptions {
 }
 
 /**
- * Read models in MongoDB. Servers without multi-document transactions, and those without update pipelines (FerretDB 1.x),
- * are told apart once, here.
+ * Read models in MongoDB. Detects once whether the server has multi-document transactions and update pipelines
+ * (FerretDB 1.x has neither).
  * @throws {StoreUnavailable}
  */
 export async function openMongoReadStore(options: MongoReadStoreOptions): Promise<ReadStore> {

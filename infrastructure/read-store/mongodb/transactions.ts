@@ -10,21 +10,21 @@ import { isRefusal, type Row } from '../../mongodb/calls.ts';
 
 /** Multi-document transactions of a replica set or a sharded cluster (decision 35). */
 export interface Transactions {
-  /** A session for transactions one after the other. */
+  /** Opens a session for consecutive transactions. */
   open(): TransactionSession;
-  /** One transaction in a session of its own. */
+  /** Runs one transaction in its own session. */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T>;
 }
 
 export interface TransactionSession {
-  /** By which another process can end it: see {@link endTransactions}. */
+  /** Lets another process end the session: see {@link endTransactions}. */
   readonly id: Binary;
   /**
-   * Reads one snapshot and writes all or nothing. `work` makes one call at a time and may be repeated as a whole: `call`
-   * does so after errors with one of the driver's two transaction labels. After an error the session has to be ended.
+   * Reads one snapshot and writes all or nothing. `work` makes one call at a time, and is repeated as a whole after
+   * errors with one of the driver's two transaction labels. After any other error the session must be ended.
    */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T>;
-  /** Aborts what was not committed. */
+  /** Aborts an open transaction. */
   end(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ const SNAPSHOT = {
   readPreference: 'primary',
 } as const;
 
-/** Undefined where the server has none: a standalone one, or FerretDB. */
+/** Undefined when the server has no transactions: a standalone one, or FerretDB. */
 export async function transactionsOf(client: MongoClient, db: Db): Promise<Transactions | undefined> {
   const hello = await greet(db);
   if (typeof hello.setName !== 'string' && hello.msg !== 'isdbgrid') return undefined;
@@ -69,8 +69,8 @@ function transactionSession(client: MongoClient): TransactionSession {
 }
 
 /**
- * Aborts what a session of a dead process has left open: the server would keep its locks for a minute. A server that
- * refuses lets it lapse.
+ * Ends the session of a crashed process with its open transaction, whose locks the server would keep for a minute. If
+ * the server refuses, the transaction expires.
  */
 export async function endTransactions(db: Db, id: unknown): Promise<void> {
   try {
@@ -95,7 +95,7 @@ async function greet(db: Db): Promise<Document> {
 /** IllegalOperation, CommandNotFound and OperationNotSupportedInTransaction. */
 const NO_TRANSACTIONS: ReadonlySet<unknown> = new Set([20, COMMAND_NOT_FOUND, 263]);
 
-/** Tries one that changes nothing: a server may say that it is of a set and have no transactions. */
+/** Runs a transaction without writes, since a server may belong to a set and still have no transactions. */
 async function isTaken(transactions: Transactions, db: Db): Promise<boolean> {
   try {
     await transactions.run((session) => db.collection<Row>('meta_leases').findOne({ _id: '' }, { session }));

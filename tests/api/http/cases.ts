@@ -11,7 +11,7 @@ export interface Case {
   readonly field?: string;
 }
 
-/** A suite with its own server and a test per case, which also checks what every answer has. */
+/** Declares a suite with its own server and one test per case; checks the rules for all answers. */
 export const describeCases = (suite: string, cases: readonly Case[]): void => {
   describe(suite, () => {
     let server: TestServer;

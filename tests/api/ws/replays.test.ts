@@ -30,7 +30,7 @@ describe('A replay', () => {
     for (let i = 0; i < count; i += 1) sent.push(await writer.send(`${i} ${LARGE}`));
     return sent;
   };
-  /** Bob after the beginning, who reads one message and then nothing until he is told to. */
+  /** Bob, connected after the beginning; reads one message, and then nothing until told. */
   const slowBob = async (here: SocketNode): Promise<Listening> => {
     const socket = await here.connect('acme', 'bob', START);
     socket.raw.once('message', () => socket.raw.pause());

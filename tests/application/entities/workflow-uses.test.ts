@@ -222,7 +222,7 @@ describe('An entity and its workflow', () => {
       });
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('conflict');
       expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
-      // The announcement is settled, so nobody waits.
+      // The announcement is settled, so no write waits.
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
 
@@ -237,7 +237,7 @@ describe('An entity and its workflow', () => {
           await one.publish();
         },
       });
-      // Told that it is late, it checks again before it fails.
+      // Signalled as late, it checks again before it fails.
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('validation_failed');
       expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
     });

@@ -24,7 +24,7 @@ describe('published workflows', () => {
     const { publish, workflows } = startJobs(stores);
     for (let n = 1; n <= 5; n += 1) {
       expect(await publish('invoices', numbered(n))).to.equal(n);
-      // A draft in between is no version.
+      // A draft in between is not a version.
       await workflows.save(TENANT, 'invoices', numbered(100 + n), request());
     }
     for (const node of [workflows, startJobs(stores).workflows]) {

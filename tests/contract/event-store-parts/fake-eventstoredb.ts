@@ -23,7 +23,7 @@ interface Subscriber {
 }
 
 /**
- * A fake of EventStoreDB's client with the behaviour that was measured on the server (facts.md): positions with gaps,
+ * A fake of EventStoreDB's client with the behaviour that was measured on the server: positions with gaps,
  * system events between others, subscriptions that break and do not resume.
  */
 export class FakeEventStoreDb implements Connection {

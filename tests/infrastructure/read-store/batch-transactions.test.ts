@@ -24,7 +24,7 @@ class Conflict extends Error {}
 type Stored = ReadonlyMap<string, string>;
 type Wait = (step: string) => Promise<void>;
 
-/** Snapshots, and the first of two writers of one row wins: what MongoDB gives a transaction. */
+/** Imitates MongoDB's transactions: snapshots, and the first of two writers of a row wins. */
 class FakeDatabase {
   docs: Stored = new Map();
   row = { fence: 1, checkpoint: '' };
@@ -110,7 +110,7 @@ describe('Batches in transactions', () => {
           (who: string): Wait =>
           async (name) => {
             await scheduler.schedule(Promise.resolve(), `${who} ${name}`);
-            // Whoever reads now finds the documents of the checkpoint, and no others.
+            // A reader finds exactly the documents of the checkpoint.
             expect(Object.fromEntries(database.docs)).to.deep.equal(stateAt(database.row.checkpoint));
           };
         const old = unlessFenced(fold(database, 1, size, step('old')));

@@ -25,7 +25,7 @@ describe('Jobs', () => {
     data: { ...base, ...running, from_state: 'submitted', to_state: 'paid', reason: 'Cash.' },
   };
   const jobAfter = (...story: Told[]): JobDoc | undefined =>
-    // The collection holds what the projection wrote and nothing else.
+    // The collection contains only documents of its projection.
     folded(jobsProjection, story).get('jobs/acme/r') as JobDoc | undefined;
 
   it('start with a record or later, and not for an unknown record', () => {
