@@ -106,9 +106,10 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   let stopListening = (): void => undefined;
   if (thread !== undefined) {
     readModels.attach(thread.folding);
-    // The thread reads the embedded log's file itself; events of a remote store are passed on to it.
+    // The thread reads new events of the embedded log from its file; those of a remote store are passed on to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
     else stopListening = stores.events.onGrowth(thread.appended);
+    if (headAtStart !== undefined) follower.readOlderFrom({ before: headAtStart, read: thread.readPage });
   }
   if (config.ROLE === 'worker') {
     readModels.attach(runners);

@@ -1,6 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import type { FoldingProjection } from '../../application/core/projections/read-models.ts';
-import type { EventStore, GrowthListener, LogGrowth, Position } from '../../application/ports/event-store.ts';
+import type { LogPage } from '../../application/core/subscriptions/log-follower.ts';
+import type { Place } from '../../application/core/subscriptions/page-buffer.ts';
+import {
+  type EventStore,
+  type GrowthListener,
+  type LogGrowth,
+  type Position,
+  StoreUnavailable,
+} from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Config } from '../../infrastructure/config.ts';
@@ -22,9 +30,12 @@ export interface ProjectionThread {
   readonly folding: readonly FoldingProjection[];
   /** Announces that the log has grown, with the new events if given. */
   readonly appended: GrowthListener;
+  /** The page of the log after a place, which the thread shares with its projections. @throws {StoreUnavailable} */
+  readPage(after: Place): Promise<LogPage>;
   stop(): Promise<void>;
 }
 
+const THREAD_AWAY = 'The projections’ thread, which reads the log, has ended.';
 const RESTART_MS = 500;
 /** Waking a thread costs as much as a request; a reader that waits for a projection wakes it anyway. */
 const BATCH_MS = 10;
@@ -53,6 +64,8 @@ export const startProjections = (
   let growths: LogGrowth[] = [];
   let pending: NodeJS.Timeout | undefined;
   let ended: Promise<void> = Promise.resolve();
+  const reads = new Map<number, PromiseWithResolvers<LogPage>>();
+  let lastRead = 0;
 
   const post = (message: ToProjections): void => worker?.postMessage(message);
   const flush = (): void => {
@@ -73,6 +86,10 @@ export const startProjections = (
       case 'ended':
         seen.get(message.projection)?.ended(message.tag);
         return;
+      case 'page':
+        reads.get(message.id)?.resolve(message.page);
+        reads.delete(message.id);
+        return;
       case 'metrics':
         for (const metric of message.metrics) count(deps.metrics, metric);
         return;
@@ -87,7 +104,10 @@ export const startProjections = (
     thread.on('error', (error) => deps.logger.error({ err: error }, 'the projections’ thread failed'));
     ended = new Promise((resolve) => {
       thread.once('exit', () => {
+        worker = undefined;
         for (const projection of seen.values()) projection.lost();
+        for (const { reject } of reads.values()) reject(new StoreUnavailable(THREAD_AWAY));
+        reads.clear();
         resolve();
         if (!stopping) setTimeout(start, RESTART_MS);
       });
@@ -100,6 +120,14 @@ export const startProjections = (
     appended: (growth) => {
       if (growth !== undefined) growths.push(growth);
       pending ??= setTimeout(flush, BATCH_MS);
+    },
+    readPage: (after) => {
+      if (worker === undefined) return Promise.reject(new StoreUnavailable(THREAD_AWAY));
+      const reading = Promise.withResolvers<LogPage>();
+      lastRead += 1;
+      reads.set(lastRead, reading);
+      post({ kind: 'read', id: lastRead, ...(after === '' ? {} : { after }) });
+      return reading.promise;
     },
     stop: async () => {
       stopping = true;

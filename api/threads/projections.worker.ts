@@ -43,6 +43,10 @@ const run = async (): Promise<void> => {
     ? { ...events, onGrowth: (listener: GrowthListener) => relay.subscribe(listener) }
     : events;
   const follower = new LogFollower({ events: source, logger });
+  const pageAfter = follower.pagesFor(stopping.signal);
+  // Pages for the main thread wait for the projections, which need the same ones.
+  const folding = Promise.withResolvers<void>();
+  setTimeout(folding.resolve, UNTIL_FOLDING_MS).unref();
   const runners = new Map(
     projections.map((projection) => [
       projection.name,
@@ -59,8 +63,10 @@ const run = async (): Promise<void> => {
         clock: systemClock,
         // The main thread gets progress by message; the store's copy only serves other processes.
         saveMs: 250,
-        onProgress: (made) =>
-          progress.note({ projection: projection.name, ...made, parked: [...made.parked] }),
+        onProgress: (made) => {
+          folding.resolve();
+          progress.note({ projection: projection.name, ...made, parked: [...made.parked] });
+        },
         onEnd: (tag) => {
           progress.flush();
           post({ kind: 'ended', projection: projection.name, tag });
@@ -75,6 +81,13 @@ const run = async (): Promise<void> => {
         if (message.growths.length === 0) relay.notify();
         for (const growth of message.growths) relay.notify(growth);
         return events.wake?.();
+      case 'read': {
+        const { id, after = '' } = message;
+        void folding.promise
+          .then(() => pageAfter(after))
+          .then((page) => page && post({ kind: 'page', id, page }));
+        return;
+      }
       case 'hurry':
         events.wake?.();
         progress.hurry(message.projection, message.waiting);
@@ -91,6 +104,8 @@ const run = async (): Promise<void> => {
   port.close();
 };
 
+/** Another process may hold the leases of all projections. */
+const UNTIL_FOLDING_MS = 1000;
 const METRICS_MS = 250;
 
 /** Batches metrics, because each message costs both threads as much as a read. */

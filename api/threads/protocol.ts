@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { LogGrowth } from '../../application/ports/event-store.ts';
+import type { LogPage } from '../../application/core/subscriptions/log-follower.ts';
+import type { LogGrowth, Position } from '../../application/ports/event-store.ts';
 
 /** Messages between the main thread and the projections' thread. */
 
@@ -8,9 +9,16 @@ const growth = z.custom<LogGrowth>(
   (value) => typeof value === 'object' && value !== null && 'events' in value,
 );
 
+const position = z.custom<Position>((value) => typeof value === 'string');
+
+/** Not validated, as a growth is not. */
+const page = z.custom<LogPage>((value) => typeof value === 'object' && value !== null && 'events' in value);
+
 export const toProjections = z.discriminatedUnion('kind', [
   /** The log has grown, with the new events if they came from a remote store; others are read from it. */
   z.object({ kind: z.literal('appended'), growths: z.array(growth) }),
+  /** Asks for the page of the log after a position; without one, for the first page. */
+  z.object({ kind: z.literal('read'), id: z.number(), after: position.optional() }),
   /** Whether a reader waits for a projection. */
   z.object({ kind: z.literal('hurry'), projection: z.string(), waiting: z.boolean() }),
   z.object({ kind: z.literal('stop') }),
@@ -37,6 +45,8 @@ export const fromProjections = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('progress'), made: z.array(progress) }),
   /** This thread no longer folds a generation. */
   z.object({ kind: z.literal('ended'), projection: z.string(), tag: z.string() }),
+  /** The answer to `read`. */
+  z.object({ kind: z.literal('page'), id: z.number(), page }),
   z.object({ kind: z.literal('metrics'), metrics: z.array(metric) }),
 ]);
 export type FromProjections = z.output<typeof fromProjections>;

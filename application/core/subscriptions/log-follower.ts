@@ -17,8 +17,8 @@ import type { EventFilter, EventStore, LogGrowth, Position, StoredEvent } from '
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import { abortOf } from '../concurrency/abort.ts';
-import { type BufferSize, PageBuffer } from './page-buffer.ts';
-import { type Follower, PageReader } from './page-reader.ts';
+import { type BufferSize, PageBuffer, type Place } from './page-buffer.ts';
+import { type Follower, type OlderPages, PAGE, PageReader } from './page-reader.ts';
 
 /** Selected events. `position` is how far the log was read, even when no event matched. */
 export interface EventBatch {
@@ -39,7 +39,22 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
+/** A part of the log without gaps, from where it was asked for up to `position`. */
+export type LogPage = Pick<EventBatch, 'events' | 'position'>;
+
 const DEFAULT_BATCH = 512;
+
+const newFollower = ({ after, filter, batchSize, isUrgent, signal }: FollowOptions): Follower => ({
+  selection: select(filter),
+  filter,
+  limit: batchSize ?? DEFAULT_BATCH,
+  isUrgent: isUrgent ?? false,
+  signal,
+  place: after ?? '',
+  caughtUp: false,
+  batches: 0,
+  busySince: undefined,
+});
 
 /**
  * Reads the log once per process for all followers (decision 30). New events are kept in a bounded buffer; pages of
@@ -77,19 +92,9 @@ export class LogFollower {
     options: FollowOptions,
     handle: (batch: EventBatch) => Promise<void> | void,
   ): Observable<EventBatch> {
-    const { after = '', filter, batchSize = DEFAULT_BATCH, isUrgent = false, signal } = options;
+    const { signal } = options;
     return defer(() => {
-      const follower: Follower = {
-        selection: select(filter),
-        filter,
-        limit: batchSize,
-        isUrgent,
-        signal,
-        place: after,
-        caughtUp: false,
-        batches: 0,
-        busySince: undefined,
-      };
+      const follower = newFollower(options);
       const rounds = new BehaviorSubject<void>(undefined);
       // Wakes a follower that waits for new events or for the store.
       const stopping = abortOf(signal).subscribe(() => {
@@ -115,6 +120,31 @@ export class LogFollower {
   /** As {@link follow}, awaiting its completion. */
   async run(options: FollowOptions, handle: (batch: EventBatch) => Promise<void> | void): Promise<void> {
     await lastValueFrom(this.follow(options, handle), { defaultValue: undefined });
+  }
+
+  /** Reads older pages from another thread of this process instead of the store. */
+  readOlderFrom(older: OlderPages): void {
+    this.#pages.older = older;
+  }
+
+  /** Returns a reader of pages for another thread, which shares them with this thread's followers until aborted. */
+  pagesFor(signal: AbortSignal): (after: Place) => Promise<LogPage | undefined> {
+    const follower = newFollower({ batchSize: PAGE, signal });
+    this.#pages.enter(follower);
+    let last: Promise<unknown> = Promise.resolve();
+    const read = async (after: Place): Promise<LogPage | undefined> => {
+      this.#pages.moved(follower, after);
+      const page = await this.#pages.read(follower);
+      follower.busySince = performance.now();
+      follower.batches += 1;
+      return page && { events: page.events, position: page.position };
+    };
+    // One at a time, since a follower has one place.
+    return (after) => {
+      const reading = last.then(() => read(after));
+      last = reading.catch(() => undefined);
+      return reading;
+    };
   }
 
   /** Waits for the next batch and handles it; undefined when the follower was aborted. */

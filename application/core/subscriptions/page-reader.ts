@@ -1,6 +1,6 @@
 import { defer, firstValueFrom, merge, retry, Subject, takeUntil, timer } from 'rxjs';
 import type { Selection } from '../../ports/event-filter.ts';
-import type { EventFilter, EventStore } from '../../ports/event-store.ts';
+import type { EventFilter, EventStore, Position, ScanPage } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
 import { type BufferSize, type Excerpt, type Page, PageBuffer, type Place } from './page-buffer.ts';
@@ -23,8 +23,16 @@ export interface Follower {
   busySince: number | undefined;
 }
 
+/** Pages that another thread of this process reads and shares with its own followers (decision 30). */
+export interface OlderPages {
+  /** Only pages that begin before this position are read here. */
+  readonly before: Position;
+  /** The events after a place; none when the thread knows of no more. */
+  read(after: Place): Promise<Pick<ScanPage, 'events' | 'position'>>;
+}
+
 /** Events that one read returns, and scans. */
-const PAGE = 1000;
+export const PAGE = 1000;
 const SCANNED = 16_384;
 /** Others stop waiting for a follower that handles one batch for longer (ms). */
 const STILL_MS = 1000;
@@ -48,6 +56,8 @@ export class PageReader {
   readonly #moved = new Subject<void>();
   #lastBegan = Number.NEGATIVE_INFINITY;
   #isAway = false;
+  /** Undefined when every page is read from the store. */
+  older: OlderPages | undefined;
 
   /** @param growths counts the growths of the log that this process has seen */
   constructor(deps: { events: EventStore; logger: Logger; size: BufferSize; growths: () => number }) {
@@ -160,6 +170,10 @@ export class PageReader {
     const scan = defer(async (): Promise<Page> => {
       const growths = this.#growths();
       const from = place === '' ? undefined : place;
+      if (filter === undefined && this.older !== undefined && place < this.older.before) {
+        const { events, position } = await this.older.read(place);
+        if (position > place) return { after: place, end: position, events };
+      }
       const { events, position, next } = await this.#events.scanAll({ from, filter, limit }, SCANNED);
       if (this.#isAway) this.#logger.info({ after: place }, 'the event log is read again');
       this.#isAway = false;

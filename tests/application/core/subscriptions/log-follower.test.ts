@@ -144,6 +144,50 @@ describe('the log follower', () => {
     for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS);
   }).timeout(30_000);
 
+  /** Two threads over one store: the followers of `asking` read older pages from `reading`. */
+  const twoThreads = async (total: number) => {
+    const { store, counts } = countedStore();
+    for (let made = 0; made < total; made += 1000) await store.append('a.s-1', 'any', typed(1000));
+    const stopping = new AbortController();
+    stops.push(async () => stopping.abort());
+    const reading = new LogFollower({ events: store, logger: testLogger() });
+    const asking = new LogFollower({ events: store, logger: testLogger() });
+    const before = await store.head();
+    if (before === undefined) throw new Error('the log is empty');
+    const pageAfter = reading.pagesFor(stopping.signal);
+    return { store, counts, reading, asking, before, pageAfter, none: { events: [], position: before } };
+  };
+
+  it('reads a long log about once for the followers of two threads', async () => {
+    const total = 20_000;
+    const { store, counts, reading, asking, before, pageAfter, none } = await twoThreads(total);
+    asking.readOlderFrom({ before, read: async (after) => (await pageAfter(after)) ?? none });
+    const all = [...many(reading), ...many(asking)];
+    await reached(all, before);
+    expect(counts.read).to.be.at.most(total + 4000);
+    await store.append('a.s-1', 'any', typed(FOLLOWERS));
+    await reached(all, await store.head());
+    for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS + 1);
+  }).timeout(30_000);
+
+  it('reads on from the store where the other thread ends, fails or knows of no more', async () => {
+    const { store, asking, before, pageAfter, none } = await twoThreads(5000);
+    const [first] = await store.readAll({ limit: 1 });
+    const nothing = { events: [], position: first?.position ?? before };
+    let asked = 0;
+    asking.readOlderFrom({
+      before,
+      read: async (after) => {
+        asked += 1;
+        if (asked === 2) throw new Error('the thread has ended');
+        return asked > 3 ? nothing : ((await pageAfter(after)) ?? none);
+      },
+    });
+    const all = many(asking);
+    await reached(all, before);
+    for (const { seen } of all) expect(seen).to.have.length(5000 / FOLLOWERS);
+  });
+
   it('reads only its own selection for a single follower', async () => {
     const { store, counts } = countedStore();
     for (let made = 0; made < 10_000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
