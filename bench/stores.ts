@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { MongoClient } from 'mongodb';
 import { openEventStoreDb } from '../infrastructure/event-store/eventstoredb/store.ts';
-import { startEventStoreDb } from '../tests/support/eventstoredb/start.ts';
+import { startEventStoreDb, type TestEventStoreDb } from '../tests/support/eventstoredb/start.ts';
 import { type BareEventStore, bareEventStore } from './bare-eventstore.ts';
 import { PER_SECOND, steady } from './fan-out.ts';
 import { type Child, startChild } from './http/child.ts';
@@ -42,42 +43,65 @@ export const benchStores = async (scale: number): Promise<Line[]> => {
 const onTheWire = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const server = await startEventStoreDb();
-    const platform = await startPlatformChild(folder, { EVENTSTORE_URL: server.url });
     try {
-      const pairs = await makePairs(platform.port, CONNECTIONS / 2);
-      const before = await server.counts();
-      const seconds = Math.max(1, 3 * scale);
-      const requests = messageRequests(pairs);
-      await closedLoop({ port: platform.port, requests, seconds, expectedStatus: 201 });
-      const after = await server.counts();
-      const appended = after.appended - before.appended;
-      const received = after.subscribed + after.readOfAll - before.subscribed - before.readOfAll;
-      return [
-        {
-          figure: 'events received by one process (test server)',
-          value: count(received),
-          yardstick: { name: 'events appended', value: count(appended) },
-          target: { text: '≤ 1.1', met: received / appended <= 1.1 },
-        },
-        {
-          figure: 'live subscriptions of one process (test server)',
-          value: count(after.openSubscriptions),
-          target: { text: '≤ 1', met: after.openSubscriptions <= 1 },
-        },
-        {
-          figure: 'events of one append on the wire (test server)',
-          value: count(appended / (after.appends - before.appends)),
-        },
-        {
-          figure: 'appends that leave together (test server)',
-          value: count((after.appends - before.appends) / (after.groups - before.groups)),
-        },
-      ];
+      return [...(await underLoad(server, folder, scale)), await afterRestart(server, folder)];
     } finally {
-      await platform.stop();
       await server.stop();
     }
   });
+
+const underLoad = async (server: TestEventStoreDb, folder: string, scale: number): Promise<Line[]> => {
+  const platform = await startPlatformChild(folder, { EVENTSTORE_URL: server.url });
+  try {
+    const pairs = await makePairs(platform.port, CONNECTIONS / 2);
+    const before = await server.counts();
+    const seconds = Math.max(1, 3 * scale);
+    const requests = messageRequests(pairs);
+    await closedLoop({ port: platform.port, requests, seconds, expectedStatus: 201 });
+    const after = await server.counts();
+    const appended = after.appended - before.appended;
+    const received = after.subscribed + after.readOfAll - before.subscribed - before.readOfAll;
+    return [
+      {
+        figure: 'events received by one process (test server)',
+        value: count(received),
+        yardstick: { name: 'events appended', value: count(appended) },
+        target: { text: '≤ 1.1', met: received / appended <= 1.1 },
+      },
+      {
+        figure: 'live subscriptions of one process (test server)',
+        value: count(after.openSubscriptions),
+        target: { text: '≤ 1', met: after.openSubscriptions <= 1 },
+      },
+      {
+        figure: 'events of one append on the wire (test server)',
+        value: count(appended / (after.appends - before.appends)),
+      },
+      {
+        figure: 'appends that leave together (test server)',
+        value: count((after.appends - before.appends) / (after.groups - before.groups)),
+      },
+    ];
+  } finally {
+    await platform.stop();
+  }
+};
+
+/** A start over the same log, with read models to be built from all of it. */
+const afterRestart = async (server: TestEventStoreDb, folder: string): Promise<Line> => {
+  for (const file of ['', '-wal', '-shm']) await rm(`${folder}/read-models.db${file}`, { force: true });
+  const before = await server.counts();
+  const platform = await startPlatformChild(folder, { EVENTSTORE_URL: server.url });
+  await platform.stop();
+  const after = await server.counts();
+  const received = after.subscribed + after.readOfAll - before.subscribed - before.readOfAll;
+  return {
+    figure: 'events received after a restart without read models (test server)',
+    value: count(received),
+    yardstick: { name: 'events in the log', value: count(before.appended) },
+    target: { text: '≤ 1.1', met: received / before.appended <= 1.1 },
+  };
+};
 
 type Stores = Readonly<Record<'EVENTSTORE_URL' | 'MONGODB_URL', string>>;
 
