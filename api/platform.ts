@@ -19,6 +19,7 @@ import { projections } from '../projections/all.ts';
 import { type Areas, composeAreas, listOf } from './compose/areas.ts';
 import { type Core, composeCore } from './compose/core.ts';
 import { createHttpApp } from './http/app.ts';
+import { ExpensiveRequests } from './http/expensive-requests.ts';
 import type { Check } from './http/health.ts';
 import { fingerprints } from './http/idempotency.ts';
 import { createRateLimits } from './http/rate-limits.ts';
@@ -178,6 +179,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     clock,
     ids,
     limits,
+    expensive: new ExpensiveRequests(),
     metrics,
     logger,
     trustProxy: config.TRUST_PROXY,
@@ -191,7 +193,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     codec,
     feed,
     ids,
-    limit: (caller) => limits.request(caller),
+    limits,
     told: (tenantId, position) => readModels.answered(tenantId, position),
     appendLine: (line) => impersonation.appendLine(line),
     clock,

@@ -3,6 +3,7 @@ import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Authenticate } from './authorization.ts';
+import type { ExpensiveRequests } from './expensive-requests.ts';
 import type { Readiness } from './health.ts';
 import type { AnswerCodec, Fingerprint } from './idempotency.ts';
 import type { AppendLine } from './impersonation-log.ts';
@@ -39,6 +40,7 @@ export interface HttpDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly limits: RateLimits;
+  readonly expensive: ExpensiveRequests;
   readonly metrics: HttpMetrics;
   /** Logs a request under impersonation that appended no event of its own, before its answer is sent. */
   readonly appendLine: AppendLine;

@@ -13,7 +13,7 @@ import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } fro
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { unboundedList } from './bounded-bodies.ts';
 import type { HttpDeps } from './deps.ts';
-import { rateLimited } from './errors.ts';
+import { type ExceededLimit, rateLimited } from './errors.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { impersonationLogOf } from './impersonation-log.ts';
@@ -84,7 +84,7 @@ export class Endpoint {
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
     const body = (await readBody(exchange.request, this.#bodyRules)) ?? EMPTY;
     if (route.limit === 'login' && typeof body.email === 'string') {
-      refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)));
+      refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)), 'address');
     }
     checkNamed(principal, body);
     const head = this.#head(exchange, principal);
@@ -100,8 +100,10 @@ export class Endpoint {
     const { route } = this;
     const { limits, appendLine } = this.#deps;
     if (this.#family === undefined) {
-      if (route.limit === 'login') refuse(limits.loginFrom(this.#address(exchange)));
-      if (route.limit === 'public') refuse(limits.publicFrom(this.#address(exchange), route.operationId));
+      if (route.limit === 'login') refuse(limits.loginFrom(this.#address(exchange)), 'address');
+      if (route.limit === 'public') {
+        refuse(limits.publicFrom(this.#address(exchange), route.operationId), 'address');
+      }
       return undefined;
     }
     exchange.admittedAt = performance.now();
@@ -110,7 +112,8 @@ export class Endpoint {
     const params = (): unknown => this.#params(segments);
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
     // Counts before access checks: refused requests also cost work, and are logged under impersonation.
-    refuse(limits.request(callerKey(principal)));
+    refuse(limits.request(callerKey(principal)), 'credential');
+    if ('tenantId' in principal) refuse(limits.ofTenant(principal.tenantId, principal.rights.plan), 'tenant');
     this.#checkAccess(principal);
     return principal;
   }
@@ -225,6 +228,9 @@ export class Endpoint {
     idempotency: IdempotencyUse | undefined,
     upload?: ReadUpload,
   ): Promise<Reply> {
+    if (this.route.expensive === true && admitted !== undefined) {
+      await this.#deps.expensive.begin(admitted, exchange.response);
+    }
     const projections = this.route.reads ?? [];
     if (projections.length > 0 || minPosition !== undefined) {
       await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
@@ -261,8 +267,8 @@ export class Endpoint {
 }
 
 /** @param wait seconds until the next request is allowed @throws {DomainError} 429 */
-const refuse = (wait: number | undefined): void => {
-  if (wait !== undefined) throw rateLimited(wait);
+const refuse = (wait: number | undefined, limit: ExceededLimit): void => {
+  if (wait !== undefined) throw rateLimited(wait, limit);
 };
 
 /** @throws {DomainError} 400 */

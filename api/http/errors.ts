@@ -124,10 +124,14 @@ export const errorAnswer = (thrown: unknown): ErrorAnswer => {
   return { status, headers: headersOf(status, error), body };
 };
 
+/** The limit that a request exceeded (docs/limits.md). */
+export type ExceededLimit = 'credential' | 'tenant' | 'address' | 'expensive_requests' | 'sockets';
+
 /** 429, with whole seconds until the next request is allowed. */
-export const rateLimited = (seconds: number): DomainError =>
+export const rateLimited = (seconds: number, limit: ExceededLimit): DomainError =>
   new DomainError('rate_limited', 'Too many requests. Wait, then try again.', {
     retry_after: Math.max(1, Math.ceil(seconds)),
+    limit,
   });
 
 /** 405 for a path without this method. */

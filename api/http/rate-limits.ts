@@ -1,10 +1,13 @@
 import type { Clock } from '../../application/ports/clock.ts';
+import type { Plan } from '../../domain/tenancy/tenant.ts';
 import { networkOf } from './address.ts';
 
 /** Rate limits of one process (decisions, section 3). Each function returns undefined (allowed) or seconds to wait. */
 export interface RateLimits {
   /** Counts a request of a credential. @param callerKey tenant and caller */
   request(callerKey: string): number | undefined;
+  /** Counts a request of a tenant, whatever its credential. */
+  ofTenant(tenantId: string, plan: Plan): number | undefined;
   /** Counts a login from an address or its /48 (IPv6), before the body is read. */
   loginFrom(address: string): number | undefined;
   /** Counts a login with an e-mail, ignoring case, from the address's network and in total. */
@@ -71,13 +74,41 @@ const OF_LOGIN = { ipv4: 24, ipv6: 48 };
 /** Limit of logins with one e-mail from all networks, as a multiple of the limit per network. */
 const NETWORKS_PER_EMAIL = 10;
 
+/** Requests of a tenant, as a multiple of the limit of one credential (docs/limits.md). */
+const CREDENTIALS_OF: Readonly<Record<Plan, number>> = {
+  free: 10,
+  hobby: 10,
+  pro: 15,
+  business: 20,
+  enterprise: 30,
+};
+
+/** Buckets of all tenants, by plan. @param burst share of a minute's requests that may come at once */
+const tenantBuckets = (requestsPerMinute: number, burst: number): Readonly<Record<Plan, TokenBuckets>> => {
+  const bucketsOf = (plan: Plan): TokenBuckets => {
+    const perMinute = requestsPerMinute * CREDENTIALS_OF[plan];
+    return new TokenBuckets(perMinute, Math.ceil(perMinute * burst));
+  };
+  return {
+    free: bucketsOf('free'),
+    hobby: bucketsOf('hobby'),
+    pro: bucketsOf('pro'),
+    business: bucketsOf('business'),
+    enterprise: bucketsOf('enterprise'),
+  };
+};
+
+/** Share of a minute's requests that may come at once. */
+const BURST = 1 / 5;
+
 /** @param settings per minute; 0 disables a limit, `requestsPerMinute: 0` also the public one */
 export const createRateLimits = (
   settings: { readonly requestsPerMinute: number; readonly loginsPerMinute: number },
   clock: Clock,
 ): RateLimits => {
   const { requestsPerMinute, loginsPerMinute } = settings;
-  const requests = new TokenBuckets(requestsPerMinute, Math.ceil(requestsPerMinute / 5));
+  const requests = new TokenBuckets(requestsPerMinute, Math.ceil(requestsPerMinute * BURST));
+  const tenants = tenantBuckets(requestsPerMinute, BURST);
   const addresses = new TokenBuckets(loginsPerMinute, loginsPerMinute);
   const networks = new TokenBuckets(loginsPerMinute, loginsPerMinute);
   const loginsPerEmail = loginsPerMinute * NETWORKS_PER_EMAIL;
@@ -86,6 +117,7 @@ export const createRateLimits = (
   const strangers = new TokenBuckets(publicPerMinute, publicPerMinute);
   return {
     request: (callerKey) => requests.take(callerKey, clock.now()),
+    ofTenant: (tenantId, plan) => tenants[plan].take(tenantId, clock.now()),
     loginFrom: (address) => addresses.take(networkOf(address, OF_ADDRESS), clock.now()),
     publicFrom: (address, operationId) =>
       strangers.take(`${operationId}\n${networkOf(address, OF_ADDRESS)}`, clock.now()),

@@ -133,6 +133,8 @@ export interface Route {
   readonly reads?: readonly string[];
   /** The handler checks `If-Match` against the `ETag` of the changed resource. */
   readonly honoursIfMatch?: boolean;
+  /** A few requests of a tenant run at a time, see `expensive-requests.ts`. */
+  readonly expensive?: boolean;
   /** Maximum bytes of a body; default 1 MiB. */
   readonly bodyLimit?: number;
   /** Maximum number of values in a JSON body; default 100,000. */

@@ -15,6 +15,7 @@ import { UserForgotten, UserRoleChanged, UserStatusChanged } from '../../domain/
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { rateLimited } from '../http/errors.ts';
 import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
 import { checkHost } from '../http/server.ts';
 import { textFrame } from './frame.ts';
 import { Lanes } from './lanes.ts';
@@ -35,8 +36,7 @@ export interface SocketServerDeps {
   readonly feed: LiveFeed;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** Seconds to wait for a rate-limited caller; undefined allows the request. */
-  readonly limit: (callerKey: string) => number | undefined;
+  readonly limits: Pick<RateLimits, 'request' | 'ofTenant'>;
   readonly appendLine: AppendLine;
   /** Called with positions that peers are told, so that their next REST reads include them. */
   readonly told: (tenantId: string, position: Position) => void;
@@ -158,8 +158,11 @@ export class SocketServer {
       this.#deps.appendLine,
     );
     return logged(impersonationLog, 101, () => {
-      const wait = this.#deps.limit(callerKey(principal));
-      if (wait !== undefined) throw rateLimited(wait);
+      const { limits } = this.#deps;
+      const wait = limits.request(callerKey(principal));
+      if (wait !== undefined) throw rateLimited(wait, 'credential');
+      const tenantsWait = limits.ofTenant(principal.tenantId, principal.rights.plan);
+      if (tenantsWait !== undefined) throw rateLimited(tenantsWait, 'tenant');
       const given = url.searchParams.get('after');
       const after = given === null ? undefined : events.parsePosition(given);
       if (given !== null && after === undefined) {

@@ -146,7 +146,7 @@ export const startSocketNode = async (
     clock: systemClock,
     envelopes: new Envelopes(node),
     feed,
-    limit: () => undefined,
+    limits: { request: () => undefined, ofTenant: () => undefined },
     appendLine: async () => undefined,
     told: (_tenantId, position) => void told.push(position),
     metrics: silentMetrics,

@@ -78,6 +78,7 @@ export const assistantRoutes = (deps: Deps): Route[] => [
     method: 'post',
     path: `${BASE}/rag/backfill`,
     operationId: 'backfillCorpus',
+    expensive: true,
     summary: 'Bring every record and text attachment into the assistant’s corpus',
     tag: TAG,
     entitlement: 'assistant',

@@ -54,6 +54,7 @@ export const auditEventRoutes = (deps: Deps): Route[] => [
     method: 'get',
     path: '/api/v1/tenant/audit/events',
     operationId: 'listAuditEvents',
+    expensive: true,
     summary: 'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
     tag: 'Audit',
     query: z.object({

@@ -34,6 +34,7 @@ export const auditProofRoutes = (deps: Deps): Route[] => [
     method: 'get',
     path: '/api/v1/tenant/audit/proof',
     operationId: 'getAuditProof',
+    expensive: true,
     summary:
       'The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over',
     tag: 'Audit',

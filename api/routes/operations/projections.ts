@@ -65,6 +65,7 @@ export const projectionRoutes = (deps: Deps): Route[] => [
     method: 'post',
     ...platformPath('/super/projections/:name/rebuild'),
     operationId: 'rebuildProjection',
+    expensive: true,
     summary: 'Build a read model anew beside the one that answers; it takes over when it has caught up',
     tag: TAG,
     params: projectionParams,

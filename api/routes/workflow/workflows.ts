@@ -159,6 +159,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${BASE}/:name/publish`,
       operationId: 'publishWorkflow',
+      expensive: true,
       summary: 'Publish the draft as the next version; jobs that run stay on theirs',
       tag: TAG,
       scope: 'workflow:admin',

@@ -60,11 +60,22 @@ describe('Rate limits', () => {
     const refused = await ask('admin');
     expect([refused.status, refused.json.error]).to.deep.equal([429, 'rate_limited']);
     expect(Number(refused.headers.get('retry-after'))).to.equal(4);
+    expect(refused.json.details).to.deep.equal({ retry_after: 4, limit: 'credential' });
     expect((await ask('late')).status).to.equal(401);
     expect((await ask('operator')).status).to.equal(400);
     now += 4_000;
     expect((await ask('admin')).status).to.equal(400);
     await server.close();
+  });
+
+  it('count all credentials of a tenant together, by its plan', () => {
+    const given = createRateLimits({ requestsPerMinute: 5, loginsPerMinute: 0 }, clock);
+    const passed = (tenant: string, plan: 'free' | 'enterprise'): number =>
+      Array.from({ length: 100 }, () => given.ofTenant(tenant, plan)).filter((wait) => wait === undefined)
+        .length;
+    expect(passed('small', 'free'), 'a fifth of ten credentials').to.equal(10);
+    expect(passed('large', 'enterprise'), 'a fifth of thirty credentials').to.equal(30);
+    expect(passed('another', 'free')).to.equal(10);
   });
 
   it('count logins by address', async () => {

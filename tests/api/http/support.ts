@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { createHttpApp } from '../../../api/http/app.ts';
 import type { Authenticate } from '../../../api/http/authorization.ts';
 import type { HttpDeps } from '../../../api/http/deps.ts';
+import { ExpensiveRequests } from '../../../api/http/expensive-requests.ts';
 import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts';
 import { createMetrics } from '../../../api/http/metrics.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
@@ -118,6 +119,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
       },
     },
     limits: createRateLimits({ requestsPerMinute: 0, loginsPerMinute: 0 }, clock),
+    expensive: new ExpensiveRequests(),
     metrics: createMetrics({ process: false }),
     logger: recordingLogger([]),
     appendLine: async () => undefined,

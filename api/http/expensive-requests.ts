@@ -1,0 +1,69 @@
+import type { ServerResponse } from 'node:http';
+import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
+import { rateLimited } from './errors.ts';
+
+/** Running at a time on this node: in all, and of one tenant. A tenant always has one, whatever others do. */
+const LIMITS = { total: 8, perTenant: 2, reserved: 1 };
+/** Waiting requests of one tenant. */
+const MAX_WAITING = 64;
+const WAIT_MS = 20_000;
+
+/**
+ * Limits concurrent requests that cost much (`expensive` of a route): exports, previews, publications. Others wait for
+ * their turn, one caller after the other, or are answered 429 (docs/limits.md).
+ */
+export class ExpensiveRequests {
+  readonly #limiter = new FairLimiter(LIMITS);
+  readonly #waiting = new Map<string, number>();
+  readonly #waitMs: number;
+
+  constructor(waitMs = WAIT_MS) {
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * Resolves when the request may run; it counts as running until its answer is sent or its connection is closed.
+   * @throws {DomainError} `rate_limited`
+   */
+  async begin(principal: Principal, response: ServerResponse): Promise<void> {
+    const owner = ownerOf(principal);
+    const waiting = this.#waiting.get(owner) ?? 0;
+    if (waiting >= MAX_WAITING) throw rateLimited(this.#waitMs / 1000, 'expensive_requests');
+    this.#waiting.set(owner, waiting + 1);
+    const granted = this.#limiter.take(owner, callerKey(principal));
+    const release = await this.#orGivenUp(granted, response);
+    const left = (this.#waiting.get(owner) ?? 1) - 1;
+    if (left === 0) this.#waiting.delete(owner);
+    else this.#waiting.set(owner, left);
+    if (release === undefined) {
+      void granted.then((giveBack) => giveBack());
+      throw rateLimited(this.#waitMs / 1000, 'expensive_requests');
+    }
+    if (response.closed) release();
+    else response.once('close', release);
+  }
+
+  /** Undefined when the wait was too long, or the client has disconnected. */
+  async #orGivenUp(
+    granted: Promise<() => void>,
+    response: ServerResponse,
+  ): Promise<(() => void) | undefined> {
+    const { promise: over, resolve } = Promise.withResolvers<undefined>();
+    const giveUp = (): void => resolve(undefined);
+    const timeout = setTimeout(giveUp, this.#waitMs);
+    response.once('close', giveUp);
+    try {
+      return await Promise.race([granted, over]);
+    } finally {
+      clearTimeout(timeout);
+      response.off('close', giveUp);
+    }
+  }
+}
+
+/** Tenants and partners have slots of their own; platform admins share theirs. */
+const ownerOf = (principal: Principal): string => {
+  if ('tenantId' in principal) return `tenant ${principal.tenantId}`;
+  return principal.kind === 'partner' ? `partner ${principal.partnerId}` : 'platform';
+};

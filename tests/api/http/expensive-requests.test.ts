@@ -1,0 +1,94 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { expect } from 'chai';
+import { z } from 'zod';
+import { ExpensiveRequests } from '../../../api/http/expensive-requests.ts';
+import { route } from '../../../api/http/route.ts';
+import { eventually } from '../../support/server.ts';
+import { admin, serve, type TestServer } from './support.ts';
+
+const REPORT = '/api/v1/report';
+
+describe('Expensive requests', () => {
+  let server: TestServer;
+  /** Ends the running handlers, in order of their start. */
+  let running: (() => void)[] = [];
+  let started = 0;
+  const report = route({
+    method: 'get',
+    path: REPORT,
+    operationId: 'makeReport',
+    expensive: true,
+    summary: 'Takes until it is released',
+    tag: 'Reports',
+    access: { kind: 'principals', kinds: ['user'] },
+    responses: { 200: z.object({}) },
+    handle: async () => {
+      started += 1;
+      await new Promise<void>((resolve) => running.push(resolve));
+      return { status: 200, body: {} };
+    },
+  });
+  const begin = async (waitMs?: number): Promise<void> => {
+    running = [];
+    started = 0;
+    server = await serve([report], { expensive: new ExpensiveRequests(waitMs) });
+  };
+  afterEach(async () => {
+    for (const end of running.splice(0)) end();
+    await server.close();
+  });
+
+  const ask = (as: string) => server.request('GET', REPORT, { as });
+  const untilStarted = (count: number) => eventually(`${count} handlers run`, () => started === count);
+
+  it('of a tenant run two at a time; others wait for their turn, and another tenant does not', async () => {
+    await begin();
+    const own = ['admin', 'admin', 'admin', 'operator'].map(ask);
+    await untilStarted(2);
+    const other = ask('other');
+    await untilStarted(3);
+    running[2]?.();
+    expect((await other).status).to.equal(200);
+    running[0]?.();
+    await untilStarted(4);
+    for (const end of running) end();
+    await untilStarted(5);
+    running[4]?.();
+    expect((await Promise.all(own)).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
+  });
+
+  it('that wait for too long are answered 429, and leave the queue', async () => {
+    await begin(30);
+    const own = [ask('admin'), ask('admin')];
+    await untilStarted(2);
+    const refused = await ask('admin');
+    expect([refused.status, refused.json.error]).to.deep.equal([429, 'rate_limited']);
+    expect(refused.json.details).to.include({ limit: 'expensive_requests' });
+    expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1);
+    for (const end of running) end();
+    await Promise.all(own);
+    const next = [ask('admin'), ask('admin')];
+    await untilStarted(4);
+    for (const end of running) end();
+    await Promise.all(next);
+  });
+
+  it('of a client that disconnects while it waits leave the queue', async () => {
+    const requests = new ExpensiveRequests();
+    const responses = Array.from({ length: 4 }, () => new ServerResponse(new IncomingMessage(new Socket())));
+    const [first, , gone, last] = responses;
+    const begun = responses.map((response) =>
+      requests.begin(admin, response).then(
+        () => 'begun',
+        () => 'refused',
+      ),
+    );
+    expect(await Promise.all(begun.slice(0, 2))).to.deep.equal(['begun', 'begun']);
+    gone?.emit('close');
+    expect(await begun[2]).to.equal('refused');
+    first?.emit('close');
+    expect(await begun[3]).to.equal('begun');
+    last?.emit('close');
+  });
+});
