@@ -1,6 +1,7 @@
 import { questionStream, recordQuestion } from '../../domain/assistant/question.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import { type Answerer, NOTHING_FOUND } from './answering.ts';
 import type { Turn } from './question.ts';
@@ -23,20 +24,13 @@ export interface Answer {
   readonly position: Position | undefined;
 }
 
-interface Deps {
+/** Answers questions (specification, Assistant). Stores only that a question was asked, never its text. */
+export class Assistant extends WithDeps<{
   readonly retrieval: Retrieval;
   readonly answerer: Answerer;
   readonly streams: Streams;
-}
-
-/** Answers questions (specification, Assistant). Stores only that a question was asked, never its text. */
-export class Assistant {
-  readonly #deps: Deps;
+}> {
   readonly #admission = new QuestionLimiter();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
 
   /**
    * @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`,
@@ -56,10 +50,10 @@ export class Assistant {
       content: streamSafe(content.slice(0, MAX_TURN).toWellFormed()),
     }));
     const id = context.newId();
-    const passages = await this.#deps.retrieval.retrieve(tenantId, message, history);
+    const passages = await this.deps.retrieval.retrieve(tenantId, message, history);
     const reply =
-      passages.length === 0 ? NOTHING_FOUND : await this.#deps.answerer.answer(message, history, passages);
-    const { position } = await this.#deps.streams
+      passages.length === 0 ? NOTHING_FOUND : await this.deps.answerer.answer(message, history, passages);
+    const { position } = await this.deps.streams
       .of(questionStream, tenantId, id)
       .execute(context, (state) => recordQuestion(state, id, passages.length));
     return { reply, passages, position };

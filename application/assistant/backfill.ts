@@ -4,6 +4,7 @@ import type { FileFacts } from '../../domain/files/file.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import { type LeaseOptions, whileRenewed } from '../core/subscriptions/lease.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { CorpusStore } from '../ports/corpus-store.ts';
 import type { Corpus, Outcome, SourceDocument } from './corpus.ts';
@@ -44,14 +45,9 @@ const POLL_MS = 200;
  * all nodes; further requests wait for it and get its counts. After a crash a waiting request starts a new run, which
  * skips finished sources.
  */
-export class Backfills {
-  readonly #deps: BackfillDeps;
+export class Backfills extends WithDeps<BackfillDeps> {
   readonly #running = new Map<string, Promise<BackfillCounts>>();
   readonly #stopping = new AbortController();
-
-  constructor(deps: BackfillDeps) {
-    this.#deps = deps;
-  }
 
   /**
    * @throws {DomainError} `embedding_model_unavailable`, `assistant_not_entitled` when that ends during the run,
@@ -72,8 +68,8 @@ export class Backfills {
   }
 
   async #runOrJoin(tenantId: string): Promise<BackfillCounts> {
-    await orModelUnavailable(this.#deps.checkModel());
-    const { lease: options, store } = this.#deps;
+    await orModelUnavailable(this.deps.checkModel());
+    const { lease: options, store } = this.deps;
     const { signal } = this.#stopping;
     const before = await store.backfillRun(tenantId);
     for (let waited = false; !signal.aborted; waited = true) {
@@ -95,7 +91,7 @@ export class Backfills {
   }
 
   async #sweep(tenantId: string, held: AbortSignal): Promise<BackfillCounts> {
-    const { store, inventory } = this.#deps;
+    const { store, inventory } = this.deps;
     const run = randomUUID();
     await store.saveBackfillRun(tenantId, { run, counts: null });
     const counts = { added: 0, updated: 0, skipped: 0 };
@@ -107,7 +103,7 @@ export class Backfills {
       for await (const documents of groups) {
         if (held.aborted) throw new DomainError('unavailable', 'The backfill was interrupted.');
         await this.#checkEntitled(tenantId);
-        count(await orModelUnavailable(this.#deps.corpus.write(tenantId, documents, 'fail')));
+        count(await orModelUnavailable(this.deps.corpus.write(tenantId, documents, 'fail')));
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -120,7 +116,7 @@ export class Backfills {
     inventory: CorpusInventory,
     count: (outcomes: readonly Outcome[]) => void,
   ): AsyncGenerator<readonly SourceDocument[]> {
-    const { sources, corpus } = this.#deps;
+    const { sources, corpus } = this.deps;
     for await (const records of inGroups(inventory.records(tenantId))) {
       const documents: SourceDocument[] = [];
       for (const record of records) {
@@ -147,7 +143,7 @@ export class Backfills {
 
   /** Checked again for each group, since the entitlement may end during the run. */
   async #checkEntitled(tenantId: string): Promise<void> {
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined || !hasAssistant(tenant)) {
       throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
     }

@@ -1,4 +1,5 @@
 import { pause } from '../core/concurrency/pause.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { CorpusStore, SourceKey } from '../ports/corpus-store.ts';
 import { EmbedderUnavailable } from '../ports/embedder.ts';
 import { StoreUnavailable } from '../ports/event-store.ts';
@@ -24,8 +25,7 @@ const TOGETHER = 6;
  * Computes vectors of sources whose texts were stored without them, because embedding would have delayed other tenants.
  * One queue per tenant. A restart finds the remaining sources in the store.
  */
-export class Completion {
-  readonly #deps: CompletionDeps;
+export class Completion extends WithDeps<CompletionDeps> {
   readonly #waiting = new Map<string, Map<string, SourceKey>>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #stopping = new AbortController();
@@ -33,10 +33,6 @@ export class Completion {
   /** The last look-up was full, so the store may hold more. */
   #more = false;
   #done = 0;
-
-  constructor(deps: CompletionDeps) {
-    this.#deps = deps;
-  }
 
   /** Whether a tenant has sources without vectors. */
   isBehind(tenantId: string): boolean {
@@ -47,7 +43,7 @@ export class Completion {
   begin(): void {
     this.#beginning ??= this.#lookUp()
       .catch((error: unknown) =>
-        this.#deps.logger.warn({ err: error }, 'sources without vectors were not looked up'),
+        this.deps.logger.warn({ err: error }, 'sources without vectors were not looked up'),
       )
       .finally(() => {
         this.#beginning = undefined;
@@ -75,7 +71,7 @@ export class Completion {
   }
 
   async #lookUp(): Promise<void> {
-    const found = await this.#deps.store.withoutVectors(PAGE);
+    const found = await this.deps.store.withoutVectors(PAGE);
     this.#more = found.length === PAGE;
     this.#done = 0;
     for (const [tenantId, keys] of Map.groupBy(found, (one) => one.tenantId)) this.add(tenantId, keys);
@@ -109,7 +105,7 @@ export class Completion {
   }
 
   async #complete(tenantId: string, key: SourceKey, waiting: Map<string, SourceKey>): Promise<void> {
-    const { corpus, isEntitled, logger } = this.#deps;
+    const { corpus, isEntitled, logger } = this.deps;
     const { signal } = this.#stopping;
     try {
       if (!(await isEntitled(tenantId))) return;

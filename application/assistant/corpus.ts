@@ -1,4 +1,5 @@
 import { setImmediate as yieldTick } from 'node:timers/promises';
+import { WithDeps } from '../core/with-deps.ts';
 import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
 import { CHUNKER_VERSION, type Chunk, chunksOf, embeddedText } from './chunker.ts';
@@ -42,15 +43,7 @@ interface Plan {
  * Writes the corpus, for indexer and backfill alike. Skips sources with the same text and model, and never replaces a
  * later revision.
  */
-export class Corpus {
-  readonly #store: CorpusStore;
-  readonly #embedder: Embedder;
-
-  constructor(deps: { readonly store: CorpusStore; readonly embedder: Embedder }) {
-    this.#store = deps.store;
-    this.#embedder = deps.embedder;
-  }
-
+export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly embedder: Embedder }> {
   /**
    * @param without without a model, stores texts without vectors, so that outdated text is not found, or fails
    * @throws {EmbedderUnavailable}
@@ -68,7 +61,7 @@ export class Corpus {
     documents: readonly SourceDocument[],
     embed: Embed,
   ): Promise<readonly Outcome[]> {
-    const heads = await this.#store.heads(tenantId, documents);
+    const heads = await this.deps.store.heads(tenantId, documents);
     const plans: Plan[] = [];
     for (const [index, document] of documents.entries()) {
       const chunks = chunksOf(document.title, document.text);
@@ -78,7 +71,7 @@ export class Corpus {
     }
     const due = plans.filter((plan) => this.#isDue(plan));
     const sources = due.length === 0 ? [] : await this.#sources(tenantId, due, embed);
-    const stored = await this.#store.put(tenantId, sources);
+    const stored = await this.deps.store.put(tenantId, sources);
     const outcomes = new Map(
       due.map((plan, index) => [plan.document, stored[index] === true ? outcomeOf(plan) : 'skipped']),
     );
@@ -106,7 +99,7 @@ export class Corpus {
    */
   async complete(tenantId: string, key: SourceKey): Promise<void> {
     const missing = async (): Promise<StoredSource | undefined> => {
-      const [source] = await this.#store.load(tenantId, [key]);
+      const [source] = await this.deps.store.load(tenantId, [key]);
       return source === undefined || source.model !== null || source.chunks.length === 0 ? undefined : source;
     };
     const before = await missing();
@@ -119,32 +112,32 @@ export class Corpus {
       const { seq: _seq, ...source } = now;
       const chunks = source.chunks.map((chunk) => ({ ...chunk, vector: known.get(chunk.hash) }));
       if (chunks.some(({ vector }) => vector === undefined)) return;
-      if ((await this.#store.put(tenantId, [{ ...source, model, chunks }]))[0] === true) return;
+      if ((await this.deps.store.put(tenantId, [{ ...source, model, chunks }]))[0] === true) return;
     }
   }
 
   /** Deletes a source; a record's attachments too. */
   async delete(tenantId: string, key: SourceKey, ifPresent: boolean): Promise<void> {
-    await this.#store.bury(tenantId, key, GONE, ifPresent);
+    await this.deps.store.bury(tenantId, key, GONE, ifPresent);
     if (key.kind !== 'entity_record') return;
-    for (const id of await this.#store.attachmentsOf(tenantId, key.id))
-      await this.#store.bury(tenantId, { kind: 'attachment', id }, GONE, ifPresent);
+    for (const id of await this.deps.store.attachmentsOf(tenantId, key.id))
+      await this.deps.store.bury(tenantId, { kind: 'attachment', id }, GONE, ifPresent);
   }
 
   /** Removes the text of a changed source that the tenant may not index; a backfill restores it. */
   forget(tenantId: string, key: SourceKey, revision: string): Promise<void> {
-    return this.#store.bury(tenantId, key, revision, true);
+    return this.deps.store.bury(tenantId, key, revision, true);
   }
 
   /** Whether the corpus holds no source of a tenant, not even a buried one. */
   isEmpty(tenantId: string): Promise<boolean> {
-    return this.#store.isEmpty(tenantId);
+    return this.deps.store.isEmpty(tenantId);
   }
 
   /** Whether each attachment is already stored in its present form, so that its bytes need not be read. */
   async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
-    return (await this.#store.heads(tenantId, keys)).map((head) => {
+    return (await this.deps.store.heads(tenantId, keys)).map((head) => {
       if (head === undefined || head.revision < ATTACHMENT_REVISION) return false;
       if (head.buried) return head.revision === GONE;
       return head.hashes.length === 0 || this.#isCurrent(head);
@@ -152,7 +145,7 @@ export class Corpus {
   }
 
   #isCurrent(head: SourceHead): boolean {
-    return head.model === this.#embedder.model;
+    return head.model === this.deps.embedder.model;
   }
 
   #isDue({ document, chunks, head }: Plan): boolean {
@@ -171,7 +164,7 @@ export class Corpus {
   async #advance(tenantId: string, plans: readonly Plan[]): Promise<void> {
     for (const { document, chunks, head } of plans) {
       if (head === undefined || head.revision >= document.revision || !this.#hasSame(head, chunks)) continue;
-      await this.#store.advance(tenantId, document, head.revision, document.revision);
+      await this.deps.store.advance(tenantId, document, head.revision, document.revision);
     }
   }
 
@@ -202,11 +195,11 @@ export class Corpus {
       const hashes = new Set(head.hashes);
       return chunks.some(({ hash }) => hashes.has(hash));
     });
-    for (const source of await this.#store.load(
+    for (const source of await this.deps.store.load(
       tenantId,
       kept.map(({ document }) => document),
     )) {
-      if (source?.model !== this.#embedder.model) continue;
+      if (source?.model !== this.deps.embedder.model) continue;
       for (const { hash, vector } of source.chunks) if (vector !== undefined) known.set(hash, vector);
     }
     return known;
@@ -219,12 +212,12 @@ export class Corpus {
     without: 'store' | 'fail',
   ): Promise<string | null> {
     try {
-      const vectors = await this.#embedder.embed([...missing.values()], 'background');
+      const vectors = await this.deps.embedder.embed([...missing.values()], 'background');
       for (const [index, hash] of [...missing.keys()].entries()) {
         const vector = vectors[index];
         if (vector !== undefined) known.set(hash, vector);
       }
-      return this.#embedder.model;
+      return this.deps.embedder.model;
     } catch (error) {
       if (without === 'store' && error instanceof EmbedderUnavailable) return null;
       throw error;

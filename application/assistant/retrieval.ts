@@ -1,25 +1,18 @@
 import { DomainError } from '../../domain/core/errors.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { SourceKey } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
 import { searchTextsOf, type Turn } from './question.ts';
 import { RANKING } from './ranking.ts';
 import type { Passage, PassageSearch } from './tenant-indexes.ts';
 
-interface Deps {
+/** Finds the passages of a tenant's corpus that a question is about. */
+export class Retrieval extends WithDeps<{
   readonly embedder: Embedder;
   readonly search: PassageSearch;
   /** Whether a source exists now; the corpus may be slightly behind. */
   readonly isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
-}
-
-/** Finds the passages of a tenant's corpus that a question is about. */
-export class Retrieval {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * At most six, best first; none when nothing is relevant.
    * @throws {DomainError} `embedding_model_unavailable`
@@ -30,9 +23,9 @@ export class Retrieval {
     history: readonly Turn[] = [],
   ): Promise<readonly Passage[]> {
     const { text, terms } = searchTextsOf(message, history);
-    const [vector] = await orModelUnavailable(this.#deps.embedder.embed([text], 'question'));
-    const found = await this.#deps.search.search(tenantId, { vector, terms });
-    const live = await Promise.all(found.map((passage) => this.#deps.isLive(tenantId, passage)));
+    const [vector] = await orModelUnavailable(this.deps.embedder.embed([text], 'question'));
+    const found = await this.deps.search.search(tenantId, { vector, terms });
+    const live = await Promise.all(found.map((passage) => this.deps.isLive(tenantId, passage)));
     return found.filter((_, index) => live[index]).slice(0, RANKING.limit);
   }
 }

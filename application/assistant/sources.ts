@@ -2,6 +2,7 @@ import type { Values } from '../../domain/entities/fields.ts';
 import { schemaStream } from '../../domain/entities/schema.ts';
 import type { FileFacts } from '../../domain/files/file.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
 import { ATTACHMENT_REVISION, recordRevision, type SourceDocument } from './corpus.ts';
 import { attachmentText, textKindOf } from './texts/attachment-text.ts';
@@ -18,18 +19,10 @@ export interface RecordFacts {
 type Facts = Pick<FileFacts, 'file_id' | 'record_id' | 'filename' | 'content_type' | 'size'>;
 
 /** Makes documents for the corpus of records and attachments. */
-export class Sources {
-  readonly #streams: Streams;
-  readonly #blobs: BlobStore;
-
-  constructor(deps: { readonly streams: Streams; readonly blobs: BlobStore }) {
-    this.#streams = deps.streams;
-    this.#blobs = deps.blobs;
-  }
-
+export class Sources extends WithDeps<{ readonly streams: Streams; readonly blobs: BlobStore }> {
   /** Undefined when the record's entity does not exist. */
   async record(tenantId: string, record: RecordFacts): Promise<SourceDocument | undefined> {
-    const schema = await this.#streams.of(schemaStream, tenantId, record.entityName).load();
+    const schema = await this.deps.streams.of(schemaStream, tenantId, record.entityName).load();
     if (!schema.state.exists) return undefined;
     return {
       kind: 'entity_record',
@@ -47,7 +40,7 @@ export class Sources {
 
   /** Undefined when the bytes are deleted: the attachment is being deleted. */
   async attachment(tenantId: string, file: Facts): Promise<SourceDocument | undefined> {
-    const blob = await this.#blobs.open({ tenantId, id: file.file_id });
+    const blob = await this.deps.blobs.open({ tenantId, id: file.file_id });
     if (blob === undefined) return undefined;
     return {
       kind: 'attachment',

@@ -2,6 +2,7 @@ import { ImpersonatedRequestMade, ImpersonationStarted } from '../../domain/iden
 import { type Actor, metadataSchema } from '../core/events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../core/events/stream-name.ts';
 import { ERASED } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 
@@ -44,21 +45,19 @@ const MAX_PARSED = 5_000;
  * A tenant's actions, newest first, read from the events themselves. Only requests under impersonation that change
  * nothing need an event of their own.
  */
-export class EventLog {
-  readonly #events: EventStore;
-  readonly #directory: Directory;
+export class EventLog extends WithDeps<{
+  events: EventStore;
+  directory: Directory;
+  types: readonly string[];
+}> {
   /** Event types by action. */
-  readonly #types: ReadonlyMap<string, string>;
-
-  constructor(deps: { events: EventStore; directory: Directory; types: readonly string[] }) {
-    this.#events = deps.events;
-    this.#directory = deps.directory;
-    this.#types = new Map(deps.types.map((type) => [snakeCase(type), type]));
-  }
+  readonly #types: ReadonlyMap<string, string> = new Map(
+    this.deps.types.map((type) => [snakeCase(type), type]),
+  );
 
   /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined {
-    return this.#events.parsePosition(text);
+    return this.deps.events.parsePosition(text);
   }
 
   /** Newest first. A page may hold fewer than `limit` lines, even none, and still have a next one. */
@@ -69,7 +68,7 @@ export class EventLog {
     for (let scanned = 0, parsed = 0; scanned < MAX_SCANNED && parsed < MAX_PARSED; ) {
       const limit = Math.min(query.limit, MAX_PARSED - parsed);
       const options = { direction: 'backward', from: next, filter, limit } as const;
-      const page = await this.#events.scanAll(options, MAX_SCANNED - scanned);
+      const page = await this.deps.events.scanAll(options, MAX_SCANNED - scanned);
       scanned += page.scanned;
       parsed += page.events.length;
       next = page.next;
@@ -96,7 +95,7 @@ export class EventLog {
 
   async #lines(tenantId: string, entries: readonly Entry[]): Promise<LogLine[]> {
     const people = entries.flatMap(({ actor }) => personOf(actor) ?? []);
-    const emailOf = await this.#directory.emails(tenantId, people);
+    const emailOf = await this.deps.directory.emails(tenantId, people);
     const platform = await this.#platformEmails(entries);
     return entries.map(({ actor, impersonatedBy, ...line }) => {
       const person = personOf(actor);
@@ -118,7 +117,7 @@ export class EventLog {
     const emails = new Map<string, string>();
     for (const { actor, impersonatedBy } of entries) {
       if (actor.kind !== 'platform_admin' || emails.has(actor.id)) continue;
-      emails.set(actor.id, (await this.#directory.platformAdminEmail(actor.id)) ?? impersonatedBy ?? '');
+      emails.set(actor.id, (await this.deps.directory.platformAdminEmail(actor.id)) ?? impersonatedBy ?? '');
     }
     return emails;
   }

@@ -1,6 +1,7 @@
 import { DomainError } from '../../domain/core/errors.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { EventBatch, LogFollower } from '../core/subscriptions/log-follower.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -36,8 +37,7 @@ export interface HeadKeeperDeps {
 }
 
 /** Follows the log and stores the last revision and hash of each stream, in batches and apart from commands. */
-export class HeadKeeper {
-  readonly #deps: HeadKeeperDeps;
+export class HeadKeeper extends WithDeps<HeadKeeperDeps> {
   #noted = new Map<string, NotedHead>();
   /** The positions up to which events were read, and their hashes stored. */
   #position: Position | undefined;
@@ -53,12 +53,8 @@ export class HeadKeeper {
   /** Set when the keeper has ended; proofs then fail at once. */
   #isOver = false;
 
-  constructor(deps: HeadKeeperDeps) {
-    this.#deps = deps;
-  }
-
   async run(signal: AbortSignal): Promise<void> {
-    const { logger, heads } = this.#deps;
+    const { logger, heads } = this.deps;
     while (!signal.aborted) {
       this.#round = new AbortController();
       const round = AbortSignal.any([signal, this.#round.signal]);
@@ -87,12 +83,12 @@ export class HeadKeeper {
    * @throws {DomainError} `read_model_behind` when that takes too long or the keeper has ended
    */
   async reachEnd(): Promise<void> {
-    const target = await this.#deps.events.head();
+    const target = await this.deps.events.head();
     if (target === undefined) return;
     for (let isAgain = false; ; isAgain = true) {
       if ((this.#position ?? '') < target) await this.#reach(target);
       await this.#flush();
-      if (((await this.#deps.heads.position()) ?? '') >= target) return;
+      if (((await this.deps.heads.position()) ?? '') >= target) return;
       if (isAgain) throw behind();
       // Another process has reset the store.
       this.#position = undefined;
@@ -121,7 +117,7 @@ export class HeadKeeper {
       const timer = setTimeout(entry.reject, WAIT_MS);
       this.#waiting.add(entry);
       this.#hurry.abort();
-      this.#deps.events.wake?.();
+      this.deps.events.wake?.();
     });
   }
 
@@ -141,13 +137,13 @@ export class HeadKeeper {
       if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(LINGER_MS, signal);
     };
     const ended = AbortSignal.any([signal, alone.signal]);
-    await this.#deps.follower.run({ after: this.#position, batchSize: BATCH, signal: ended }, handle);
+    await this.deps.follower.run({ after: this.#position, batchSize: BATCH, signal: ended }, handle);
   }
 
   /** Lets the store read the log growth by itself, in rounds. */
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const end = await this.#deps.events.head();
+      const end = await this.deps.events.head();
       const before = this.#position;
       const isBehind = end !== undefined && (before ?? '') < end;
       // Reports the position even without growth, for proofs that began to wait before it was known.
@@ -178,7 +174,7 @@ export class HeadKeeper {
 
   /** Resets the store when its hashes belong to another log or a later state of this one. */
   async #checkLog(): Promise<void> {
-    const { events, heads, logger } = this.#deps;
+    const { events, heads, logger } = this.deps;
     const last = await heads.lastNoted();
     if (last === undefined) return;
     const [event] = await events.readStream(last.stream, { from: last.revision, limit: 1 });
@@ -213,7 +209,7 @@ export class HeadKeeper {
       this.#noted = new Map();
       this.#stored = position;
       try {
-        if (!(await this.#deps.heads.merge(noted, stored, position))) this.#round.abort();
+        if (!(await this.deps.heads.merge(noted, stored, position))) this.#round.abort();
       } catch (error) {
         for (const [stream, head] of this.#noted) noted.set(stream, head);
         this.#noted = noted;

@@ -2,6 +2,7 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { HeadSigningKey, HeadSink, HeadStore, SignedHead, StreamHead } from '../ports/audit-heads.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -30,13 +31,8 @@ export interface HeadSignerDeps {
 }
 
 /** Signs heads of tenants, on request and regularly while events are appended. */
-export class HeadSigner {
-  readonly #deps: HeadSignerDeps;
+export class HeadSigner extends WithDeps<HeadSignerDeps> {
   #delivery = new AbortController();
-
-  constructor(deps: HeadSignerDeps) {
-    this.#deps = deps;
-  }
 
   /**
    * Signs the head of a tenant at the present end of the log.
@@ -47,7 +43,7 @@ export class HeadSigner {
     tenantId: string,
     each: (heads: readonly StreamHead[]) => void | Promise<void> = () => undefined,
   ): Promise<SignedHead> {
-    const { signer, keeper } = this.#deps;
+    const { signer, keeper } = this.deps;
     if (signer === undefined) {
       throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
     }
@@ -60,7 +56,7 @@ export class HeadSigner {
     signer: HeadSigningKey,
     each: (heads: readonly StreamHead[]) => void | Promise<void>,
   ) {
-    const { heads, clock, sink, logger } = this.#deps;
+    const { heads, clock, sink, logger } = this.deps;
     const root = new RootHash();
     const position = await heads.read(tenantPrefix(tenantId), (page) => {
       root.add(page);
@@ -82,7 +78,7 @@ export class HeadSigner {
 
   /** Signs heads of changed tenants in rounds until aborted, on one node at a time. */
   run(lease: LeaseOptions, signal: AbortSignal): Promise<void> {
-    const { signer } = this.#deps;
+    const { signer } = this.deps;
     if (signer === undefined) return Promise.resolve();
     return holdLease('audit-sealer', lease, signal, async (_lease, held) => {
       while (!held.aborted) {
@@ -94,7 +90,7 @@ export class HeadSigner {
 
   /** Signs a head for every tenant with events since its last one. */
   async round(signal?: AbortSignal): Promise<void> {
-    const { signer, heads, keeper, isTenant, logger } = this.#deps;
+    const { signer, heads, keeper, isTenant, logger } = this.deps;
     if (signer === undefined) return;
     try {
       await keeper.reachEnd();
@@ -110,7 +106,7 @@ export class HeadSigner {
 
   /** Delivers heads in order until aborted; failures are logged and retried. */
   async deliver(signal: AbortSignal): Promise<void> {
-    const { sink } = this.#deps;
+    const { sink } = this.deps;
     if (sink === undefined) return;
     let wait = FIRST_WAIT_MS;
     while (!signal.aborted) {
@@ -127,7 +123,7 @@ export class HeadSigner {
   }
 
   async #deliverWaiting(sink: HeadSink, signal: AbortSignal): Promise<boolean> {
-    const { heads, logger } = this.#deps;
+    const { heads, logger } = this.deps;
     try {
       for (;;) {
         const waiting = await heads.waiting(DELIVERED_AT_ONCE);

@@ -3,6 +3,7 @@ import { invalid, notFound } from '../../domain/core/errors.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { STATE_VIEWS, shownState } from './state-views.ts';
 
@@ -24,29 +25,20 @@ export interface PastState {
 const PAGE = 100;
 
 /** Reads past states from the log each time, without a cache. */
-export class TimeTravel {
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #keys: KeyRing;
+export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec; keys: KeyRing }> {
   /** The last running replay of each tenant. */
   readonly #replays = new Map<string, Promise<void>>();
-
-  constructor(deps: { events: EventStore; codec: EventCodec; keys: KeyRing }) {
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#keys = deps.keys;
-  }
 
   /**
    * Parses an external position that the log has reached.
    * @throws `validation_failed` at `path`
    */
   async placeOf(text: string, path: string): Promise<Position> {
-    const position = this.#events.parsePosition(text);
+    const position = this.deps.events.parsePosition(text);
     if (position === undefined) {
       throw invalid([{ path, code: 'invalid_format', message: 'This is not a position.' }]);
     }
-    const head = await this.#events.head();
+    const head = await this.deps.events.head();
     if (head === undefined || position > head) {
       throw invalid([{ path, code: 'too_big', message: 'The log has not come so far.' }]);
     }
@@ -106,9 +98,9 @@ export class TimeTravel {
 
   async *#until(stream: string, at: At | undefined, first = 0): AsyncGenerator<LoggedEvent> {
     for (let from = first; ; from += PAGE) {
-      const page = await this.#events.readStream(stream, { from, limit: PAGE });
+      const page = await this.deps.events.readStream(stream, { from, limit: PAGE });
       for (const stored of page) {
-        const event = this.#codec.decode(stored);
+        const event = this.deps.codec.decode(stored);
         if (isLater(event, at)) return;
         yield event;
       }
@@ -119,7 +111,7 @@ export class TimeTravel {
 
   /** Opens only texts of the tenant, so that a tampered log cannot open texts of another one. */
   async #opened(tenantId: string, text: string): Promise<string> {
-    return text.startsWith(`v1:${tenantId}/`) ? ((await this.#keys.open(text)) ?? ERASED) : ERASED;
+    return text.startsWith(`v1:${tenantId}/`) ? ((await this.deps.keys.open(text)) ?? ERASED) : ERASED;
   }
 }
 

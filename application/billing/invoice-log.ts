@@ -4,25 +4,20 @@ import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore } from '../ports/event-store.ts';
 
 const PAGE = 500;
 
 /** Reads invoices of one customer from their stream. */
-export class InvoiceLog {
-  readonly #events: Pick<EventStore, 'readStream'>;
-  readonly #codec: EventCodec;
-  readonly #streams: Streams;
-
-  constructor(deps: { events: Pick<EventStore, 'readStream'>; codec: EventCodec; streams: Streams }) {
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#streams = deps.streams;
-  }
-
+export class InvoiceLog extends WithDeps<{
+  events: Pick<EventStore, 'readStream'>;
+  codec: EventCodec;
+  streams: Streams;
+}> {
   /** The state as stored now. */
   async head(scope: string, customerId: string): Promise<StreamState<InvoicesState>> {
-    return this.#streams.of(invoicesStream, scope, customerId).refresh();
+    return this.deps.streams.of(invoicesStream, scope, customerId).refresh();
   }
 
   async state(scope: string, customerId: string): Promise<InvoicesState> {
@@ -74,8 +69,8 @@ export class InvoiceLog {
     limit: number,
   ): Promise<readonly RecordedEvent<InvoiceEvent>[]> {
     const stream = streamName(scope, invoicesStream.category, customerId);
-    const page = await this.#events.readStream(stream, { from, limit });
+    const page = await this.deps.events.readStream(stream, { from, limit });
     // A stream holds only events of its type.
-    return page.map((stored) => this.#codec.decode(stored) as RecordedEvent<InvoiceEvent>);
+    return page.map((stored) => this.deps.codec.decode(stored) as RecordedEvent<InvoiceEvent>);
   }
 }

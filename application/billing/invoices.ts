@@ -1,6 +1,5 @@
 import {
   generateInvoice,
-  type InvoiceEvent,
   type InvoicesState,
   invoiceOfWindow,
   invoicesStream,
@@ -16,6 +15,7 @@ import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { InvoiceLog } from './invoice-log.ts';
@@ -30,7 +30,8 @@ export interface InvoiceNow {
 /** Finds the customer of a partner's invoice; undefined for an unknown invoice or another partner's. */
 export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;
 
-interface Deps {
+/** Use cases on invoices (decisions, section 10); the partner comes from the credential. */
+export class Invoices extends WithDeps<{
   readonly streams: Streams;
   readonly partners: PartnerDirectory;
   readonly log: InvoiceLog;
@@ -39,16 +40,8 @@ interface Deps {
   readonly customerOf: CustomerOfInvoice;
   /** Called with the position written by a request that is then refused, so that its caller reads that write. */
   readonly wrote: (position: Position) => void;
-}
-
-/** Use cases on invoices (decisions, section 10); the partner comes from the credential. */
-export class Invoices {
-  readonly #deps: Deps;
+}> {
   readonly #stopping = new AbortController();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
 
   /** Aborts upstream calls of requests; the background worker continues from the stored intent. */
   stop(): void {
@@ -67,21 +60,20 @@ export class Invoices {
     context: RequestContext,
   ): Promise<InvoiceNow & { readonly isNew: boolean }> {
     if (!isTenantId(customerId)) throw notFound();
-    const partner = await this.#deps.partners.find(partnerId);
+    const partner = await this.deps.partners.find(partnerId);
     if (partner === undefined) throw notFound();
     const scope = partnerScope(partnerId);
     const id = context.newId();
     const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
       if (invoiceOfWindow(head, window) !== undefined) return undefined;
-      const draft = await this.#deps.statements.draft(partnerId, customerId, window);
+      const draft = await this.deps.statements.draft(partnerId, customerId, window);
       // The draft must be made of the revision that is decided on.
-      if ((await this.#deps.log.head(scope, customerId)).revision !== revision) throw new Moved();
+      if ((await this.deps.log.head(scope, customerId)).revision !== revision) throw new Moved();
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
     const { events, state, position } = await whileItMoves(() =>
-      this.#deps.streams.of(invoicesStream, scope, customerId).execute(context, {
-        prepare: prepare,
-
+      this.deps.streams.of(invoicesStream, scope, customerId).execute(context, {
+        prepare,
         decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
       }),
     );
@@ -100,7 +92,7 @@ export class Invoices {
   async issue(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
     const one = await this.#find(partnerId, invoiceId);
     let isFirst = false;
-    const outcome = await this.#on(one, context, (state) => {
+    const outcome = await this.#stream(one).execute(context, (state) => {
       const events = startIssue(state, invoiceId);
       // Not called for an earlier try of the request, which may have called the upstream.
       isFirst = events.length > 0;
@@ -111,13 +103,13 @@ export class Invoices {
     if (entry?.state === 'issuing') {
       // A request that did not start the issue waits for a running call but starts none: the worker schedules retries.
       await (isOwn
-        ? this.#deps.issuing.attempt(one, isFirst, this.#stopping.signal)
-        : this.#deps.issuing.running(one));
+        ? this.deps.issuing.attempt(one, isFirst, this.#stopping.signal)
+        : this.deps.issuing.running(one));
     }
-    const { state, position } = await this.#on(one, context, () => []);
+    const { state, position } = await this.#stream(one).execute(context, () => []);
     const invoice = await this.#invoice(one, state);
     if (invoice.state === 'generated' || invoice.state === 'void') {
-      if (position !== undefined) this.#deps.wrote(position);
+      if (position !== undefined) this.deps.wrote(position);
       const message = 'The upstream billing system has refused the invoice.';
       throw new DomainError('upstream_refused', message, { reason: invoice.last_error });
     }
@@ -127,34 +119,32 @@ export class Invoices {
   /** @throws `not_found`, `invoice_locked` */
   async void(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
     const one = await this.#find(partnerId, invoiceId);
-    const { state, position } = await this.#on(one, context, (head) => voidInvoice(head, invoiceId));
+    const { state, position } = await this.#stream(one).execute(context, (head) =>
+      voidInvoice(head, invoiceId),
+    );
     return { invoice: await this.#invoice(one, state), position };
   }
 
   /** Always throws: invoices are frozen from the start. @throws `not_found`, `invoice_locked` */
   async change(partnerId: string, invoiceId: string): Promise<never> {
     const { scope, customerId } = await this.#find(partnerId, invoiceId);
-    const state = liveInvoice(await this.#deps.log.state(scope, customerId), invoiceId)?.state ?? 'void';
+    const state = liveInvoice(await this.deps.log.state(scope, customerId), invoiceId)?.state ?? 'void';
     throw new DomainError('invoice_locked', 'An invoice is frozen when it is generated.', { state });
   }
 
   async #find(partnerId: string, invoiceId: string): Promise<Issuing> {
-    const customerId = await this.#deps.customerOf(partnerId, invoiceId);
+    const customerId = await this.deps.customerOf(partnerId, invoiceId);
     if (customerId === undefined) throw notFound();
     return { scope: partnerScope(partnerId), customerId, invoiceId };
   }
 
-  #on(
-    { scope, customerId }: Issuing,
-    { cause, priorAttempt }: RequestContext,
-    decide: (state: InvoicesState) => readonly InvoiceEvent[],
-  ) {
-    return this.#deps.streams.of(invoicesStream, scope, customerId).execute({ cause, priorAttempt }, decide);
+  #stream({ scope, customerId }: Issuing) {
+    return this.deps.streams.of(invoicesStream, scope, customerId);
   }
 
   async #invoice({ scope, customerId, invoiceId }: Issuing, state: InvoicesState): Promise<Invoice> {
     const from = liveInvoice(state, invoiceId)?.at;
-    const invoice = await this.#deps.log.invoice(scope, customerId, invoiceId, from);
+    const invoice = await this.deps.log.invoice(scope, customerId, invoiceId, from);
     if (invoice === undefined) throw notFound();
     return invoice;
   }

@@ -13,6 +13,7 @@ import type { DecisionContext } from '../../domain/core/stream-type.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { whileRenewed } from '../core/subscriptions/lease.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { BillingUpstream, SendAnswer } from '../ports/billing-upstream.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -29,17 +30,6 @@ export interface Issuing {
 
 /** `busy`: another node is calling. `waiting`: there is no answer, or it could not be stored. */
 export type IssueOutcome = 'ended' | 'waiting' | 'busy';
-
-interface Deps {
-  readonly streams: Streams;
-  readonly log: InvoiceLog;
-  readonly upstream: BillingUpstream;
-  readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly owner: string;
-  readonly leaseMs?: number;
-}
 
 const LEASE_MS = 3000;
 /** Age of the intent (ms) from which on the upstream may have forgotten a key. */
@@ -72,13 +62,17 @@ export const upstreamDocument = (invoice: Invoice): string => {
  * Calls the upstream, one call per invoice at a time under a lease, and stores the outcome. A repeat after a crash uses
  * the same key, so that the upstream has one invoice.
  */
-export class InvoiceIssuing {
-  readonly #deps: Deps;
+export class InvoiceIssuing extends WithDeps<{
+  readonly streams: Streams;
+  readonly log: InvoiceLog;
+  readonly upstream: BillingUpstream;
+  readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly owner: string;
+  readonly leaseMs?: number;
+}> {
   readonly #running = new Map<string, Promise<IssueOutcome>>();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
 
   /** The running call of this process. */
   running({ scope, invoiceId }: Issuing): Promise<IssueOutcome> | undefined {
@@ -95,7 +89,7 @@ export class InvoiceIssuing {
     if (running !== undefined) return running;
     const started = this.#underLease(issuing, isFirst, signal)
       .catch((error: unknown): IssueOutcome => {
-        this.#deps.logger.warn(
+        this.deps.logger.warn(
           { err: error, invoice_id: issuing.invoiceId },
           'an invoice could not be worked on',
         );
@@ -107,7 +101,7 @@ export class InvoiceIssuing {
   }
 
   async #underLease(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
-    const { leases, owner, logger, leaseMs = LEASE_MS } = this.#deps;
+    const { leases, owner, logger, leaseMs = LEASE_MS } = this.deps;
     if (signal.aborted) return 'waiting';
     const lease = await leases.acquireLease(`billing:${issuing.scope}/${issuing.invoiceId}`, owner, leaseMs);
     if (lease === undefined) return 'busy';
@@ -121,7 +115,7 @@ export class InvoiceIssuing {
   }
 
   async #attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
-    const { log } = this.#deps;
+    const { log } = this.deps;
     const { scope, customerId, invoiceId } = issuing;
     const entry = liveInvoice(await log.state(scope, customerId), invoiceId);
     if (entry?.state !== 'issuing') return 'ended';
@@ -155,7 +149,7 @@ export class InvoiceIssuing {
       finishIssue(before, invoiceId, reference, invoice, context),
     );
     if (liveInvoice(state, invoiceId) !== undefined) return;
-    this.#deps.logger.error(
+    this.deps.logger.error(
       { invoice_id: invoiceId, upstream_ref: reference },
       'the upstream has taken an invoice that is void',
     );
@@ -167,7 +161,7 @@ export class InvoiceIssuing {
     isFirst: boolean,
     signal: AbortSignal,
   ): Promise<SendAnswer> {
-    const { upstream, clock } = this.#deps;
+    const { upstream, clock } = this.deps;
     const key = upstreamKey(invoice);
     if (clock.now() - (entry.since ?? 0) > LATE_MS) {
       const found = await upstream.find(key, signal);
@@ -199,7 +193,7 @@ export class InvoiceIssuing {
       correlationId: invoiceId,
       causationId: invoiceId,
     };
-    const { state } = await this.#deps.streams
+    const { state } = await this.deps.streams
       .of(invoicesStream, scope, customerId)
       .execute({ cause }, decide);
     return state;

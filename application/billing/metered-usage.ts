@@ -5,6 +5,7 @@ import { type Customer, isDuring } from '../../domain/billing/tenure.ts';
 import { isWithin, type Slice } from '../../domain/billing/usage.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, latest, type Position } from '../ports/event-store.ts';
 import {
   dayOf,
@@ -52,20 +53,10 @@ interface Sink {
  * Usage of a tenant in the tenures of one partner: whole days from the read model, partial days event by event from the
  * log.
  */
-export class MeteredUsage {
-  readonly #model: MeteringModel;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-
-  constructor(deps: { model: MeteringModel; events: EventStore; codec: EventCodec }) {
-    this.#model = deps.model;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-  }
-
+export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: EventStore; codec: EventCodec }> {
   /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined {
-    return this.#events.parsePosition(text);
+    return this.deps.events.parsePosition(text);
   }
 
   /** @param cuts ordered instants; usage between the first and the last is split at each of them and at each month */
@@ -92,7 +83,7 @@ export class MeteredUsage {
   async #whileUnchanged<T>(customer: Customer, work: (present: Customer) => Promise<T>): Promise<T> {
     for (let present = customer; ; ) {
       const result = await work(present);
-      const tenures = await this.#model.tenures(customer.partnerId, customer.id);
+      const tenures = await this.deps.model.tenures(customer.partnerId, customer.id);
       if (isDeepStrictEqual(tenures, present.tenures)) return result;
       present = { ...customer, tenures };
     }
@@ -105,7 +96,7 @@ export class MeteredUsage {
     const scanned: MeteredDay[] = [];
     /** By day: the position at which its first part ends in the log. */
     const firstParts = new Map<string, string | undefined>();
-    for await (const metered of this.#model.days(id, rangeOf(range))) {
+    for await (const metered of this.deps.model.days(id, rangeOf(range))) {
       const own = partsDuring(tenures, metered);
       if (own === undefined || (own.length > 0 && cutDays.has(metered.day))) {
         scanned.push(metered);
@@ -118,7 +109,7 @@ export class MeteredUsage {
         if (from === null) firstParts.set(metered.day, metered.parts[1]?.from?.position);
       }
     }
-    for await (const { month, user, days } of this.#model.active(id, rangeOf(range))) {
+    for await (const { month, user, days } of this.deps.model.active(id, rangeOf(range))) {
       for (const [dayOfMonth, position] of Object.entries(days)) {
         const day = `${month}-${dayOfMonth}`;
         const end = firstParts.get(day);
@@ -151,11 +142,11 @@ export class MeteredUsage {
     const found: UsageEvent[] = [];
     let from = latest(after, await this.#before(bounds.first));
     for (let scanned = 0; scanned < MAX_SCANNED; ) {
-      const page = await this.#events.scanAll({ from, filter, limit: AT_ONCE }, MAX_SCANNED - scanned);
+      const page = await this.deps.events.scanAll({ from, filter, limit: AT_ONCE }, MAX_SCANNED - scanned);
       scanned += page.scanned;
       for (const stored of page.events) {
         if (stored.position > bounds.last) return { events: found, next: undefined };
-        const event = this.#codec.decode(stored);
+        const event = this.deps.codec.decode(stored);
         const at = new Date(event.at).toISOString();
         if (!metersOf(event).includes(meter) || !isWithin(at, window)) continue;
         if (!isDuring(customer.tenures, { at, position: event.position })) continue;
@@ -178,13 +169,13 @@ export class MeteredUsage {
       },
     });
     const rest = [...firsts.values()]
-      .flatMap((text) => this.#events.parsePosition(text) ?? [])
+      .flatMap((text) => this.deps.events.parsePosition(text) ?? [])
       .filter((position) => after === undefined || position > after)
       .sort();
     const events: UsageEvent[] = [];
     for (const position of rest.slice(0, limit)) {
-      const [stored] = await this.#events.readAll({ from: await this.#before(position), limit: 1 });
-      if (stored !== undefined) events.push(viewOf(this.#codec.decode(stored)));
+      const [stored] = await this.deps.events.readAll({ from: await this.#before(position), limit: 1 });
+      if (stored !== undefined) events.push(viewOf(this.deps.codec.decode(stored)));
     }
     return { events, next: rest.length > limit ? rest[limit - 1] : undefined };
   }
@@ -194,7 +185,7 @@ export class MeteredUsage {
     window: Window,
   ): Promise<{ readonly first: string; readonly last: string } | undefined> {
     let bounds: { first: string; last: string } | undefined;
-    for await (const metered of this.#model.days(id, rangeOf(window))) {
+    for await (const metered of this.deps.model.days(id, rangeOf(window))) {
       if (partsDuring(tenures, metered)?.length === 0) continue;
       const { first, last } = metered;
       bounds = {
@@ -210,10 +201,10 @@ export class MeteredUsage {
     const filter = { streamPrefix: tenantPrefix(tenantId) };
     let from = await this.#before(first);
     for (;;) {
-      const page = await this.#events.scanAll({ from, filter, limit: AT_ONCE }, MAX_SCANNED);
+      const page = await this.deps.events.scanAll({ from, filter, limit: AT_ONCE }, MAX_SCANNED);
       for (const stored of page.events) {
         if (stored.position > last) return;
-        yield this.#codec.decode(stored);
+        yield this.deps.codec.decode(stored);
       }
       from = page.next;
       if (from === undefined || from >= last) return;
@@ -222,9 +213,9 @@ export class MeteredUsage {
 
   /** The `from` that makes a read start at this position; undefined for the start of the log. */
   async #before(position: string): Promise<Position | undefined> {
-    const at = this.#events.parsePosition(position);
+    const at = this.deps.events.parsePosition(position);
     if (at === undefined) return undefined;
-    return (await this.#events.readAll({ from: at, direction: 'backward', limit: 1 }))[0]?.position;
+    return (await this.deps.events.readAll({ from: at, direction: 'backward', limit: 1 }))[0]?.position;
   }
 }
 

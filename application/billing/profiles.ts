@@ -8,20 +8,15 @@ import {
 import { partnerScope } from '../../domain/partners/partner.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 
 /** Texts of a partner's invoice lines (decisions, section 10, Profile); the partner comes from the credential. */
-export class BillingProfiles {
-  readonly #streams: Streams;
-
-  constructor(deps: { streams: Streams }) {
-    this.#streams = deps.streams;
-  }
-
+export class BillingProfiles extends WithDeps<{ streams: Streams }> {
   /** The stored profile, or the default one. */
   async get(partnerId: string): Promise<BillingProfile> {
     return profileOf(
-      (await this.#streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load()).state,
+      (await this.deps.streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load()).state,
     );
   }
 
@@ -31,7 +26,7 @@ export class BillingProfiles {
     wanted: BillingProfile,
     context: RequestContext,
   ): Promise<{ profile: BillingProfile; position: Position | undefined }> {
-    const { state, position } = await this.#streams
+    const { state, position } = await this.deps.streams
       .of(profileStream, partnerScope(partnerId), PROFILE_ID)
       .execute(context, (profile) => changeProfile(profile, wanted));
     return { profile: profileOf(state), position };

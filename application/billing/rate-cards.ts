@@ -9,6 +9,7 @@ import {
 import { partnerScope } from '../../domain/partners/partner.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -25,24 +26,16 @@ export interface NewRateCard {
 /** Also the default of tenants. */
 const DEFAULT_CURRENCY = 'EUR';
 
-interface Deps {
+/** Rate cards (decisions, section 10); the partner comes from the credential. */
+export class RateCards extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly partners: PartnerDirectory;
   readonly invoices: Pick<InvoiceBook, 'allLive'>;
-}
-
-/** Rate cards (decisions, section 10); the partner comes from the credential. */
-export class RateCards {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /** Before the first `replace`: version 0 without prices, in the currency of the partner's home tenant. */
   async get(partnerId: string): Promise<RateCard> {
-    const { state } = await this.#deps.streams
+    const { state } = await this.deps.streams
       .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)
       .load();
     return rateCardOf(state, state.card?.currency ?? (await this.#currencyOf(partnerId)));
@@ -55,11 +48,10 @@ export class RateCards {
     context: RequestContext,
   ): Promise<{ card: RateCard; position: Position | undefined }> {
     const fallback = await this.#currencyOf(partnerId);
-    const outcome = await this.#deps.streams
+    const outcome = await this.deps.streams
       .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)
       .execute(context, {
-        prepare: async () => (await this.#deps.invoices.allLive(partnerId)).map(({ currency }) => currency),
-
+        prepare: async () => (await this.deps.invoices.allLive(partnerId)).map(({ currency }) => currency),
         decide: (state, _context, invoicedIn) => {
           const currency = wanted.currency ?? state.card?.currency ?? fallback;
           return replaceRateCard(state, { ...wanted, currency }, invoicedIn);
@@ -69,8 +61,8 @@ export class RateCards {
   }
 
   async #currencyOf(partnerId: string): Promise<string> {
-    const home = (await this.#deps.partners.find(partnerId))?.home_tenant_id ?? undefined;
-    const tenant = home === undefined ? undefined : await this.#deps.directory.tenant(home);
+    const home = (await this.deps.partners.find(partnerId))?.home_tenant_id ?? undefined;
+    const tenant = home === undefined ? undefined : await this.deps.directory.tenant(home);
     return tenant?.currency ?? DEFAULT_CURRENCY;
   }
 }

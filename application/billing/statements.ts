@@ -19,6 +19,7 @@ import { partnerScope } from '../../domain/partners/partner.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -37,7 +38,8 @@ export interface Draft {
   readonly through: Position | undefined;
 }
 
-interface Deps {
+/** Usage and amounts of partners' customers (decisions, section 10); the partner comes from the credential. */
+export class Statements extends WithDeps<{
   readonly streams: Streams;
   readonly usage: MeteredUsage;
   /**
@@ -54,16 +56,7 @@ interface Deps {
   readonly rateCards: RateCards;
   readonly partners: PartnerDirectory;
   readonly clock: Clock;
-}
-
-/** Usage and amounts of partners' customers (decisions, section 10); the partner comes from the credential. */
-export class Statements {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Statements of all customers, oldest first, then of former ones with a tenure or invoice in the window. Invoices in
    * another currency than the card's have a separate statement.
@@ -74,9 +67,9 @@ export class Statements {
 
   /** Sums of the statements in the card's currency. */
   async reconciliation(partnerId: string, window: Window, scope: Scope): Promise<Reconciliation> {
-    const { currency } = await this.#deps.rateCards.get(partnerId);
+    const { currency } = await this.deps.rateCards.get(partnerId);
     const parts = await this.#parts(partnerId, window);
-    const open = Date.parse(window.to) > this.#deps.clock.now();
+    const open = Date.parse(window.to) > this.deps.clock.now();
     return reconcile(
       parts.filter(({ statement }) => statement.currency === currency),
       scope,
@@ -91,12 +84,12 @@ export class Statements {
    * @throws `not_found`, `read_model_behind`
    */
   async draft(partnerId: string, customerId: string, window: Window, through?: Position): Promise<Draft> {
-    const head = await this.#deps.head();
+    const head = await this.deps.head();
     const reached = head === undefined || (through !== undefined && through > head) ? through : head;
     const customer = await this.#customer(partnerId, customerId, reached);
-    await this.#deps.counted(customerId, reached);
+    await this.deps.counted(customerId, reached);
     const priced = await this.#pricing(partnerId, window);
-    const invoices = await this.#deps.invoices.live(partnerId, customerId);
+    const invoices = await this.deps.invoices.live(partnerId, customerId);
     const lines = await this.#unbilled(customer, priced, invoices, invoices);
     const { currency, version } = priced.card;
     return {
@@ -112,8 +105,8 @@ export class Statements {
   /** @throws `not_found` for a tenant that was never the partner's customer */
   async #customer(partnerId: string, customerId: string, through?: Position): Promise<Customer> {
     if (!isTenantId(customerId)) throw notFound();
-    await this.#deps.counted(PLATFORM, through);
-    const customer = await this.#deps.customerOf(partnerId, customerId);
+    await this.deps.counted(PLATFORM, through);
+    const customer = await this.deps.customerOf(partnerId, customerId);
     if (customer === undefined) throw notFound();
     return customer;
   }
@@ -126,27 +119,27 @@ export class Statements {
     page: { readonly limit: number; readonly after: Position | undefined },
   ): Promise<UsagePage> {
     const customer = await this.#customer(partnerId, customerId);
-    await this.#deps.counted(customerId, undefined);
-    return this.#deps.usage.page(customer, of.meter, of.window, page);
+    await this.deps.counted(customerId, undefined);
+    return this.deps.usage.page(customer, of.meter, of.window, page);
   }
 
   /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined {
-    return this.#deps.usage.parsePosition(text);
+    return this.deps.usage.parsePosition(text);
   }
 
   async #parts(partnerId: string, window: Window): Promise<readonly StatementParts[]> {
     const priced = await this.#pricing(partnerId, window);
-    const invoices = await this.#deps.invoices.allLive(partnerId);
+    const invoices = await this.deps.invoices.allLive(partnerId);
     const customers = await this.#customersIn(partnerId, window, invoices);
-    const now = this.#deps.clock.now();
+    const now = this.deps.clock.now();
     const { currency } = priced.card;
     const parts: StatementParts[] = [];
     const byCustomer = Map.groupBy(invoices, ({ customer }) => customer.id);
     for (const customer of customers) {
       const own = byCustomer.get(customer.id) ?? [];
       const begun = own.filter((invoice) => isWithin(invoice.window.from, window));
-      await this.#deps.counted(customer.id, undefined);
+      await this.deps.counted(customer.id, undefined);
       const unbilled = await this.#unbilled(customer, priced, own, begun);
       const inCurrency = begun.filter((invoice) => invoice.currency === currency);
       const { id, name } = customer;
@@ -172,12 +165,12 @@ export class Statements {
     window: Window,
     invoices: readonly FrozenInvoice[],
   ): Promise<readonly Customer[]> {
-    await this.#deps.counted(PLATFORM, undefined);
-    const customers = await this.#deps.customersOf(partnerId, window);
+    await this.deps.counted(PLATFORM, undefined);
+    const customers = await this.deps.customersOf(partnerId, window);
     const begun = invoices.filter((invoice) => isWithin(invoice.window.from, window));
     const missing = new Set(begun.map(({ customer }) => customer.id));
     for (const { id } of customers) missing.delete(id);
-    const invoiced = await Promise.all([...missing].map((id) => this.#deps.customerOf(partnerId, id)));
+    const invoiced = await Promise.all([...missing].map((id) => this.deps.customerOf(partnerId, id)));
     return [...customers, ...invoiced.filter((customer) => customer !== undefined)];
   }
 
@@ -188,7 +181,7 @@ export class Statements {
     lookedAfter: readonly FrozenInvoice[],
   ): Promise<readonly StatementLine[]> {
     const cuts = cutsFor(priced.window, invoices, lookedAfter);
-    const slices = await this.#deps.usage.slices(customer, cuts);
+    const slices = await this.deps.usage.slices(customer, cuts);
     const textsOf: Priced['textsOf'] = (meter, quantity, window) => {
       const { item_name_template, item_description } = priced.profile;
       const values = {
@@ -207,7 +200,7 @@ export class Statements {
   }
 
   async #pricing(partnerId: string, window: Window): Promise<PricedFor> {
-    const { rateCards, streams, partners } = this.#deps;
+    const { rateCards, streams, partners } = this.deps;
     const card = await rateCards.get(partnerId);
     const { state } = await streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load();
     const partner = await partners.find(partnerId);

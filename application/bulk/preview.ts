@@ -12,6 +12,7 @@ import { isUuid } from '../../domain/core/text.ts';
 import { type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -46,25 +47,15 @@ interface DryRuns {
   readonly cascade: Cascade | undefined;
 }
 
-interface Deps {
+/** Makes previews: the outcome of each row, and the frozen rows (decisions, section 5). */
+export class BulkPreviews extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
   readonly records: Records;
   readonly jobs: Jobs;
   readonly referrers: Referrers;
   readonly ids: Ids;
-}
-
-/** Makes previews: the outcome of each row, and the frozen rows (decisions, section 5). */
-export class BulkPreviews {
-  readonly #deps: Deps;
-  readonly #uses: { readonly records: Records; readonly jobs: Jobs };
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#uses = deps;
-  }
-
+}> {
   /** @param rows distinct ids; @throws `conflict` during a change of the entity's schema */
   async make(
     tenantId: string,
@@ -80,7 +71,7 @@ export class BulkPreviews {
     };
     const dryRuns = await this.#dryRunAll(asked, rows);
     const sample = await this.#sample(asked, rows, dryRuns);
-    const session = { ...begun, attempt: this.#deps.ids.next() };
+    const session = { ...begun, attempt: this.deps.ids.next() };
     const { state, position } = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
     const shown = {
       ids: rows.slice(0, CHUNK),
@@ -108,7 +99,7 @@ export class BulkPreviews {
     await inBatches(rows, async (ids, first) => {
       const states = await this.#statesOf(asked.tenantId, ids);
       await Promise.all(
-        states.map(async (state, nth) => note(first + nth, state, await dryRun(this.#uses, asked, state))),
+        states.map(async (state, nth) => note(first + nth, state, await dryRun(this.deps, asked, state))),
       );
     });
     const cascade =
@@ -120,7 +111,7 @@ export class BulkPreviews {
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const isId = ids.map(isUuid);
     const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
-    const found = await this.#deps.streams.loadAll(recordStream, tenantId, asked, { passing: true });
+    const found = await this.deps.streams.loadAll(recordStream, tenantId, asked, { passing: true });
     let next = 0;
     return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordStream.initial);
   }
@@ -131,12 +122,12 @@ export class BulkPreviews {
     kinds: Uint8Array,
     refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
   ): Promise<Cascade> {
-    if (!(await this.#deps.referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
+    if (!(await this.deps.referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
     const plan = new DeletionPlan({
       state: (id) => this.#state(tenantId, id),
-      referrers: (id) => this.#deps.referrers.of(tenantId, id),
+      referrers: (id) => this.deps.referrers.of(tenantId, id),
       onDelete: async (name, fieldKey) => {
-        const schema = await this.#deps.schemas.known(tenantId, name);
+        const schema = await this.deps.schemas.known(tenantId, name);
         return schema?.fields.find(({ key }) => key === fieldKey)?.reference?.on_delete;
       },
     });
@@ -162,7 +153,7 @@ export class BulkPreviews {
       if (samples.length >= SAMPLES) break;
       if (kinds[row] !== SUCCEEDS) continue;
       const state = await this.#state(asked.tenantId, id);
-      const result = await dryRun(this.#uses, asked, state);
+      const result = await dryRun(this.deps, asked, state);
       if (result.kind !== 'succeeds') continue;
       const sample = sampleOf(id, state, result);
       bytes += Buffer.byteLength(JSON.stringify(sample));
@@ -182,7 +173,7 @@ export class BulkPreviews {
   ): Promise<{ state: BulkState; position: Position | undefined }> {
     const { id, attempt } = session;
     const append = (decide: (state: BulkState) => readonly BulkEvent[]) =>
-      this.#deps.streams.of(bulkStream, tenantId, id).execute({ cause }, decide);
+      this.deps.streams.of(bulkStream, tenantId, id).execute({ cause }, decide);
     await append((state) => startPreview(state, session));
     let first = 0;
     const frozen = rowsOf(rows, versions);
@@ -203,7 +194,7 @@ export class BulkPreviews {
   }
 
   async #state(tenantId: string, id: string): Promise<RecordState> {
-    return (await this.#deps.streams.of(recordStream, tenantId, id).load()).state;
+    return (await this.deps.streams.of(recordStream, tenantId, id).load()).state;
   }
 }
 

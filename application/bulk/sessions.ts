@@ -14,6 +14,7 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -45,7 +46,8 @@ export interface SessionNow {
 const WAIT_MS = 120_000;
 const POLL_MS = 100;
 
-interface Deps {
+/** Use cases on bulk sessions (specification, Bulk operations; decisions, section 5). */
+export class Bulk extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
   readonly selector: RecordSelector;
@@ -54,16 +56,7 @@ interface Deps {
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly clock: Clock;
-}
-
-/** Use cases on bulk sessions (specification, Bulk operations; decisions, section 5). */
-export class Bulk {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Decides each row as its command would, and writes only the session.
    * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows
@@ -79,7 +72,7 @@ export class Bulk {
       if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
     }
     const { entityName, opParams } = request;
-    const { fields } = await this.#deps.schemas.fresh(tenantId, entityName);
+    const { fields } = await this.deps.schemas.fresh(tenantId, entityName);
     const filter =
       request.selection.kind === 'filter'
         ? parseFilter(request.selection.filterExpr, specsOf(fields))
@@ -92,7 +85,7 @@ export class Bulk {
       selection: selectionOf(request.selection, filter),
       createdBy: context.cause.actor.id,
     };
-    const { state, position, shown } = await this.#deps.previews.make(tenantId, session, rows, context.cause);
+    const { state, position, shown } = await this.deps.previews.make(tenantId, session, rows, context.cause);
     return { session: sessionIn(state), position, shown };
   }
 
@@ -105,13 +98,13 @@ export class Bulk {
     const session = sessionIn((await this.#now(tenantId, id)).state);
     const countAtCommit = session.status === 'previewed' ? await this.#count(tenantId, session) : undefined;
     const committedBy = context.cause.actor.id;
-    const { state, position } = await this.#deps.streams
+    const { state, position } = await this.deps.streams
       .of(bulkStream, tenantId, id)
       .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
     const started = sessionIn(state);
     if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
     const deadline = performance.now() + WAIT_MS;
-    while (!(await this.#deps.runner.run(tenantId, id)) && !this.#deps.runner.isStopped) {
+    while (!(await this.deps.runner.run(tenantId, id)) && !this.deps.runner.isStopped) {
       const present = await this.#now(tenantId, id);
       if (sessionIn(present.state).status !== 'committing' || performance.now() > deadline) break;
       await pause(POLL_MS);
@@ -121,7 +114,7 @@ export class Bulk {
 
   /** @throws `not_found`, `invalid_transition` */
   async cancel(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
-    const { state, position } = await this.#deps.streams
+    const { state, position } = await this.deps.streams
       .of(bulkStream, tenantId, id)
       .execute(context, cancelSession);
     return { session: sessionIn(state), position };
@@ -136,16 +129,16 @@ export class Bulk {
   /** All row errors in the order of the preview. @throws `not_found` */
   async errors(tenantId: string, id: string): Promise<readonly RowError[]> {
     const { session } = await this.session(tenantId, id);
-    return readErrors({ events: this.#deps.events, codec: this.#deps.codec }, tenantId, session);
+    return readErrors({ events: this.deps.events, codec: this.deps.codec }, tenantId, session);
   }
 
   async #resolve(tenantId: string, request: BulkRequest, filter: Filter | undefined): Promise<string[]> {
     const { selection, entityName } = request;
     const rows = new Set<string>(selection.kind === 'ids' ? selection.ids : []);
     if (filter !== undefined) {
-      for await (const id of this.#deps.selector.ids(tenantId, entityName, {
+      for await (const id of this.deps.selector.ids(tenantId, entityName, {
         filter,
-        now: this.#deps.clock.now(),
+        now: this.deps.clock.now(),
       })) {
         rows.add(id);
         if (rows.size > MAX_ROWS) break;
@@ -160,11 +153,11 @@ export class Bulk {
     if (selection.kind !== 'filter') return undefined;
     // The preview stored a checked filter.
     const filter = selection.filter as Filter;
-    return this.#deps.selector.count(tenantId, entityName, { filter, now: this.#deps.clock.now() });
+    return this.deps.selector.count(tenantId, entityName, { filter, now: this.deps.clock.now() });
   }
 
   #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
-    return this.#deps.streams.of(bulkStream, tenantId, id).refresh();
+    return this.deps.streams.of(bulkStream, tenantId, id).refresh();
   }
 }
 

@@ -4,6 +4,7 @@ import { type RecordEvent, type RecordState, recordStream } from '../../domain/e
 import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { latest, type Position } from '../ports/event-store.ts';
 import { each } from './deletion-steps.ts';
 import type { RecordLinks } from './record-links.ts';
@@ -39,23 +40,15 @@ export class Contended extends Error {
 
 const POLL_MS = 15;
 
-interface Deps {
+/** The first step of a deletion: marks all records to delete, and finds a record that prevents it. */
+export class DeletionMarks extends WithDeps<{
   readonly streams: Streams;
   readonly links: RecordLinks;
   readonly schemas: Schemas;
   readonly finder: RecordFinder;
   /** How long (ms) to wait for another deletion that holds a record. */
   readonly waitMs: number;
-}
-
-/** The first step of a deletion: marks all records to delete, and finds a record that prevents it. */
-export class DeletionMarks {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /** Marks all records to delete; returns a record that prevents the deletion. */
   async mark(tenantId: string, attempt: Attempt, cause: Cause): Promise<Hindrance | undefined> {
     const members = new Set([attempt.rootId]);
@@ -65,13 +58,13 @@ export class DeletionMarks {
     while (level.length > 0) {
       const written = new Map<string, ReadonlySet<string>>();
       for (const id of level) {
-        const state = await this.#deps.links.fresh(tenantId, id);
+        const state = await this.deps.links.fresh(tenantId, id);
         if (state.status !== 'deleting' || !state.referenced) continue;
-        written.set(id, await this.#deps.links.settle(tenantId, id, state.pending, cause));
+        written.set(id, await this.deps.links.settle(tenantId, id, state.pending, cause));
       }
       if (written.size === 0) break;
       last = latest(last, await this.#positionOf(tenantId, [...written.keys()], cause));
-      await this.#deps.finder.readTo(tenantId, last);
+      await this.deps.finder.readTo(tenantId, last);
       const next: string[] = [];
       for (const [targetId, alsoThese] of written) {
         const seen = new Set<string>();
@@ -84,7 +77,7 @@ export class DeletionMarks {
             next.push(id);
           } else if (typeof found === 'object') hindrances.push(found);
         };
-        await each(this.#deps.finder.referrers(tenantId, targetId), visit);
+        await each(this.deps.finder.referrers(tenantId, targetId), visit);
         for (const id of alsoThese) await visit({ id });
       }
       level = next;
@@ -103,14 +96,14 @@ export class DeletionMarks {
     attempt: Attempt,
     cause: Cause,
   ): Promise<'marked' | Hindrance | undefined> {
-    const deadline = performance.now() + this.#deps.waitMs;
+    const deadline = performance.now() + this.deps.waitMs;
     for (;;) {
-      const state = await this.#deps.links.fresh(tenantId, id);
+      const state = await this.deps.links.fresh(tenantId, id);
       const keys = keysPointingTo(state, targetId);
       if (keys.length === 0 || !('entityName' in state)) return undefined;
       const { entityName } = state;
       // Another node may just have changed the entity's reference rules.
-      const schema = await this.#deps.schemas.current(tenantId, entityName);
+      const schema = await this.deps.schemas.current(tenantId, entityName);
       const rules = new Map(schema?.fields.map(({ key, reference }) => [key, reference?.on_delete]));
       const restricting = keys.find((key) => rules.get(key) === 'restrict');
       if (!keys.some((key) => rules.get(key) === 'cascade')) {
@@ -133,7 +126,7 @@ export class DeletionMarks {
   /** Returns the first hindrance that still holds in the referrer's stream. */
   async firstThatHolds(tenantId: string, hindrances: readonly Hindrance[]): Promise<Hindrance | undefined> {
     for (const hindrance of hindrances) {
-      const state: RecordState = await this.#deps.links.fresh(tenantId, hindrance.referrerId);
+      const state: RecordState = await this.deps.links.fresh(tenantId, hindrance.referrerId);
       if (keysPointingTo(state, hindrance.targetId).length > 0) return hindrance;
     }
     return undefined;
@@ -150,6 +143,6 @@ export class DeletionMarks {
   }
 
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.#deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
+    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }

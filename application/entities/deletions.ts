@@ -12,6 +12,7 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position } from '../ports/event-store.ts';
 import { Contended, DeletionMarks, type Hindrance, type RecordFinder } from './deletion-marks.ts';
@@ -39,7 +40,13 @@ const POLL_MS = 15;
 const TRIES = 8;
 const LOOKED = 200;
 
-interface Deps {
+/**
+ * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First all
+ * records to delete are marked, so that nothing can newly refer to them. Then a record that must stay and refers to a
+ * marked one reverts all marks; otherwise the record is deleted and the marked ones follow. Any process can repeat each
+ * step.
+ */
+export class Deletions extends WithDeps<{
   readonly streams: Streams;
   readonly links: RecordLinks;
   readonly schemas: Schemas;
@@ -51,27 +58,10 @@ interface Deps {
   readonly clock: Clock;
   /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
   readonly waitMs?: number;
-}
-
-/**
- * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First all
- * records to delete are marked, so that nothing can newly refer to them. Then a record that must stay and refers to a
- * marked one reverts all marks; otherwise the record is deleted and the marked ones follow. Any process can repeat each
- * step.
- */
-export class Deletions {
-  readonly #deps: Deps;
-  readonly #marks: DeletionMarks;
-  readonly #looked: number;
-  readonly #waitMs: number;
+}> {
+  readonly #waitMs = this.deps.waitMs ?? WAIT_MS;
+  readonly #marks = new DeletionMarks({ ...this.deps, waitMs: this.#waitMs });
   readonly #running = new Map<string, Promise<unknown>>();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#waitMs = deps.waitMs ?? WAIT_MS;
-    this.#marks = new DeletionMarks({ ...deps, waitMs: this.#waitMs });
-    this.#looked = deps.looked ?? LOOKED;
-  }
 
   /**
    * @param command.untilSwept waits for the whole cascade, without a limit
@@ -128,8 +118,8 @@ export class Deletions {
     position: Position,
   ): Promise<Position | undefined> {
     let last: Position | undefined = position;
-    await this.#deps.finder.readTo(tenantId, position);
-    await each(this.#deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
+    await this.deps.finder.readTo(tenantId, position);
+    await each(this.deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
       const outcome = await this.#on(tenantId, id, cause, (state) => abandonDeletion(state, deletionId));
       last = latest(last, outcome.position);
     });
@@ -149,11 +139,11 @@ export class Deletions {
     position: Position | undefined,
   ): Promise<Position | undefined> {
     const { deletionId, rootId } = attempt;
-    const root = await this.#deps.links.fresh(tenantId, rootId);
+    const root = await this.deps.links.fresh(tenantId, rootId);
     // A record without referrers needs no query of the read model.
     if (root.status !== 'deleted' || !root.referenced) return position;
     let last = await this.finish(tenantId, rootId, attempt, cause, position);
-    await each(this.#deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
+    await each(this.deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
       last = latest(last, await this.finish(tenantId, id, attempt, cause, position));
     });
     return last;
@@ -171,10 +161,10 @@ export class Deletions {
     position: Position | undefined,
   ): Promise<Position | undefined> {
     let last = position;
-    const state = await this.#deps.links.fresh(tenantId, id);
+    const state = await this.deps.links.fresh(tenantId, id);
     if (state.status !== 'none' && state.referenced) {
-      await this.#deps.finder.readTo(tenantId, position);
-      await each(this.#deps.finder.referrers(tenantId, id), async (referrer) => {
+      await this.deps.finder.readTo(tenantId, position);
+      await each(this.deps.finder.referrers(tenantId, id), async (referrer) => {
         const cleared = await this.#on(tenantId, referrer.id, cause, (present) =>
           isPartOf(present, attempt) ? [] : clearReferences(present, id),
         );
@@ -194,14 +184,14 @@ export class Deletions {
     id: string,
     ifVersion: number | undefined,
   ): Promise<void> {
-    const state = await this.#deps.links.fresh(tenantId, id);
+    const state = await this.deps.links.fresh(tenantId, id);
     startDeletion(state, entityName, { deletionId: '', ifVersion });
     if (state.status !== 'live' || !state.referenced) return;
     const survey = await surveyDeletion(
-      { finder: this.#deps.finder, schemas: this.#deps.schemas },
+      { finder: this.deps.finder, schemas: this.deps.schemas },
       tenantId,
       id,
-      this.#looked,
+      this.deps.looked ?? LOOKED,
     );
     if (!survey.isWhole) return;
     const hindrance = await this.#marks.firstThatHolds(tenantId, survey.hindrances);
@@ -228,9 +218,9 @@ export class Deletions {
   async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
     const since = performance.now();
     for (;;) {
-      const state = await this.#deps.links.fresh(tenantId, rootId);
+      const state = await this.deps.links.fresh(tenantId, rootId);
       if (state.status !== 'deleting' || state.deletion.id !== deletionId) return false;
-      const age = Math.max(this.#deps.clock.now() - state.deletion.startedAt, performance.now() - since);
+      const age = Math.max(this.deps.clock.now() - state.deletion.startedAt, performance.now() - since);
       if (age >= this.#waitMs) return true;
       await pause(POLL_MS);
     }
@@ -249,7 +239,7 @@ export class Deletions {
     if (position !== undefined) {
       const last = await this.takeBack(tenantId, attempt, cause, position);
       // An error carries no position, but its caller must find the marks removed.
-      if (last !== undefined) this.#deps.answered(tenantId, last);
+      if (last !== undefined) this.deps.answered(tenantId, last);
     }
     return refusal ?? { outcome: 'contended' };
   }
@@ -275,7 +265,7 @@ export class Deletions {
   }
 
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.#deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
+    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

@@ -12,6 +12,7 @@ import type { Link } from '../../domain/entities/record-values.ts';
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -28,36 +29,28 @@ export interface Writer {
   readonly cause: Cause;
 }
 
-interface Deps {
+export class RecordLinks extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly ids: Ids;
-}
-
-export class RecordLinks {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /** The record's state as stored now. */
   async fresh(tenantId: string, recordId: string): Promise<RecordState> {
-    return (await this.#deps.streams.of(recordStream, tenantId, recordId).refresh()).state;
+    return (await this.deps.streams.of(recordStream, tenantId, recordId).refresh()).state;
   }
 
   /** The cached state, which may be behind another process. */
   async known(tenantId: string, recordId: string): Promise<RecordState> {
-    return (await this.#deps.streams.of(recordStream, tenantId, recordId).load()).state;
+    return (await this.deps.streams.of(recordStream, tenantId, recordId).load()).state;
   }
 
   /** Whether the target exists; writes nothing. */
   async exists(tenantId: string, link: Link): Promise<boolean> {
     if (link.kind === 'user') {
-      return USER_ID.test(link.id) && (await this.#deps.directory.user(tenantId, link.id)) !== undefined;
+      return USER_ID.test(link.id) && (await this.deps.directory.user(tenantId, link.id)) !== undefined;
     }
     if (!isUuid(link.id)) return false;
-    const stream = this.#deps.streams.of(recordStream, tenantId, link.id);
+    const stream = this.deps.streams.of(recordStream, tenantId, link.id);
     const state = await stream.loadWhere(({ status }) => status === 'live');
     return state.status === 'live' && state.entityName === link.entityName;
   }
@@ -67,12 +60,12 @@ export class RecordLinks {
     const { tenantId, recordId, entityName, cause } = writer;
     if (!isUuid(link.id) || link.entityName === undefined) return undefined;
     const target = link.entityName;
-    const stream = this.#deps.streams.of(recordStream, tenantId, link.id);
+    const stream = this.deps.streams.of(recordStream, tenantId, link.id);
     const state = await stream.loadWhere(({ status }) => status !== 'none');
     if (state.status === 'none') return undefined;
     if ('pending' in state && state.pending.length >= MAX_PENDING)
       await this.#clearUp(tenantId, link.id, cause);
-    const id = this.#deps.ids.next();
+    const id = this.deps.ids.next();
     const referrer = { record_id: recordId, entity_name: entityName, field_key: link.fieldKey };
     try {
       await this.#on(tenantId, link.id, cause, (present) =>
@@ -134,7 +127,7 @@ export class RecordLinks {
     cause: Cause,
     decide: (state: RecordState) => ReturnType<typeof releaseReferences>,
   ) {
-    return this.#deps.streams.of(recordStream, tenantId, id).execute({ cause: linkCause(cause) }, decide);
+    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause: linkCause(cause) }, decide);
   }
 }
 

@@ -4,6 +4,7 @@ import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Actor } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -20,15 +21,7 @@ export interface AddedNote {
 }
 
 /** Use cases on the notes of records (decisions, section 6). */
-export class RecordNotes {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-
-  constructor(deps: { streams: Streams; directory: Directory }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-  }
-
+export class RecordNotes extends WithDeps<{ streams: Streams; directory: Directory }> {
   /** @throws `validation_failed`, `not_found` */
   async add(
     tenantId: string,
@@ -41,9 +34,9 @@ export class RecordNotes {
     const { actor } = context.cause;
     const authorUserId = personBehind(actor);
     const named = mentionedIds(body).filter((id) => USER_ID.test(id));
-    const users = await this.#directory.users(tenantId, named);
+    const users = await this.deps.directory.users(tenantId, named);
     const noteId = context.newId();
-    const outcome = await this.#streams.of(recordStream, tenantId, recordId).execute(context, (state) =>
+    const outcome = await this.deps.streams.of(recordStream, tenantId, recordId).execute(context, (state) =>
       addNote(state, entityName, {
         noteId,
         author: { kind: actor.kind, id: actor.id },

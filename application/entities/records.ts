@@ -21,6 +21,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
 import type { DeleteRecord, Deletions } from './deletions.ts';
@@ -40,23 +41,15 @@ type Schema = Awaited<ReturnType<Schemas['fresh']>>;
 /** Tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
-interface Deps {
+/** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through it. */
+export class Records extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
   readonly links: RecordLinks;
   readonly deletions: Deletions;
   readonly workflows: PublishedWorkflows;
   readonly gate: WriterGate;
-}
-
-/** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through it. */
-export class Records {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * @param id of the new record; default `context.newId()`
    * @throws `not_found` for an unknown entity, `validation_failed`, `constraint_violated`, `conflict`
@@ -101,12 +94,12 @@ export class Records {
     command: DeleteRecord,
     context: RequestContext,
   ): Promise<Position | undefined> {
-    return this.#deps.deletions.delete(tenantId, entityName, id, command, context);
+    return this.deps.deletions.delete(tenantId, entityName, id, command, context);
   }
 
   /** @throws `not_found` */
   async get(tenantId: string, entityName: string, id: string): Promise<LiveRecord> {
-    return living(await this.#deps.links.fresh(tenantId, id), entityName);
+    return living(await this.deps.links.fresh(tenantId, id), entityName);
   }
 
   /** The events that an update would append; writes and registers nothing. @throws as {@link update} */
@@ -126,13 +119,12 @@ export class Records {
   /** Field keys of links without a target. */
   async #missing(tenantId: string, links: readonly Link[]): Promise<ReadonlySet<string>> {
     const missing = new Set<string>();
-    for (const link of links)
-      if (!(await this.#deps.links.exists(tenantId, link))) missing.add(link.fieldKey);
+    for (const link of links) if (!(await this.deps.links.exists(tenantId, link))) missing.add(link.fieldKey);
     return missing;
   }
 
   async #known(tenantId: string, entityName: string): Promise<SchemaView> {
-    const schema = await this.#deps.schemas.known(tenantId, entityName);
+    const schema = await this.deps.schemas.known(tenantId, entityName);
     if (schema === undefined) throw notFound();
     return { name: entityName, fields: schema.fields, proposed: schema.proposal?.fields, revision: 0 };
   }
@@ -151,38 +143,34 @@ export class Records {
     decide: (state: RecordState, known: KnownToWrite) => readonly RecordEvent[],
   ): Promise<WrittenRecord> {
     const { tenantId, entityName, id, context, before, input, isUpdate = false } = target;
-    const { cause, priorAttempt } = context;
+    const { cause } = context;
     const attempt = async (): Promise<WrittenRecord | 'again'> => {
-      const session = new LinkSession(this.#deps.links, { tenantId, recordId: id, entityName, cause });
-      const schema = await this.#deps.schemas.fresh(tenantId, entityName);
-      const present = before(await this.#deps.links.known(tenantId, id));
+      const session = new LinkSession(this.deps.links, { tenantId, recordId: id, entityName, cause });
+      const schema = await this.deps.schemas.fresh(tenantId, entityName);
+      const present = before(await this.deps.links.known(tenantId, id));
       const resolved = resolve(schema.fields, present, input);
       if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
       await session.open(resolved.links);
       try {
         return written(
-          await this.#deps.streams.of(recordStream, tenantId, id).execute(
-            { cause, priorAttempt },
-            {
-              prepare: async () => {
-                const now = await this.#deps.schemas.fresh(tenantId, entityName);
-                return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
-              },
-
-              decide: (state, _context, { schema: now, job }) => {
-                const values = before(state);
-                // Reuses the resolved values when nothing has changed since.
-                const isSame = values === present && now.fields === schema.fields;
-                const known = isSame ? resolved : resolve(now.fields, values, input);
-                return decide(state, {
-                  schema: now,
-                  job,
-                  facts: session.facts(state, known.links),
-                  resolved: known,
-                });
-              },
+          await this.deps.streams.of(recordStream, tenantId, id).execute(context, {
+            prepare: async () => {
+              const now = await this.deps.schemas.fresh(tenantId, entityName);
+              return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
             },
-          ),
+            decide: (state, _context, { schema: now, job }) => {
+              const values = before(state);
+              // Reuses the resolved values when nothing has changed since.
+              const isSame = values === present && now.fields === schema.fields;
+              const known = isSame ? resolved : resolve(now.fields, values, input);
+              return decide(state, {
+                schema: now,
+                job,
+                facts: session.facts(state, known.links),
+                resolved: known,
+              });
+            },
+          }),
         );
       } catch (error) {
         await session.release();
@@ -190,7 +178,7 @@ export class Records {
         throw error;
       }
     };
-    return this.#deps.gate.within(writersOf(tenantId, entityName), async () => {
+    return this.deps.gate.within(writersOf(tenantId, entityName), async () => {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const result = await attempt();
         if (result !== 'again') return result;
@@ -200,7 +188,7 @@ export class Records {
   }
 
   async #newJob(tenantId: string, { workflow }: Schema): Promise<Job | undefined> {
-    const published = workflow === null ? undefined : await this.#deps.workflows(tenantId, workflow);
+    const published = workflow === null ? undefined : await this.deps.workflows(tenantId, workflow);
     return workflow === null || published === undefined
       ? undefined
       : { workflow, workflow_version: published.version, state: published.initial };

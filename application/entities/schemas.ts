@@ -21,6 +21,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import {
   type HeldUse,
@@ -65,28 +66,19 @@ const POLL_MS = 100;
 /** Name of the writers of an entity's records, for the {@link WriterGate}. */
 export const writersOf = (tenantId: string, entityName: string): string => `${tenantId}/${entityName}`;
 
-interface Deps {
+/** Use cases on schemas (decisions, section 6; docs/decisions/0012-schema-changes-are-proposed.md). */
+export class Schemas extends WithDeps<{
   readonly streams: Streams;
   readonly gate: WriterGate;
   readonly workflows: PublishedWorkflows;
   readonly findBroken: FindBroken;
   readonly pause?: (ms: number) => Promise<void>;
-}
-
-/** Use cases on schemas (decisions, section 6; docs/decisions/0012-schema-changes-are-proposed.md). */
-export class Schemas {
-  readonly #deps: Deps;
-  readonly #uses: WorkflowUses;
-  readonly #pause: (ms: number) => Promise<void>;
+}> {
+  readonly #uses = new WorkflowUses(this.deps);
+  readonly #pause = this.deps.pause ?? pause;
   readonly #running = new Map<string, Promise<unknown>>();
   /** Reads about to start, by stream. */
   readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#uses = new WorkflowUses(deps);
-    this.#pause = deps.pause ?? pause;
-  }
 
   /** @throws `validation_failed`, `already_exists`, `constraint_violated` for an entity that does not exist */
   async define(tenantId: string, entity: NewEntity, context: RequestContext): Promise<ChangedEntity> {
@@ -94,14 +86,13 @@ export class Schemas {
     const fields = checked(entity.fields);
     const use = { tenantId, entityName: name, cause: context.cause };
     const outcome = await this.#uses.within(use, (held) =>
-      this.#deps.streams.of(schemaStream, tenantId, name).execute(context, {
+      this.deps.streams.of(schemaStream, tenantId, name).execute(context, {
         prepare: async ({ state }) => {
           if (state.exists) return undefined;
           await held.checkFit(workflow, fields);
           await this.#checkReferences(tenantId, name, fields);
           return held.announced(workflow);
         },
-
         decide: (state, { now }, announced) => {
           refuseLate(announced, now);
           return defineEntity(state, { name, label, fields, workflow });
@@ -127,7 +118,7 @@ export class Schemas {
     const changeId = context.newId();
     const wanted = { changeId, label, fields, workflow };
     const proposeWith = (held: HeldUse, priorAttempt: RequestContext['priorAttempt']) =>
-      this.#deps.streams.of(schemaStream, tenantId, name).execute(
+      this.deps.streams.of(schemaStream, tenantId, name).execute(
         { cause: context.cause, priorAttempt },
         {
           prepare: async ({ state }) => {
@@ -138,7 +129,6 @@ export class Schemas {
             if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
             return isNew && !isApplied(state, wanted) ? held.announced(to.workflow) : undefined;
           },
-
           decide: (state, { now }, announced) => {
             refuseLate(announced, now);
             return proposeChange(state, wanted, now);
@@ -192,20 +182,20 @@ export class Schemas {
     cause: Cause,
   ): Promise<ChangedEntity> {
     const settle = (isBroken: boolean) =>
-      this.#deps.streams
+      this.deps.streams
         .of(schemaStream, tenantId, name)
         .execute({ cause }, (state) =>
           wanted !== undefined && isApplied(state, wanted) ? [] : settleChange(state, changeId, isBroken),
         );
-    await this.#deps.gate.drained(writersOf(tenantId, name));
+    await this.deps.gate.drained(writersOf(tenantId, name));
     const schema = await this.current(tenantId, name);
     const proposal = schema?.proposal;
     if (schema !== undefined && proposal?.id === changeId) {
       const rules = tightenings(schema.fields, proposal.fields);
-      let broken = await this.#deps.findBroken(tenantId, name, rules);
+      let broken = await this.deps.findBroken(tenantId, name, rules);
       if (broken === undefined) {
         await this.#pause(OTHERS_MS);
-        broken = await this.#deps.findBroken(tenantId, name, rules);
+        broken = await this.deps.findBroken(tenantId, name, rules);
       }
       if (broken !== undefined) {
         await settle(true);
@@ -234,7 +224,7 @@ export class Schemas {
   /** The cached schema; an unknown name is read from the store. */
   async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     if (!isName(name)) return undefined;
-    const { state } = await this.#deps.streams.of(schemaStream, tenantId, name).load();
+    const { state } = await this.deps.streams.of(schemaStream, tenantId, name).load();
     return state.exists ? state : this.current(tenantId, name);
   }
 
@@ -246,7 +236,7 @@ export class Schemas {
 
   /** Concurrent calls share a read, which starts after all of them. */
   #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
-    const stream = this.#deps.streams.of(schemaStream, tenantId, name);
+    const stream = this.deps.streams.of(schemaStream, tenantId, name);
     const asked = this.#asked.get(stream.name);
     if (asked !== undefined) return asked;
     const reading = Promise.resolve().then(() => {

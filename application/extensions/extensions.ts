@@ -16,6 +16,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { UserPrincipal } from '../core/commands/principal.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import { EXTENSION_TOKEN_SECONDS, type ExtensionClaims } from './extension-tokens.ts';
@@ -28,19 +29,11 @@ interface Changed {
 type Decide = (state: Extension, context: DecisionContext) => readonly ExtensionEvent[];
 
 /** Use cases on extensions (specification, Authentication 4; decisions, section 6). */
-export class Extensions {
-  readonly #streams: Streams;
-  readonly #tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
-
-  constructor(deps: {
-    streams: Streams;
-    /** The tenant token family, whose key signs extension tokens. */
-    tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
-  }) {
-    this.#streams = deps.streams;
-    this.#tokens = deps.tokens;
-  }
-
+export class Extensions extends WithDeps<{
+  streams: Streams;
+  /** The tenant token family, whose key signs extension tokens. */
+  tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
+}> {
   /** Installs an extension, inactive at first. @throws `already_exists` while it is installed */
   install(tenantId: string, manifest: InstallExtension, context: RequestContext): Promise<Changed> {
     return this.#changed(tenantId, manifest.extId, context, (state) => installExtension(state, manifest));
@@ -86,7 +79,7 @@ export class Extensions {
       scopes: [...state.scopes],
       ...(impersonatedBy === undefined ? {} : { impersonated_by: impersonatedBy }),
     };
-    const token = this.#tokens.sign(claims, EXTENSION_TOKEN_SECONDS, minted.data.issued_at);
+    const token = this.deps.tokens.sign(claims, EXTENSION_TOKEN_SECONDS, minted.data.issued_at);
     return { token, position };
   }
 
@@ -96,7 +89,7 @@ export class Extensions {
     context: RequestContext,
     decide: Decide,
   ): Promise<Outcome<Extension, ExtensionEvent>> {
-    return this.#streams.of(extensionStream, tenantId, extId).execute(context, decide);
+    return this.deps.streams.of(extensionStream, tenantId, extId).execute(context, decide);
   }
 
   async #changed(tenantId: string, extId: string, context: RequestContext, decide: Decide): Promise<Changed> {

@@ -13,6 +13,7 @@ import { contentType, fileName } from '../../domain/files/filename.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { BlobStore, ByteRange, StoredBlob } from '../ports/blob-store.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -50,25 +51,17 @@ const view = (facts: FileFacts, createdAt: number): FileView => ({
   created_at: new Date(createdAt).toISOString(),
 });
 
-interface Deps {
-  readonly streams: Streams;
-  readonly blobs: BlobStore;
-  readonly ids: Ids;
-  readonly logger: Logger;
-}
-
 /**
  * Files attached to records. Bytes are stored before the event; `blob-sweep.ts` removes those of uploads without an
  * event. A deletion appends its event before it removes the bytes; `file-removers.ts` completes it after a crash, and
  * deletes the files of deleted records.
  */
-export class Files {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+export class Files extends WithDeps<{
+  readonly streams: Streams;
+  readonly blobs: BlobStore;
+  readonly ids: Ids;
+  readonly logger: Logger;
+}> {
   /** @throws `not_found` unless the tenant has this record of the entity */
   async checkRecord(tenantId: string, entityName: string, recordId: string): Promise<void> {
     if (!(await this.#isLive(tenantId, entityName, recordId))) throw notFound();
@@ -76,13 +69,13 @@ export class Files {
 
   /** Stores the bytes of an upload; a source that fails leaves nothing. */
   async receive(tenantId: string, source: Readable): Promise<StoredBlob & { readonly id: string }> {
-    const id = this.#deps.ids.next();
-    return { id, ...(await this.#deps.blobs.put({ tenantId, id }, source)) };
+    const id = this.deps.ids.next();
+    return { id, ...(await this.deps.blobs.put({ tenantId, id }, source)) };
   }
 
   /** Removes the bytes of an upload that became no file. */
   drop(tenantId: string, uploadId: string): Promise<void> {
-    return this.#deps.blobs.delete({ tenantId, id: uploadId });
+    return this.deps.blobs.delete({ tenantId, id: uploadId });
   }
 
   /**
@@ -101,7 +94,7 @@ export class Files {
     }
     // A retried keyed request must find the file of its first try, so its id comes from the key.
     const id = context.priorAttempt === undefined ? upload.id : context.newId();
-    if (id !== upload.id) await this.#deps.blobs.move({ tenantId, id: upload.id }, id);
+    if (id !== upload.id) await this.deps.blobs.move({ tenantId, id: upload.id }, id);
     const facts: FileFacts = {
       file_id: id,
       record_id: record.id,
@@ -112,11 +105,11 @@ export class Files {
       sha256: upload.sha256,
     };
     // On failure the event may still be stored, so the bytes stay for the sweep to decide.
-    const { events, state, position } = await this.#deps.streams
+    const { events, state, position } = await this.deps.streams
       .of(fileStream, tenantId, id)
       .execute(context, (current) => attachFile(current, facts));
     // The file was deleted between the tries, and this try stored its bytes again.
-    if (state.status === 'deleted') await this.#deps.blobs.delete({ tenantId, id });
+    if (state.status === 'deleted') await this.deps.blobs.delete({ tenantId, id });
     const [event] = events;
     const uploaded = event === undefined ? undefined : dataOf(FileUploaded, event);
     if (event !== undefined && uploaded !== undefined) return { file: view(uploaded, event.at), position };
@@ -130,10 +123,10 @@ export class Files {
     return {
       file,
       bytes: async (range) => {
-        const blob = await this.#deps.blobs.open({ tenantId, id: fileId }, range);
+        const blob = await this.deps.blobs.open({ tenantId, id: fileId }, range);
         // Deleted meanwhile, perhaps on another node, or the blob store does not belong to this log.
         if (blob === undefined) {
-          await this.#deps.streams.of(fileStream, tenantId, fileId).refresh();
+          await this.deps.streams.of(fileStream, tenantId, fileId).refresh();
           await this.#attached(tenantId, fileId);
           throw new Error(`the bytes of file ${fileId} are missing`);
         }
@@ -147,11 +140,11 @@ export class Files {
   /** @throws `not_found` */
   async delete(tenantId: string, fileId: string, context: RequestContext): Promise<Position | undefined> {
     await this.#attached(tenantId, fileId);
-    const { position } = await this.#deps.streams
+    const { position } = await this.deps.streams
       .of(fileStream, tenantId, fileId)
       .execute({ cause: context.cause }, (state) => deleteFile(state));
-    await this.#deps.blobs.delete({ tenantId, id: fileId }).catch((error: unknown) => {
-      this.#deps.logger.warn(
+    await this.deps.blobs.delete({ tenantId, id: fileId }).catch((error: unknown) => {
+      this.deps.logger.warn(
         { err: error, file_id: fileId },
         'the bytes of a deleted file will be removed later',
       );
@@ -161,7 +154,7 @@ export class Files {
 
   /** A deleted record's files count as deleted before their own events are appended. */
   async #attached(tenantId: string, fileId: string): Promise<AttachedFile> {
-    const file = this.#deps.streams.of(fileStream, tenantId, fileId);
+    const file = this.deps.streams.of(fileStream, tenantId, fileId);
     const state = await file.loadWhere(({ status }) => status === 'attached');
     if (state.status !== 'attached') throw notFound();
     await this.checkRecord(tenantId, state.entity_name, state.record_id);
@@ -169,7 +162,7 @@ export class Files {
   }
 
   async #isLive(tenantId: string, entityName: string, recordId: string): Promise<boolean> {
-    const record = this.#deps.streams.of(recordStream, tenantId, recordId);
+    const record = this.deps.streams.of(recordStream, tenantId, recordId);
     const state = await record.loadWhere(({ status }) => status === 'live');
     return state.status === 'live' && state.entityName === entityName;
   }

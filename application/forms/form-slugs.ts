@@ -9,6 +9,7 @@ import {
 } from '../../domain/forms/slug.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 
 export interface SlugClaim {
@@ -18,23 +19,15 @@ export interface SlugClaim {
 }
 
 /** Keeps slugs unique within a tenant; see `domain/forms/slug.ts`. */
-export class FormSlugs {
-  readonly #streams: Streams;
-  readonly #clock: Clock;
-
-  constructor(deps: { streams: Streams; clock: Clock }) {
-    this.#streams = deps.streams;
-    this.#clock = deps.clock;
-  }
-
+export class FormSlugs extends WithDeps<{ streams: Streams; clock: Clock }> {
   /** The form as stored now. */
   async form(tenantId: string, formId: string): Promise<Form> {
-    return (await this.#streams.of(formStream, tenantId, formId).refresh()).state;
+    return (await this.deps.streams.of(formStream, tenantId, formId).refresh()).state;
   }
 
   /** The slug as stored now. Unknown slugs are evicted from the cache, since anyone may request them. */
   async holder(tenantId: string, slug: string): Promise<FormSlug> {
-    const stream = this.#streams.of(formSlugStream, tenantId, slug);
+    const stream = this.deps.streams.of(formSlugStream, tenantId, slug);
     const { state, revision } = await stream.refresh();
     if (revision < 0) stream.evict();
     return state;
@@ -43,16 +36,15 @@ export class FormSlugs {
   /** Checks without writing. @throws `already_exists` */
   async refuseTaken(tenantId: string, slug: string, formId: string): Promise<void> {
     const state = await this.holder(tenantId, slug);
-    checkSlugFree(state, formId, await this.#usage(tenantId, slug, state), { now: this.#clock.now() });
+    checkSlugFree(state, formId, await this.#usage(tenantId, slug, state), { now: this.deps.clock.now() });
   }
 
   /** @throws `already_exists` */
   async take(tenantId: string, claim: SlugClaim, cause: Cause): Promise<void> {
-    await this.#streams.of(formSlugStream, tenantId, claim.slug).execute(
+    await this.deps.streams.of(formSlugStream, tenantId, claim.slug).execute(
       { cause },
       {
         prepare: ({ state }) => this.#usage(tenantId, claim.slug, state),
-
         decide: (state, context, usage) => takeSlug(state, claim, usage, context),
       },
     );
@@ -65,7 +57,7 @@ export class FormSlugs {
   }
 
   async free(tenantId: string, claim: SlugClaim, cause: Cause): Promise<void> {
-    await this.#streams
+    await this.deps.streams
       .of(formSlugStream, tenantId, claim.slug)
       .execute({ cause }, (state) => freeSlug(state, claim));
   }

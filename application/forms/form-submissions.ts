@@ -17,6 +17,7 @@ import { type IdempotencyUse, uuidFromName } from '../core/commands/request-cont
 import type { Streams } from '../core/commands/streams.ts';
 import { type AnyEvent, type Cause, dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -48,26 +49,18 @@ export interface GivenSubmission {
 /** The first event of a submission's record. */
 type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId: string };
 
-interface Deps {
-  readonly streams: Streams;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
-  readonly records: Pick<Records, 'create'>;
-  readonly ids: Ids;
-}
-
 /**
  * Submissions of public forms (decisions, section 6, Form). The record is created first, with form and submission as
  * its cause; the submission's own event derives from it, here or in {@link complete}. Both are appended before the
  * answer.
  */
-export class FormSubmissions {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+export class FormSubmissions extends WithDeps<{
+  readonly streams: Streams;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly records: Pick<Records, 'create'>;
+  readonly ids: Ids;
+}> {
   /**
    * A repeat with the same `submissionId` has no effect, whatever the values.
    * @throws `validation_failed`, `constraint_violated`, `payload_too_large`, `conflict`
@@ -79,7 +72,7 @@ export class FormSubmissions {
   ): Promise<{ submissionId: string; position: Position | undefined }> {
     const { tenantId, form, entity, fields } = open;
     const { id, key } = submission;
-    const submissionId = id ?? (key === undefined ? this.#deps.ids.next() : idOfKey(form.id, key));
+    const submissionId = id ?? (key === undefined ? this.deps.ids.next() : idOfKey(form.id, key));
     if (!isSubmissionId(submissionId)) {
       const issue = { path: 'submission_id', code: 'invalid_format', message: SUBMISSION_ID_RULE };
       throw invalid([issue, ...everyIssue(fields, entity, submission.values)]);
@@ -91,9 +84,9 @@ export class FormSubmissions {
       const issues = submissionIssues(fields, entity, submission.values);
       if (issues.length > 0) throw invalid(issues);
       refuseLarge(firstValues(entity, submission.values));
-      const context = { cause, priorAttempt: undefined, newId: () => this.#deps.ids.next() };
+      const context = { cause, priorAttempt: undefined, newId: () => this.deps.ids.next() };
       try {
-        await this.#deps.records.create(tenantId, form.entityName, submission.values, context, ids.record);
+        await this.deps.records.create(tenantId, form.entityName, submission.values, context, ids.record);
       } catch (error) {
         // A concurrent request may have created the same submission.
         if (!(error instanceof DomainError) || error.code !== 'conflict') throw error;
@@ -117,7 +110,7 @@ export class FormSubmissions {
     const formId = formOfActor(created.actor);
     if (record === undefined || formId === undefined) return undefined;
     const submissionId = created.causationId;
-    const { position } = await this.#deps.streams
+    const { position } = await this.deps.streams
       .of(submissionStream, tenantId, idsOf(tenantId, formId, submissionId).submission)
       .execute({ cause }, (state) =>
         submitForm(state, {
@@ -133,16 +126,16 @@ export class FormSubmissions {
 
   /** The record as stored now. */
   async #record(tenantId: string, id: string): Promise<RecordState> {
-    return (await this.#deps.streams.of(recordStream, tenantId, id).refresh()).state;
+    return (await this.deps.streams.of(recordStream, tenantId, id).refresh()).state;
   }
 
   /** Usually the stream's first event. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
     const stream = streamName(tenantId, recordStream.category, id);
     for (let from = 0; ; ) {
-      const page = await this.#deps.events.readStream(stream, { from, limit: 8 });
+      const page = await this.deps.events.readStream(stream, { from, limit: 8 });
       for (const stored of page) {
-        const event = this.#deps.codec.decode(stored);
+        const event = this.deps.codec.decode(stored);
         if (event.type === RecordCreated.type) return event;
       }
       const last = page.at(-1);

@@ -23,6 +23,7 @@ import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -59,44 +60,32 @@ export interface OpenForm {
   readonly timeZone: string;
 }
 
-interface Deps {
+/** Use cases on forms (decisions, section 6, Form). */
+export class Forms extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Pick<Schemas, 'fresh'>;
   readonly directory: Directory;
   readonly slugs: FormSlugs;
-}
-
-/** Use cases on forms (decisions, section 6, Form). */
-export class Forms {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for fields that the entity lacks
    */
   async create(tenantId: string, given: GivenForm, context: RequestContext): Promise<WrittenForm> {
     refuseDuplicates(given.fields);
-    const { cause, priorAttempt } = context;
+    const { cause } = context;
     const [id, claimId] = [context.newId(), context.newId()];
-    await this.#deps.slugs.refuseTaken(tenantId, given.slug, id);
+    await this.deps.slugs.refuseTaken(tenantId, given.slug, id);
     const definition = await this.#checked(tenantId, given, 'draft');
     const claim = { slug: given.slug, formId: id, claimId };
-    await this.#deps.slugs.take(tenantId, claim, cause);
+    await this.deps.slugs.take(tenantId, claim, cause);
     return written(
-      await this.#deps.streams.of(formStream, tenantId, id).execute(
-        { cause, priorAttempt },
-        {
-          prepare: () => this.#deps.slugs.holds(tenantId, claim),
-
-          decide: (state, _context, isHeld) => {
-            if (!isHeld) throw slugLost();
-            return createForm(state, { id, claimId, definition });
-          },
+      await this.deps.streams.of(formStream, tenantId, id).execute(context, {
+        prepare: () => this.deps.slugs.holds(tenantId, claim),
+        decide: (state, _context, isHeld) => {
+          if (!isHeld) throw slugLost();
+          return createForm(state, { id, claimId, definition });
         },
-      ),
+      }),
     );
   }
 
@@ -111,33 +100,29 @@ export class Forms {
     context: RequestContext,
   ): Promise<WrittenForm> {
     if (change.fields !== undefined) refuseDuplicates(change.fields);
-    const { cause, priorAttempt } = context;
+    const { cause } = context;
     const claimId = context.newId();
-    const before = existingForm(await this.#deps.slugs.form(tenantId, id));
+    const before = existingForm(await this.deps.slugs.form(tenantId, id));
     const slug = change.slug ?? before.slug;
     const takes = slug !== before.slug;
-    if (takes) await this.#deps.slugs.refuseTaken(tenantId, slug, id);
+    if (takes) await this.deps.slugs.refuseTaken(tenantId, slug, id);
     await this.#checkedChange(tenantId, before, change);
     const claim = { slug, formId: id, claimId };
-    if (takes) await this.#deps.slugs.take(tenantId, claim, cause);
+    if (takes) await this.deps.slugs.take(tenantId, claim, cause);
     let left: ExistingForm | undefined;
-    const outcome = await this.#deps.streams.of(formStream, tenantId, id).execute(
-      { cause, priorAttempt },
-      {
-        prepare: async ({ state }) => ({
-          checked: isForm(state) ? await this.#checkedChange(tenantId, state, change) : {},
-          isHeld: takes && (await this.#deps.slugs.holds(tenantId, claim)),
-        }),
-
-        decide: (state, _context, { checked, isHeld }) => {
-          const present = existingForm(state);
-          if (takes && !isHeld) throw slugLost();
-          if (!takes && slug !== present.slug && change.slug !== undefined) throw changedMeanwhile();
-          left = takes ? present : undefined;
-          return changeForm(state, checked, takes ? claimId : present.claimId);
-        },
+    const outcome = await this.deps.streams.of(formStream, tenantId, id).execute(context, {
+      prepare: async ({ state }) => ({
+        checked: isForm(state) ? await this.#checkedChange(tenantId, state, change) : {},
+        isHeld: takes && (await this.deps.slugs.holds(tenantId, claim)),
+      }),
+      decide: (state, _context, { checked, isHeld }) => {
+        const present = existingForm(state);
+        if (takes && !isHeld) throw slugLost();
+        if (!takes && slug !== present.slug && change.slug !== undefined) throw changedMeanwhile();
+        left = takes ? present : undefined;
+        return changeForm(state, checked, takes ? claimId : present.claimId);
       },
-    );
+    });
     if (left !== undefined) await this.#release(tenantId, left, context);
     return written(outcome);
   }
@@ -146,33 +131,27 @@ export class Forms {
    * Publishes a form; reopens an archived one, has no effect on a published one.
    * @throws `not_found`, `constraint_violated` when no submission could become a record
    */
-  async publish(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
+  async publish(tenantId: string, id: string, context: RequestContext): Promise<WrittenForm> {
     return written(
-      await this.#deps.streams.of(formStream, tenantId, id).execute(
-        { cause, priorAttempt },
-        {
-          prepare: async ({ state }) => {
-            if (isForm(state) && state.status !== 'published')
-              await this.#checked(tenantId, state, 'published');
-          },
-
-          decide: publishForm,
+      await this.deps.streams.of(formStream, tenantId, id).execute(context, {
+        prepare: async ({ state }) => {
+          if (isForm(state) && state.status !== 'published')
+            await this.#checked(tenantId, state, 'published');
         },
-      ),
+        decide: publishForm,
+      }),
     );
   }
 
   /** Has no effect on an archived form. @throws `not_found` */
-  async archive(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
-    return written(
-      await this.#deps.streams.of(formStream, tenantId, id).execute({ cause, priorAttempt }, archiveForm),
-    );
+  async archive(tenantId: string, id: string, context: RequestContext): Promise<WrittenForm> {
+    return written(await this.deps.streams.of(formStream, tenantId, id).execute(context, archiveForm));
   }
 
   /** Deletes a form and frees its slug. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     let left: ExistingForm | undefined;
-    const { position } = await this.#deps.streams
+    const { position } = await this.deps.streams
       .of(formStream, tenantId, id)
       .execute({ cause: context.cause }, (state) => {
         left = existingForm(state);
@@ -188,20 +167,20 @@ export class Forms {
    */
   async open(tenantId: string, slug: string): Promise<OpenForm> {
     if (!isTenantId(tenantId) || !isSlug(slug)) throw notFound();
-    const { claim } = await this.#deps.slugs.holder(tenantId, slug);
+    const { claim } = await this.deps.slugs.holder(tenantId, slug);
     if (claim === undefined) throw notFound();
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant?.status !== 'active') throw notFound();
-    const form = await this.#deps.slugs.form(tenantId, claim.formId);
+    const form = await this.deps.slugs.form(tenantId, claim.formId);
     if (form.status !== 'published' || form.slug !== slug) throw notFound();
-    const { fields: entity } = await this.#deps.schemas.fresh(tenantId, form.entityName);
+    const { fields: entity } = await this.deps.schemas.fresh(tenantId, form.entityName);
     const fields = publicFields(form.fields, entity);
     return { tenantId, form, fields, entity, timeZone: tenant.timezone };
   }
 
   /** Frees the slug after the form's event; a claim left by a crash is later found unused. */
   #release(tenantId: string, { id, slug, claimId }: ExistingForm, { cause }: RequestContext): Promise<void> {
-    return this.#deps.slugs.free(tenantId, { slug, formId: id, claimId }, cause);
+    return this.deps.slugs.free(tenantId, { slug, formId: id, claimId }, cause);
   }
 
   /** The change as stored: every field has a label. */
@@ -237,7 +216,7 @@ export class Forms {
 
   async #entity(tenantId: string, name: string): Promise<readonly Field[]> {
     try {
-      if (isName(name)) return (await this.#deps.schemas.fresh(tenantId, name)).fields;
+      if (isName(name)) return (await this.deps.schemas.fresh(tenantId, name)).fields;
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== 'not_found') throw error;
     }

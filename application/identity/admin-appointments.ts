@@ -2,6 +2,7 @@ import { DomainError, notFound } from '../../domain/core/errors.ts';
 import { changeUser, type UserEvent, userStream } from '../../domain/identity/user.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { Directory } from './directory.ts';
@@ -17,22 +18,14 @@ export interface AppointedAdmin {
   readonly position: Position | undefined;
 }
 
-interface Deps {
+/** Appoints admins on behalf of a platform admin, for a tenant without a usable admin (docs/operations.md). */
+export class AdminAppointments extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly identity: Identity;
   readonly passwords: Passwords;
   readonly emailHash: (email: string) => string;
-}
-
-/** Appoints admins on behalf of a platform admin, for a tenant without a usable admin (docs/operations.md). */
-export class AdminAppointments {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Makes the person with this e-mail an active admin with this password and name; creates a user if none has it.
    * @throws `already_exists` during a registration with this e-mail, `invalid_transition` before the e-mail of a
@@ -43,15 +36,15 @@ export class AdminAppointments {
     admin: { readonly email: string; readonly displayName: string; readonly password: string },
     context: RequestContext,
   ): Promise<AppointedAdmin> {
-    const passwordHash = await this.#deps.passwords.hash(admin.password);
+    const passwordHash = await this.deps.passwords.hash(admin.password);
     const { email, displayName } = admin;
     const newcomer = { id: context.newId(), email, displayName, role: 'admin', passwordHash } as const;
     try {
-      const { user, position } = await this.#deps.identity.createUser(tenantId, newcomer, context);
+      const { user, position } = await this.deps.identity.createUser(tenantId, newcomer, context);
       return { user, changes: ['created'], position };
     } catch (error) {
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
-      const holder = await this.#deps.directory.emailHolder(tenantId, this.#deps.emailHash(email));
+      const holder = await this.deps.directory.emailHolder(tenantId, this.deps.emailHash(email));
       if (holder.status !== 'claimed') throw error;
       return this.#promote(tenantId, holder.userId, { displayName, passwordHash }, context);
     }
@@ -61,19 +54,23 @@ export class AdminAppointments {
     tenantId: string,
     userId: string,
     change: { readonly displayName: string; readonly passwordHash: string },
-    { cause, priorAttempt }: RequestContext,
+    context: RequestContext,
   ): Promise<AppointedAdmin> {
-    const user = await this.#deps.directory.freshUser(tenantId, userId);
+    const user = await this.deps.directory.freshUser(tenantId, userId);
     if (user === undefined) throw notFound();
-    const presentName = await this.#deps.directory.open(user.displayName);
-    const { state, events, position } = await this.#deps.streams
+    const presentName = await this.deps.directory.open(user.displayName);
+    const { state, events, position } = await this.deps.streams
       .of(userStream, tenantId, userId)
-      .execute({ cause, priorAttempt }, (present) =>
-        changeUser(present, { ...change, role: 'admin', status: 'active', presentName }, cause.actor.id),
+      .execute(context, (present) =>
+        changeUser(
+          present,
+          { ...change, role: 'admin', status: 'active', presentName },
+          context.cause.actor.id,
+        ),
       );
     if (!state.exists) throw notFound();
     const changes = events.map(appointmentOf).filter((done) => done !== undefined);
-    return { user: await this.#deps.identity.view(state), changes, position };
+    return { user: await this.deps.identity.view(state), changes, position };
   }
 }
 

@@ -20,6 +20,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM, streamName } from '../core/events/stream-name.ts';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Directory } from './directory.ts';
@@ -34,27 +35,20 @@ export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
 /** Checks only the form; {@link ApiTokenAuthentication} checks the token. */
 export const looksLikeApiToken = (credential: string): boolean => credential.startsWith(TOKEN_MARK);
 
-interface Deps {
+/**
+ * Checks API tokens (specification, Authentication 6). A verified token is found by its digest and checked against
+ * cached states, which the live feed keeps current. Invalid tokens leave nothing in any cache.
+ */
+export class ApiTokenAuthentication extends WithDeps<{
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly streams: Streams;
   readonly directory: Directory;
   readonly uses: Pick<TokenUses, 'note'>;
   readonly clock: Clock;
-}
-
-/**
- * Checks API tokens (specification, Authentication 6). A verified token is found by its digest and checked against
- * cached states, which the live feed keeps current. Invalid tokens leave nothing in any cache.
- */
-export class ApiTokenAuthentication {
-  readonly #deps: Deps;
+}> {
   /** Streams of verified tokens by SHA-256 of the whole token; the token itself is not kept. */
   readonly #verified = new Map<string, TokenCandidate>();
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
 
   /**
    * Synchronous when the token was verified before and its states are cached.
@@ -66,8 +60,8 @@ export class ApiTokenAuthentication {
     const digest = hash('sha256', credential, 'base64');
     const found = this.#verified.get(digest);
     if (found === undefined) return this.#verify(parts, digest);
-    const cached = this.#deps.streams.of(apiTokenStream, found.tenantId, found.tokenId).cached();
-    const tenant = this.#deps.directory.cachedTenant(found.tenantId);
+    const cached = this.deps.streams.of(apiTokenStream, found.tenantId, found.tokenId).cached();
+    const tenant = this.deps.directory.cachedTenant(found.tenantId);
     if (cached === undefined || tenant === 'unknown') return this.#load(found);
     return this.#principal(cached.state, tenant);
   }
@@ -76,7 +70,7 @@ export class ApiTokenAuthentication {
     const presented = Buffer.from(tailHash(parts.tail), 'hex');
     let match: { found: TokenCandidate; token: MintedApiToken } | undefined;
     for (const candidate of await this.#candidates(parts.prefix)) {
-      const { state } = await this.#deps.streams
+      const { state } = await this.deps.streams
         .of(apiTokenStream, candidate.tenantId, candidate.tokenId)
         .load();
       // The prefix was assigned but the token never minted, or minted by another try under another prefix.
@@ -86,7 +80,7 @@ export class ApiTokenAuthentication {
       }
     }
     if (match === undefined) throw invalidCredential();
-    const tenant = await this.#deps.directory.tenant(match.found.tenantId);
+    const tenant = await this.deps.directory.tenant(match.found.tenantId);
     const principal = this.#principal(match.token, tenant);
     this.#verified.set(digest, match.found);
     evictOldest(this.#verified, MAX_CACHED);
@@ -97,24 +91,24 @@ export class ApiTokenAuthentication {
   async #candidates(prefix: string): Promise<TokenPrefix> {
     const stream = streamName(PLATFORM, tokenPrefixStream.category, prefix);
     let state = tokenPrefixStream.initial;
-    for (const stored of await this.#deps.events.readStream(stream, { limit: MAX_CANDIDATES })) {
+    for (const stored of await this.deps.events.readStream(stream, { limit: MAX_CANDIDATES })) {
       // The stream's name determines its event types.
-      const event = this.#deps.codec.decode(stored) as RecordedEvent<TokenPrefixEvent>;
+      const event = this.deps.codec.decode(stored) as RecordedEvent<TokenPrefixEvent>;
       state = tokenPrefixStream.evolve(state, event, { at: event.at, revision: event.revision });
     }
     return state;
   }
 
   async #load({ tenantId, tokenId }: TokenCandidate): Promise<ApiTokenPrincipal> {
-    const { state } = await this.#deps.streams.of(apiTokenStream, tenantId, tokenId).load();
-    return this.#principal(state, await this.#deps.directory.tenant(tenantId));
+    const { state } = await this.deps.streams.of(apiTokenStream, tenantId, tokenId).load();
+    return this.#principal(state, await this.deps.directory.tenant(tenantId));
   }
 
   #principal(token: ApiToken, tenant: ExistingTenant | undefined): ApiTokenPrincipal {
     if (!token.exists || tenant === undefined) throw invalidCredential();
-    const scopes = scopesOfUsable(token, this.#deps.clock.now());
+    const scopes = scopesOfUsable(token, this.deps.clock.now());
     if (tenant.status === 'suspended') throw tenantSuspended();
-    this.#deps.uses.note(tenant.id, token.id);
+    this.deps.uses.note(tenant.id, token.id);
     return {
       kind: 'api_token',
       tenantId: tenant.id,

@@ -12,6 +12,7 @@ import { assignPrefix, tokenPrefixStream } from '../../domain/identity/token-pre
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { TokenSecrets } from '../ports/token-secrets.ts';
 import { tailHash } from './api-token-authentication.ts';
@@ -24,15 +25,7 @@ export interface NewApiToken {
 }
 
 /** Use cases on long-lived API tokens (decisions, section 3). */
-export class ApiTokens {
-  readonly #streams: Streams;
-  readonly #secrets: TokenSecrets;
-
-  constructor(deps: { streams: Streams; secrets: TokenSecrets }) {
-    this.#streams = deps.streams;
-    this.#secrets = deps.secrets;
-  }
-
+export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecrets }> {
   /**
    * Assigns the prefix, then mints the token; a crash in between leaves an unused prefix.
    * @returns `secret`, the whole token, unless an earlier try of the same keyed request minted it: secrets are not
@@ -44,26 +37,28 @@ export class ApiTokens {
     context: RequestContext,
   ): Promise<{ token: MintedApiToken; secret: string | undefined; position: Position | undefined }> {
     const tokenId = context.newId();
-    const [prefix, tail] = [this.#secrets.prefix(), this.#secrets.tail()];
+    const [prefix, tail] = [this.deps.secrets.prefix(), this.deps.secrets.tail()];
     const secretHash = tailHash(tail);
-    await this.#streams
+    await this.deps.streams
       .of(tokenPrefixStream, PLATFORM, prefix)
       .execute({ cause: context.cause }, (state) => assignPrefix(state, prefix, { tenantId, tokenId }));
-    const outcome = await this.#streams.of(apiTokenStream, tenantId, tokenId).execute(context, (state, at) =>
-      mintApiToken(
-        state,
-        {
-          tokenId,
-          name: token.name,
-          prefix,
-          secretHash,
-          scopes: token.scopes,
-          lifetime: token.lifetime,
-          createdBy: token.createdBy,
-        },
-        at,
-      ),
-    );
+    const outcome = await this.deps.streams
+      .of(apiTokenStream, tenantId, tokenId)
+      .execute(context, (state, at) =>
+        mintApiToken(
+          state,
+          {
+            tokenId,
+            name: token.name,
+            prefix,
+            secretHash,
+            scopes: token.scopes,
+            lifetime: token.lifetime,
+            createdBy: token.createdBy,
+          },
+          at,
+        ),
+      );
     if (!outcome.state.exists) throw notFound();
     const own = outcome.state.prefix === prefix && outcome.state.secretHash === secretHash;
     return {
@@ -79,7 +74,7 @@ export class ApiTokens {
     tokenId: string,
     context: RequestContext,
   ): Promise<{ token: MintedApiToken; position: Position | undefined }> {
-    const { state, position } = await this.#streams
+    const { state, position } = await this.deps.streams
       .of(apiTokenStream, tenantId, tokenId)
       .execute(context, revokeApiToken);
     if (!state.exists) throw notFound();

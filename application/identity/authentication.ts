@@ -11,6 +11,7 @@ import type {
   TenantPrincipal,
   UserPrincipal,
 } from '../core/commands/principal.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import {
   EXTENSION_TOKEN_SECONDS,
   extensionClaims,
@@ -39,7 +40,8 @@ export const tenantTokenLifetime = (claims: TenantTokenClaims): number =>
 
 type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
-interface Deps {
+/** Turns credentials into principals; no other code does. */
+export class Authentication extends WithDeps<{
   readonly tenantTokens: TokenFamily<TenantTokenClaims>;
   readonly platformTokens: TokenFamily<PlatformClaims>;
   readonly apiTokens: Pick<ApiTokenAuthentication, 'authenticate'>;
@@ -50,16 +52,7 @@ interface Deps {
   readonly partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
   /** Called with the position of a registration. */
   readonly answered: (tenantId: string, position: Position) => void;
-}
-
-/** Turns credentials into principals; no other code does. */
-export class Authentication {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Synchronous while tenant and user are cached, which is usual.
    * @throws `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended`
@@ -68,11 +61,11 @@ export class Authentication {
     if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
     switch (family) {
       case 'tenant':
-        return looksLikeApiToken(token) ? this.#deps.apiTokens.authenticate(token) : this.#signed(token);
+        return looksLikeApiToken(token) ? this.deps.apiTokens.authenticate(token) : this.#signed(token);
       case 'platform':
         return this.#platformAdmin(token);
       case 'partner':
-        return this.#deps.partner(token);
+        return this.deps.partner(token);
       default:
         return family satisfies never;
     }
@@ -80,22 +73,22 @@ export class Authentication {
 
   /** When a tenant token expires (ms); for sockets. */
   expiryOf(token: string): number {
-    return this.#deps.tenantTokens.verify(token).exp * 1000;
+    return this.deps.tenantTokens.verify(token).exp * 1000;
   }
 
   #platformAdmin(token: string): PlatformAdminPrincipal {
-    const claims = this.#deps.platformTokens.verify(token);
+    const claims = this.deps.platformTokens.verify(token);
     return { kind: 'platform_admin', adminId: claims.sub, email: claims.email };
   }
 
   #signed(token: string): TenantPrincipal | Promise<TenantPrincipal> {
-    const claims = this.#deps.tenantTokens.verify(token);
-    const tenant = this.#deps.directory.cachedTenant(claims.tenant_id);
-    const user = this.#deps.directory.cachedUser(claims.tenant_id, claims.sub);
+    const claims = this.deps.tenantTokens.verify(token);
+    const tenant = this.deps.directory.cachedTenant(claims.tenant_id);
+    const user = this.deps.directory.cachedUser(claims.tenant_id, claims.sub);
     const extension =
       claims.ext_id === undefined
         ? undefined
-        : this.#deps.directory.cachedExtension(claims.tenant_id, claims.ext_id);
+        : this.deps.directory.cachedExtension(claims.tenant_id, claims.ext_id);
     if (tenant === 'unknown' || user === 'unknown' || extension === 'unknown' || user === undefined) {
       return this.#load(claims);
     }
@@ -103,18 +96,16 @@ export class Authentication {
   }
 
   async #load(claims: VerifiedClaims): Promise<TenantPrincipal> {
-    const tenant = await this.#deps.directory.tenant(claims.tenant_id);
+    const tenant = await this.deps.directory.tenant(claims.tenant_id);
     if (tenant === undefined) throw invalidCredential();
     const extension =
-      claims.ext_id === undefined
-        ? undefined
-        : await this.#deps.directory.extension(tenant.id, claims.ext_id);
+      claims.ext_id === undefined ? undefined : await this.deps.directory.extension(tenant.id, claims.ext_id);
     // A token of an inactive extension registers no user.
     if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
       throw invalidCredential();
     }
     const user =
-      (await this.#deps.directory.user(claims.tenant_id, claims.sub)) ??
+      (await this.deps.directory.user(claims.tenant_id, claims.sub)) ??
       (await this.#register(claims, tenant));
     return principalOf(claims, tenant, user, extension);
   }
@@ -122,8 +113,8 @@ export class Authentication {
   /** A valid signature suffices: the first request of an unknown `sub` registers an active user. */
   async #register(claims: TenantTokenClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
     if (tenant.status === 'suspended') throw tenantSuspended();
-    const id = this.#deps.ids.next();
-    const { user, position } = await this.#deps.identity.registerFromToken(
+    const id = this.deps.ids.next();
+    const { user, position } = await this.deps.identity.registerFromToken(
       tenant.id,
       { id: claims.sub, email: claims.email, role: claims.role },
       {
@@ -134,11 +125,11 @@ export class Authentication {
           causationId: id,
         },
         priorAttempt: undefined,
-        newId: () => this.#deps.ids.next(),
+        newId: () => this.deps.ids.next(),
       },
     );
     // The same request may list the tenant's users and must find this one.
-    if (position !== undefined) this.#deps.answered(tenant.id, position);
+    if (position !== undefined) this.deps.answered(tenant.id, position);
     return user;
   }
 }

@@ -5,27 +5,20 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Erasures } from '../core/privacy/erasures.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import { AdminWithdrawals } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
 
-interface Deps {
+/** Forgets people (decisions, section 11). */
+export class Forgetting extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly keys: KeyRing;
   readonly erasures: Pick<Erasures, 'erasePerson'>;
   readonly emailHash: (email: string) => string;
-}
-
-/** Forgets people (decisions, section 11). */
-export class Forgetting {
-  readonly #deps: Deps;
-  readonly #admins: AdminWithdrawals;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#admins = new AdminWithdrawals(deps);
-  }
+}> {
+  readonly #admins = new AdminWithdrawals(this.deps);
 
   /**
    * Withdraws an admin's rights, deactivates the user, releases the e-mail, destroys the key. After a crash,
@@ -38,25 +31,25 @@ export class Forgetting {
     by: string,
     context: RequestContext,
   ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
-    const user = await this.#deps.directory.user(tenantId, userId);
+    const user = await this.deps.directory.user(tenantId, userId);
     if (user === undefined) throw notFound();
-    const email = user.forgotten === undefined ? await this.#deps.keys.open(user.email) : undefined;
-    const emailHash = email === undefined ? undefined : this.#deps.emailHash(email);
+    const email = user.forgotten === undefined ? await this.deps.keys.open(user.email) : undefined;
+    const emailHash = email === undefined ? undefined : this.deps.emailHash(email);
     const withdrawn = await this.#admins.withdraw(tenantId, userId, by, ['forgotten'], context);
     const { cause } = context;
-    const outcome = await this.#deps.streams
+    const outcome = await this.deps.streams
       .of(userStream, tenantId, userId)
       .execute({ cause }, (state) => forgetUser(state, { by, emailHash, withdrawn }));
     if (!outcome.state.exists) throw notFound();
     const freed = outcome.state.forgotten?.emailHash;
     let { position } = outcome;
     if (freed !== undefined) {
-      const released = await this.#deps.streams
+      const released = await this.deps.streams
         .of(emailStream, tenantId, freed)
         .execute({ cause }, (state) => releaseEmail(state, { emailHash: freed, userId }));
       if (released.events.length > 0) position = released.position;
     }
-    await this.#deps.erasures.erasePerson(tenantId, userId);
+    await this.deps.erasures.erasePerson(tenantId, userId);
     return { user: outcome.state, position };
   }
 }

@@ -14,6 +14,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import { AdminWithdrawals } from './admin-withdrawals.ts';
@@ -45,23 +46,15 @@ export interface UserView {
   readonly created_at: string;
 }
 
-interface Deps {
+/** Use cases on people: a tenant's users and the platform's admins (decisions, section 3). */
+export class Identity extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly passwords: Passwords;
+  /** Keyed hash of a normalised e-mail; names its stream. */
   readonly emailHash: (email: string) => string;
-}
-
-/** Use cases on people: a tenant's users and the platform's admins (decisions, section 3). */
-export class Identity {
-  readonly #deps: Deps;
-  readonly #admins: AdminWithdrawals;
-
-  /** @param emailHash keyed hash of a normalised e-mail; names its stream */
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#admins = new AdminWithdrawals(deps);
-  }
+}> {
+  readonly #admins = new AdminWithdrawals(this.deps);
 
   /**
    * Reserves the e-mail, registers the user, claims the e-mail. After a crash in between, the reservation expires or a
@@ -73,22 +66,22 @@ export class Identity {
     user: NewUser,
     context: RequestContext,
   ): Promise<{ user: UserView; position: Position | undefined }> {
-    const known = await this.#deps.directory.user(tenantId, user.id);
+    const known = await this.deps.directory.user(tenantId, user.id);
     // A repeated request for a forgotten person must not claim the e-mail again.
     if (known?.forgotten !== undefined) {
-      const { position } = await this.#deps.streams
+      const { position } = await this.deps.streams
         .of(userStream, tenantId, user.id)
         .execute({ cause: context.cause }, () => []);
       return { user: await this.view(known), position };
     }
-    const emailHash = this.#deps.emailHash(user.email);
-    const email = this.#deps.streams.of(emailStream, tenantId, emailHash);
+    const emailHash = this.deps.emailHash(user.email);
+    const email = this.deps.streams.of(emailStream, tenantId, emailHash);
     const { cause } = context;
     const claim = { emailHash, userId: user.id };
     const passwordHash =
-      user.password === undefined ? user.passwordHash : await this.#deps.passwords.hash(user.password);
+      user.password === undefined ? user.passwordHash : await this.deps.passwords.hash(user.password);
     await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
-    const registered = await this.#deps.streams
+    const registered = await this.deps.streams
       .of(userStream, tenantId, user.id)
       .execute({ cause: context.cause }, (state) =>
         registerUser(state, {
@@ -116,9 +109,9 @@ export class Identity {
     user: { id: string; email: string; role: 'admin' | 'operator' },
     context: RequestContext,
   ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
-    const emailHash = this.#deps.emailHash(user.email);
+    const emailHash = this.deps.emailHash(user.email);
     const claim = { emailHash, userId: user.id };
-    const email = this.#deps.streams.of(emailStream, tenantId, emailHash);
+    const email = this.deps.streams.of(emailStream, tenantId, emailHash);
     const { cause } = context;
     const reserved = await email
       .execute({ cause }, (state, at) => reserveEmail(state, claim, at))
@@ -127,7 +120,7 @@ export class Identity {
         if (error instanceof DomainError && error.code === 'already_exists') return false;
         throw error;
       });
-    const { state, position } = await this.#deps.streams
+    const { state, position } = await this.deps.streams
       .of(userStream, tenantId, user.id)
       .execute({ cause: context.cause }, (current) =>
         registerUser(current, {
@@ -154,15 +147,15 @@ export class Identity {
     by: string,
     context: RequestContext,
   ): Promise<{ user: UserView; position: Position | undefined }> {
-    const user = await this.#deps.directory.user(tenantId, userId);
+    const user = await this.deps.directory.user(tenantId, userId);
     if (user === undefined) throw notFound();
     const passwordHash =
-      change.password === undefined ? undefined : await this.#deps.passwords.hash(change.password);
-    const presentName = await this.#deps.directory.open(user.displayName);
+      change.password === undefined ? undefined : await this.deps.passwords.hash(change.password);
+    const presentName = await this.deps.directory.open(user.displayName);
     const ends = endsOf(change);
     const withdrawn =
       ends.length === 0 ? undefined : await this.#admins.withdraw(tenantId, userId, by, ends, context);
-    const outcome = await this.#deps.streams.of(userStream, tenantId, userId).execute(context, (state) =>
+    const outcome = await this.deps.streams.of(userStream, tenantId, userId).execute(context, (state) =>
       changeUser(
         state,
         {
@@ -184,13 +177,13 @@ export class Identity {
     admin: { id: string; email: string; password: string },
     context: RequestContext,
   ): Promise<void> {
-    const emailHash = this.#deps.emailHash(admin.email);
+    const emailHash = this.deps.emailHash(admin.email);
     const claim = { emailHash, userId: admin.id };
-    const email = this.#deps.streams.of(emailStream, PLATFORM, emailHash);
+    const email = this.deps.streams.of(emailStream, PLATFORM, emailHash);
     const { cause } = context;
-    const passwordHash = await this.#deps.passwords.hash(admin.password);
+    const passwordHash = await this.deps.passwords.hash(admin.password);
     await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
-    await this.#deps.streams
+    await this.deps.streams
       .of(platformAdminStream, PLATFORM, admin.id)
       .execute({ cause: context.cause }, (state) =>
         registerPlatformAdmin(state, { admin_id: admin.id, email: admin.email, password_hash: passwordHash }),
@@ -200,7 +193,7 @@ export class Identity {
 
   /** @throws `not_found` */
   async get(tenantId: string, userId: string): Promise<UserView> {
-    const user = await this.#deps.directory.user(tenantId, userId);
+    const user = await this.deps.directory.user(tenantId, userId);
     if (user === undefined) throw notFound();
     return this.view(user);
   }
@@ -208,8 +201,8 @@ export class Identity {
   async view(user: RegisteredUser): Promise<UserView> {
     return {
       id: user.id,
-      email: await this.#deps.directory.open(user.email),
-      display_name: await this.#deps.directory.open(user.displayName),
+      email: await this.deps.directory.open(user.email),
+      display_name: await this.deps.directory.open(user.displayName),
       role: user.role,
       status: user.status,
       created_at: new Date(user.createdAt).toISOString(),

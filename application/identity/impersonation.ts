@@ -15,6 +15,7 @@ import {
 } from '../core/commands/principal.ts';
 import { actorOf, type RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
@@ -36,23 +37,15 @@ export interface ImpersonatedLine extends LogRequest {
   readonly requestId: string;
 }
 
-interface Deps {
+/** Impersonation of a tenant's users (specification, Authentication 3; decisions, section 3). */
+export class Impersonation extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly clock: Clock;
   /** Ids of all active admins of a tenant, oldest account first, from the read model. */
   readonly oldestAdmins: (tenantId: string) => AsyncIterable<string>;
-}
-
-/** Impersonation of a tenant's users (specification, Authentication 3; decisions, section 3). */
-export class Impersonation {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Mints an impersonation JWT after its event is on disk. `iat` is the time of that event, so that a repeated request
    * has one event and one token.
@@ -65,7 +58,7 @@ export class Impersonation {
     adminEmail: string,
     context: RequestContext,
   ): Promise<{ token: string; position: Position | undefined }> {
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
     if (tenant.status === 'suspended') {
       throw tenantSuspended();
@@ -74,14 +67,14 @@ export class Impersonation {
       wanted.userId === undefined
         ? await this.#oldestAdmin(tenantId)
         : await this.#activeUser(tenantId, wanted.userId);
-    const email = await this.#deps.directory.open(user.email);
-    const { events, position } = await this.#deps.streams
+    const email = await this.deps.directory.open(user.email);
+    const { events, position } = await this.deps.streams
       .of(impersonationStream, tenantId, user.id)
       .execute(
         { cause: { ...context.cause, impersonatedBy: adminEmail }, priorAttempt: context.priorAttempt },
         () => startImpersonation({ userId: user.id, reason: wanted.reason }),
       );
-    const token = this.#deps.tenantTokens.sign(
+    const token = this.deps.tenantTokens.sign(
       { sub: user.id, email, tenant_id: tenantId, role: user.role, impersonated_by: adminEmail },
       SHORT_TOKEN_SECONDS,
       issuedAt(events),
@@ -92,11 +85,11 @@ export class Impersonation {
   /** Appends a request to the tenant's log; resolves when it is on disk. */
   async appendLine(line: ImpersonatedLine): Promise<void> {
     const { principal, requestId } = line;
-    await this.#deps.streams
+    await this.deps.streams
       .of(
         impersonationStream,
         principal.tenantId,
-        impersonationStreamName(principal.userId, this.#deps.clock.now()),
+        impersonationStreamName(principal.userId, this.deps.clock.now()),
       )
       .execute(
         {
@@ -112,15 +105,15 @@ export class Impersonation {
   }
 
   async #activeUser(tenantId: string, userId: string): Promise<RegisteredUser> {
-    const user = USER_ID.test(userId) ? await this.#deps.directory.user(tenantId, userId) : undefined;
+    const user = USER_ID.test(userId) ? await this.deps.directory.user(tenantId, userId) : undefined;
     if (user?.status !== 'active') throw notFound();
     return user;
   }
 
   /** The read model orders the admins; the stream confirms that one still is an active admin. */
   async #oldestAdmin(tenantId: string): Promise<RegisteredUser> {
-    for await (const id of this.#deps.oldestAdmins(tenantId)) {
-      const user = await this.#deps.directory.user(tenantId, id);
+    for await (const id of this.deps.oldestAdmins(tenantId)) {
+      const user = await this.deps.directory.user(tenantId, id);
       if (user?.status === 'active' && user.role === 'admin') return user;
     }
     throw new DomainError('conflict', 'The tenant has no active admin: name a user with user_id.');

@@ -5,6 +5,7 @@ import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import {
@@ -27,7 +28,8 @@ const CANDIDATES = 3;
 const refused = (): DomainError =>
   new DomainError('invalid_credential', 'E-mail and password do not match an account.');
 
-interface Deps {
+/** Sign-in with e-mail and password (decisions, section 3). */
+export class Login extends WithDeps<{
   readonly directory: Directory;
   readonly identity: Identity;
   readonly passwords: Passwords;
@@ -38,16 +40,7 @@ interface Deps {
   readonly emailHash: (email: string) => string;
   /** Accounts of an e-mail in all tenants, from the read model. */
   readonly accountsOf: (emailHash: string) => Promise<readonly Account[]>;
-}
-
-/** Sign-in with e-mail and password (decisions, section 3). */
-export class Login {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /** @throws `invalid_credential`, `tenant_required`, `tenant_suspended` */
   async tenantUser(
     email: string,
@@ -60,10 +53,10 @@ export class Login {
     if (matching.length > 1) {
       throw new DomainError('tenant_required', 'This account exists in several tenants: name one.');
     }
-    const tenant = await this.#deps.directory.tenant(match.tenantId);
+    const tenant = await this.deps.directory.tenant(match.tenantId);
     if (tenant?.status !== 'active') throw tenantSuspended();
-    const user = await this.#deps.identity.view(match.user);
-    const token = this.#deps.tenantTokens.sign(
+    const user = await this.deps.identity.view(match.user);
+    const token = this.deps.tenantTokens.sign(
       { sub: user.id, email: user.email, tenant_id: match.tenantId, role: user.role },
       TENANT_TOKEN_SECONDS,
     );
@@ -72,20 +65,20 @@ export class Login {
 
   /** @throws `invalid_credential` */
   async platformAdmin(email: string, password: string): Promise<{ token: string }> {
-    const holder = await this.#deps.directory.emailHolder(PLATFORM, this.#deps.emailHash(email));
+    const holder = await this.deps.directory.emailHolder(PLATFORM, this.deps.emailHash(email));
     const adminId = holder.status === 'claimed' ? holder.userId : undefined;
     const admin =
       adminId === undefined
         ? undefined
-        : (await this.#deps.streams.of(platformAdminStream, PLATFORM, adminId).load()).state;
-    const hash = admin?.exists ? await this.#deps.keys.open(admin.passwordHash) : undefined;
-    if (!(await this.#deps.passwords.verify(hash, password)) || !admin?.exists) throw refused();
+        : (await this.deps.streams.of(platformAdminStream, PLATFORM, adminId).load()).state;
+    const hash = admin?.exists ? await this.deps.keys.open(admin.passwordHash) : undefined;
+    if (!(await this.deps.passwords.verify(hash, password)) || !admin?.exists) throw refused();
     const claims = {
       sub: admin.id,
-      email: await this.#deps.directory.open(admin.email),
+      email: await this.deps.directory.open(admin.email),
       role: 'super_admin' as const,
     };
-    return { token: this.#deps.platformTokens.sign(claims, PLATFORM_TOKEN_SECONDS) };
+    return { token: this.deps.platformTokens.sign(claims, PLATFORM_TOKEN_SECONDS) };
   }
 
   async #matching(
@@ -93,10 +86,10 @@ export class Login {
     password: string,
     tenantId: string | undefined,
   ): Promise<{ tenantId: string; user: RegisteredUser }[]> {
-    const emailHash = this.#deps.emailHash(email);
+    const emailHash = this.deps.emailHash(email);
     const accounts =
       tenantId === undefined
-        ? await this.#deps.accountsOf(emailHash)
+        ? await this.deps.accountsOf(emailHash)
         : await this.#accountIn(tenantId, emailHash);
     const tries = tenantId === undefined ? CANDIDATES : 1;
     const tooMany = accounts.length > tries;
@@ -104,11 +97,11 @@ export class Login {
     for (let index = 0; index < tries; index += 1) {
       const account = tooMany ? undefined : accounts[index];
       const user =
-        account === undefined ? undefined : await this.#deps.directory.user(account.tenantId, account.userId);
+        account === undefined ? undefined : await this.deps.directory.user(account.tenantId, account.userId);
       const usable = user?.status === 'active' ? user : undefined;
       const hash =
-        usable?.passwordHash === undefined ? undefined : await this.#deps.keys.open(usable.passwordHash);
-      const matches = await this.#deps.passwords.verify(hash, password);
+        usable?.passwordHash === undefined ? undefined : await this.deps.keys.open(usable.passwordHash);
+      const matches = await this.deps.passwords.verify(hash, password);
       if (matches && usable !== undefined && account !== undefined) {
         matching.push({ tenantId: account.tenantId, user: usable });
       }
@@ -118,7 +111,7 @@ export class Login {
 
   async #accountIn(tenantId: string, emailHash: string): Promise<readonly Account[]> {
     if (!isTenantId(tenantId)) return [];
-    const holder = await this.#deps.directory.emailHolder(tenantId, emailHash);
+    const holder = await this.deps.directory.emailHolder(tenantId, emailHash);
     return holder.status === 'claimed' ? [{ tenantId, userId: holder.userId }] : [];
   }
 }

@@ -12,6 +12,7 @@ import { linkIdentity, ssoIdentityStream } from '../../domain/identity/sso-ident
 import { type RegisteredUser, registerUser, userStream } from '../../domain/identity/user.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { ProvidedIdentity } from '../ports/sso-provider.ts';
 import type { Directory } from './directory.ts';
@@ -34,26 +35,18 @@ interface Newcomer {
   readonly displayName: string;
 }
 
-interface Deps {
-  readonly streams: Streams;
-  readonly directory: Directory;
-  readonly emailHash: (email: string) => string;
-  readonly identityHash: (issuer: string, subject: string) => string;
-}
-
 /**
  * Finds the user of a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked user,
  * else the holder of the e-mail that the provider has verified, else a new user. An unverified e-mail of another user
  * is refused. A forgotten person becomes a new user.
  */
-export class SsoAccounts {
-  readonly #deps: Deps;
-
-  /** @param identityHash keyed hash of issuer and subject; names the identity's stream */
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+export class SsoAccounts extends WithDeps<{
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly emailHash: (email: string) => string;
+  /** Keyed hash of issuer and subject; names the identity's stream. */
+  readonly identityHash: (issuer: string, subject: string) => string;
+}> {
   /**
    * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the link comes last.
    * @throws {NoAccount} for a deactivated user, and for a new person without a usable e-mail or with an unverified one
@@ -64,7 +57,7 @@ export class SsoAccounts {
     identity: ProvidedIdentity,
     context: RequestContext,
   ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
-    const identityHash = this.#deps.identityHash(identity.issuer, identity.subject);
+    const identityHash = this.deps.identityHash(identity.issuer, identity.subject);
     const known = await this.#linked(tenantId, identityHash);
     const forgotten = known !== undefined && (await this.#isForgotten(tenantId, known)) ? known : undefined;
     if (known !== undefined && forgotten === undefined) {
@@ -81,7 +74,7 @@ export class SsoAccounts {
       ? await this.#holderOrNewcomer(tenantId, newcomer, context)
       : await this.#unverified(tenantId, newcomer, context);
     await this.#active(tenantId, userId);
-    const { state, position } = await this.#deps.streams
+    const { state, position } = await this.deps.streams
       .of(ssoIdentityStream, tenantId, identityHash)
       .execute({ cause: context.cause }, (present) =>
         linkIdentity(present, { identityHash, userId, insteadOf: forgotten }),
@@ -92,12 +85,12 @@ export class SsoAccounts {
 
   /** Read from the store, since another node may have linked the identity. */
   async #linked(tenantId: string, identityHash: string): Promise<string | undefined> {
-    const { state } = await this.#deps.streams.of(ssoIdentityStream, tenantId, identityHash).refresh();
+    const { state } = await this.deps.streams.of(ssoIdentityStream, tenantId, identityHash).refresh();
     return state.linked ? state.userId : undefined;
   }
 
   async #isForgotten(tenantId: string, userId: string): Promise<boolean> {
-    return (await this.#deps.directory.user(tenantId, userId))?.forgotten !== undefined;
+    return (await this.deps.directory.user(tenantId, userId))?.forgotten !== undefined;
   }
 
   /** The same at each try, and never the id of a forgotten person. */
@@ -109,8 +102,8 @@ export class SsoAccounts {
 
   async #active(tenantId: string, userId: string): Promise<RegisteredUser> {
     const user =
-      (await this.#deps.directory.user(tenantId, userId)) ??
-      (await this.#deps.directory.freshUser(tenantId, userId));
+      (await this.deps.directory.user(tenantId, userId)) ??
+      (await this.deps.directory.freshUser(tenantId, userId));
     if (user === undefined) throw new NoAccount('no such user');
     if (user.status === 'deactivated') throw new NoAccount('the user is deactivated');
     return user;
@@ -119,11 +112,11 @@ export class SsoAccounts {
   /** The verified e-mail identifies the person: its holder, or a new user who claims it. */
   async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
     const { userId } = newcomer;
-    const emailHash = this.#deps.emailHash(newcomer.email);
+    const emailHash = this.deps.emailHash(newcomer.email);
     const claim = { emailHash, userId };
-    const email = this.#deps.streams.of(emailStream, tenantId, emailHash);
+    const email = this.deps.streams.of(emailStream, tenantId, emailHash);
     const { cause } = context;
-    const holder = await this.#deps.directory.emailHolder(tenantId, emailHash);
+    const holder = await this.deps.directory.emailHolder(tenantId, emailHash);
     if (holder.status === 'claimed') {
       if (!(await this.#isForgotten(tenantId, holder.userId))) return holder.userId;
       // The holder is being forgotten, but the e-mail is not released yet.
@@ -134,7 +127,7 @@ export class SsoAccounts {
       await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
     } catch (error) {
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
-      const other = await this.#deps.directory.emailHolder(tenantId, emailHash);
+      const other = await this.deps.directory.emailHolder(tenantId, emailHash);
       if (other.status === 'claimed') return other.userId;
       throw new DomainError('unavailable', 'An account with this e-mail is being made. Try again.');
     }
@@ -146,8 +139,8 @@ export class SsoAccounts {
   /** Claims no e-mail: an unverified one must not lead its true owner into this account. */
   async #unverified(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
     // A decision without events is confirmed on the stored state, which another node may have changed.
-    await this.#deps.streams
-      .of(emailStream, tenantId, this.#deps.emailHash(newcomer.email))
+    await this.deps.streams
+      .of(emailStream, tenantId, this.deps.emailHash(newcomer.email))
       .execute({ cause: context.cause }, (state, at) => {
         if ([undefined, newcomer.userId].includes(holderOf(state, at))) return [];
         throw new NoAccount('an unverified e-mail that somebody holds');
@@ -156,7 +149,7 @@ export class SsoAccounts {
   }
 
   async #register(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
-    await this.#deps.streams
+    await this.deps.streams
       .of(userStream, tenantId, newcomer.userId)
       .execute({ cause: context.cause }, (state) =>
         registerUser(state, { ...newcomer, role: 'operator', origin: 'sso' }),

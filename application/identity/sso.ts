@@ -3,6 +3,7 @@ import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -53,7 +54,8 @@ const refused = (): DomainError =>
 const unavailable = (): DomainError =>
   new DomainError('unavailable', 'The identity provider cannot be used at the moment. Try again.');
 
-interface Deps {
+/** Single sign-on by OpenID Connect (specification, Authentication 1; decisions, section 3). */
+export class Sso extends WithDeps<{
   readonly directory: Directory;
   readonly identity: Identity;
   readonly keys: KeyRing;
@@ -65,16 +67,7 @@ interface Deps {
   readonly logger: Logger;
   /** Called with the position of a registration. */
   readonly answered: (tenantId: string, position: Position) => void;
-}
-
-/** Single sign-on by OpenID Connect (specification, Authentication 1; decisions, section 3). */
-export class Sso {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Starts a sign-in: the redirect URL and the cookie.
    * @throws `not_found` without single sign-on, `tenant_suspended`, `validation_failed` for a foreign `return_to`,
@@ -85,7 +78,7 @@ export class Sso {
     returnTo: string | undefined,
     redirectUri: string,
   ): Promise<{ url: string; state: string; sealed: string }> {
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant?.sso === undefined) throw notFound();
     checkActive(tenant);
     const allowed = returnTo === undefined ? undefined : allowedReturn(returnTo, tenant.sso.returnOrigins);
@@ -94,7 +87,7 @@ export class Sso {
       throw invalid([{ path: 'return_to', code: 'not_allowed', message }]);
     }
     const settings = await this.#settings(tenantId, tenant.sso);
-    const begun = await this.#logged(tenantId, () => this.#deps.provider.start(settings, redirectUri));
+    const begun = await this.#logged(tenantId, () => this.deps.provider.start(settings, redirectUri));
     const { url, state, nonce, codeVerifier } = begun;
     const transaction: Omit<Transaction, 'expiresAt'> = {
       tenantId,
@@ -104,28 +97,28 @@ export class Sso {
       redirectUri,
       returnTo: allowed,
     };
-    return { url, state, sealed: this.#deps.transactions.seal(state, transaction) };
+    return { url, state, sealed: this.deps.transactions.seal(state, transaction) };
   }
 
   /** @throws `invalid_credential`, `tenant_suspended`, `unavailable` */
   async finish(answer: SsoAnswer, requestId: string): Promise<SsoSession> {
     const { state, sealed, code, iss } = answer;
-    const transaction = sealed === undefined ? undefined : this.#deps.transactions.open(state, sealed);
+    const transaction = sealed === undefined ? undefined : this.deps.transactions.open(state, sealed);
     if (transaction === undefined) throw refused();
     const { tenantId, redirectUri, returnTo } = transaction;
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     // Changed settings apply at once: a sign-in started under others fails.
     if (tenant?.sso === undefined || tenant.sso.revision !== transaction.revision) throw refused();
     checkActive(tenant);
     if (answer.refused || code === undefined) throw refused();
     const settings = await this.#settings(tenantId, tenant.sso);
     const identity = await this.#logged(tenantId, () =>
-      this.#deps.provider.finish(settings, redirectUri, { ...transaction, state }, { code, iss }),
+      this.deps.provider.finish(settings, redirectUri, { ...transaction, state }, { code, iss }),
     );
     const { user, position } = await this.#account(tenantId, identity, requestId);
-    if (position !== undefined) this.#deps.answered(tenantId, position);
-    const view = await this.#deps.identity.view(user);
-    const token = this.#deps.tokens.sign(
+    if (position !== undefined) this.deps.answered(tenantId, position);
+    const view = await this.deps.identity.view(user);
+    const token = this.deps.tokens.sign(
       { sub: view.id, email: view.email, tenant_id: tenantId, role: view.role },
       TENANT_TOKEN_SECONDS,
     );
@@ -133,7 +126,7 @@ export class Sso {
   }
 
   async #settings(tenantId: string, sso: TenantSso): Promise<ProviderSettings> {
-    const clientSecret = await this.#deps.keys.open(sso.clientSecret);
+    const clientSecret = await this.deps.keys.open(sso.clientSecret);
     if (clientSecret === undefined) throw unavailable();
     const { issuer, clientId, revision } = sso;
     return { key: `${tenantId} ${revision}`, issuer, clientId, clientSecret };
@@ -143,9 +136,9 @@ export class Sso {
     const context: RequestContext = {
       cause: { actor: { kind: 'system', id: 'sign-on' }, correlationId: requestId, causationId: requestId },
       priorAttempt: undefined,
-      newId: () => this.#deps.ids.next(),
+      newId: () => this.deps.ids.next(),
     };
-    return this.#logged(tenantId, () => this.#deps.accounts.accountOf(tenantId, identity, context));
+    return this.#logged(tenantId, () => this.deps.accounts.accountOf(tenantId, identity, context));
   }
 
   /** Logs the reason, a constant, which is not sent to the caller. */
@@ -162,7 +155,7 @@ export class Sso {
       ) {
         throw error;
       }
-      this.#deps.logger.warn({ tenant_id: tenantId, reason: error.message }, 'a single sign-on failed');
+      this.deps.logger.warn({ tenant_id: tenantId, reason: error.message }, 'a single sign-on failed');
       throw error instanceof ProviderUnavailable ? unavailable() : refused();
     }
   }

@@ -2,20 +2,16 @@ import { generateTestToken, testTokenStream } from '../../domain/identity/test-t
 import type { UserPrincipal } from '../core/commands/principal.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import { issuedAt, SHORT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
 
 /** Mints one-hour test tokens (specification, Authentication 7). */
-export class TestTokens {
-  readonly #streams: Streams;
-  readonly #tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
-
-  constructor(deps: { streams: Streams; tokens: Pick<TokenFamily<TenantClaims>, 'sign'> }) {
-    this.#streams = deps.streams;
-    this.#tokens = deps.tokens;
-  }
-
+export class TestTokens extends WithDeps<{
+  streams: Streams;
+  tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
+}> {
   /**
    * Mints a token after its event is on disk. `iat` is the time of that event, so that a repeated request has one event
    * and one token.
@@ -25,7 +21,7 @@ export class TestTokens {
     context: RequestContext,
   ): Promise<{ token: string; position: Position | undefined }> {
     const { tenantId, userId, email, role, impersonatedBy } = person;
-    const { events, position } = await this.#streams
+    const { events, position } = await this.deps.streams
       .of(testTokenStream, tenantId, userId)
       .execute(context, () => generateTestToken(tenantId, userId));
     const claims: TenantClaims = {
@@ -36,6 +32,6 @@ export class TestTokens {
       token_use: 'api_test',
       ...(impersonatedBy === undefined ? {} : { impersonated_by: impersonatedBy }),
     };
-    return { token: this.#tokens.sign(claims, SHORT_TOKEN_SECONDS, issuedAt(events)), position };
+    return { token: this.deps.tokens.sign(claims, SHORT_TOKEN_SECONDS, issuedAt(events)), position };
   }
 }

@@ -1,36 +1,30 @@
 import { apiTokenStream, USE_INTERVAL_MS, useApiToken } from '../../domain/identity/api-token.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 
 const MAX_REMEMBERED = 10_000;
 const CLOSE_WAIT_MS = 1000;
 
-interface Deps {
-  readonly streams: Streams;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly logger: Logger;
-}
-
 /**
  * Records in the background when API tokens were used: at the first use, then at most once a minute per token and node.
  * Requests neither wait for it nor fail with it.
  */
-export class TokenUses {
-  readonly #deps: Deps;
+export class TokenUses extends WithDeps<{
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+}> {
   /** When a use of a token was last recorded here (ms), oldest first. */
   readonly #noted = new Map<string, number>();
   readonly #pending = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
   note(tenantId: string, tokenId: string): void {
-    const now = this.#deps.clock.now();
+    const now = this.deps.clock.now();
     const last = this.#noted.get(tokenId);
     // Also records uses after the clock was set back.
     if (this.#closed || (last !== undefined && Math.abs(now - last) < USE_INTERVAL_MS)) return;
@@ -52,15 +46,15 @@ export class TokenUses {
 
   async #write(tenantId: string, tokenId: string): Promise<void> {
     try {
-      const id = this.#deps.ids.next();
-      await this.#deps.streams
+      const id = this.deps.ids.next();
+      await this.deps.streams
         .of(apiTokenStream, tenantId, tokenId)
         .execute(
           { cause: { actor: { kind: 'api_token', id: tokenId }, correlationId: id, causationId: id } },
           useApiToken,
         );
     } catch (error) {
-      this.#deps.logger.warn(
+      this.deps.logger.warn(
         { err: error, token_id: tokenId },
         'the use of an API token could not be written down',
       );

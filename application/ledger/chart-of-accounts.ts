@@ -1,5 +1,4 @@
 import { notFound } from '../../domain/core/errors.ts';
-import type { DecisionContext } from '../../domain/core/stream-type.ts';
 import {
   type Account,
   accountOf,
@@ -20,6 +19,7 @@ import {
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { LedgerJournal } from './journal.ts';
 
@@ -29,18 +29,10 @@ export interface AccountOutcome {
 }
 
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
-export class ChartOfAccounts {
-  readonly #streams: Streams;
-  readonly #journal: LedgerJournal;
-
-  constructor(deps: { streams: Streams; journal: LedgerJournal }) {
-    this.#streams = deps.streams;
-    this.#journal = deps.journal;
-  }
-
+export class ChartOfAccounts extends WithDeps<{ streams: Streams; journal: LedgerJournal }> {
   /** The cached accounts, which may be behind other nodes. */
   async load(tenantId: string): Promise<Chart> {
-    return (await this.#journal.load(tenantId)).chart;
+    return (await this.deps.journal.load(tenantId)).chart;
   }
 
   /** Replaces account codes by the chart's own spelling. @throws `unknown_account`, `account_inactive` */
@@ -48,7 +40,7 @@ export class ChartOfAccounts {
     tenantId: string,
     lines: readonly L[],
   ): Promise<L[]> {
-    const resolved = await this.#journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
+    const resolved = await this.deps.journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
     return lines.map((each, index) => ({
       ...each,
       account_code: resolved[index]?.account_code ?? each.account_code,
@@ -62,7 +54,7 @@ export class ChartOfAccounts {
     context: RequestContext,
   ): Promise<AccountOutcome> {
     const id = context.newId();
-    const outcome = await this.#onJournal(tenantId, context, ({ chart }) =>
+    const outcome = await this.#stream(tenantId).execute(context, ({ chart }) =>
       openAccount(chart, { ...account, id }),
     );
     return accountIn(outcome, account.code);
@@ -75,14 +67,14 @@ export class ChartOfAccounts {
     change: ChangeAccount,
     context: RequestContext,
   ): Promise<AccountOutcome> {
-    const outcome = await this.#onJournal(tenantId, context, ({ chart }) =>
+    const outcome = await this.#stream(tenantId).execute(context, ({ chart }) =>
       changeAccount(chart, code, change),
     );
     return accountIn(outcome, change.code ?? code);
   }
 
   async lockedThrough(tenantId: string): Promise<string | null> {
-    return (await this.#journal.load(tenantId)).lockedThrough;
+    return (await this.deps.journal.load(tenantId)).lockedThrough;
   }
 
   /** Moves the lock forward or back; null removes it. */
@@ -91,17 +83,14 @@ export class ChartOfAccounts {
     lockedThrough: string | null,
     context: RequestContext,
   ): Promise<{ lockedThrough: string | null; position: Position | undefined }> {
-    const outcome = await this.#onJournal(tenantId, context, (state) => lockPeriod(state, lockedThrough));
+    const outcome = await this.#stream(tenantId).execute(context, (state) =>
+      lockPeriod(state, lockedThrough),
+    );
     return { lockedThrough, position: outcome.position };
   }
 
-  #onJournal(
-    tenantId: string,
-    context: RequestContext,
-    decide: (state: Journal, at: DecisionContext) => readonly JournalEvent[],
-  ): Promise<Outcome<Journal, JournalEvent>> {
-    const { cause, priorAttempt } = context;
-    return this.#streams.of(journalStream, tenantId, JOURNAL_ID).execute({ cause, priorAttempt }, decide);
+  #stream(tenantId: string) {
+    return this.deps.streams.of(journalStream, tenantId, JOURNAL_ID);
   }
 }
 

@@ -24,6 +24,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { RecordedEvent } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { ChartOfAccounts } from './chart-of-accounts.ts';
 import type { LedgerJournal } from './journal.ts';
@@ -44,22 +45,14 @@ export interface DraftOutcome {
   readonly position: Position | undefined;
 }
 
-interface Deps {
+/** Use cases on drafts, and entries that posting rules record (specification, Ledger; decisions, section 9). */
+export class Entries extends WithDeps<{
   readonly streams: Streams;
   readonly chart: ChartOfAccounts;
   readonly journal: LedgerJournal;
   readonly settings: LedgerSettings;
   readonly posting: Posting;
-}
-
-/** Use cases on drafts, and entries that posting rules record (specification, Ledger; decisions, section 9). */
-export class Entries {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * @throws 400 for amounts and numbers of lines; `mixed_currency`, `unknown_account`, `account_inactive`, `unbalanced`
    */
@@ -74,7 +67,9 @@ export class Entries {
     if (earlier !== undefined) return draftIn(earlier);
     const content = await this.#contentOf(tenantId, given);
     return draftIn(
-      await this.#onEntry(tenantId, id, context, (state) => draftEntry(state, { id, content, source })),
+      await this.#stream(tenantId, id).execute(context, (state) =>
+        draftEntry(state, { id, content, source }),
+      ),
     );
   }
 
@@ -93,13 +88,13 @@ export class Entries {
     const earlier = await this.#earlier(tenantId, entryId, context);
     if (earlier !== undefined) return draftIn(earlier);
     return this.#settled(tenantId, entryId, async () => {
-      const known = await this.#entry(tenantId, entryId);
+      const { state: known } = await this.#stream(tenantId, entryId).load();
       // Errors of the entry's state (404, 409) come before those of the chart.
       const lines =
         checked === undefined || known.status !== 'draft'
           ? undefined
-          : await this.#deps.chart.resolve(tenantId, checked);
-      const outcome = await this.#onEntry(tenantId, entryId, context, (state) => {
+          : await this.deps.chart.resolve(tenantId, checked);
+      const outcome = await this.#stream(tenantId, entryId).execute(context, (state) => {
         const draft = requireDraft(state);
         if (givenLines !== undefined) {
           if (lines === undefined) throw new UnderWay();
@@ -116,7 +111,7 @@ export class Entries {
     return this.#settled(
       tenantId,
       entryId,
-      async () => (await this.#onEntry(tenantId, entryId, context, discardDraft)).position,
+      async () => (await this.#stream(tenantId, entryId).execute(context, discardDraft)).position,
     );
   }
 
@@ -139,14 +134,14 @@ export class Entries {
     slot?: Slot,
   ): Promise<DraftOutcome | Posted | undefined> {
     const { id, given, source, mode, redraft } = entry;
-    const { posting } = this.#deps;
+    const { posting } = this.deps;
     const make = (): Promise<Content> => this.#contentOf(tenantId, given);
     if (mode === 'post') return posting.postOnce(tenantId, { id, source, make }, context, slot);
     await posting.settle(tenantId, id);
     // A recorded entry is not checked again, since the chart may have changed.
-    if (!isVacant(await this.#entry(tenantId, id), redraft)) return undefined;
+    if (!isVacant((await this.#stream(tenantId, id).load()).state, redraft)) return undefined;
     const content = await make();
-    const outcome = await this.#onEntry(tenantId, id, context, (state) =>
+    const outcome = await this.#stream(tenantId, id).execute(context, (state) =>
       draftEntry(state, { id, content, source, redraft }),
     );
     return outcome.events.length === 0 ? undefined : draftIn(outcome);
@@ -154,8 +149,8 @@ export class Entries {
 
   /** Whether {@link record} has taken effect in the store; in mode `post` a draft does not count. */
   async isRecorded(tenantId: string, entryId: string, mode: 'draft' | 'post'): Promise<boolean> {
-    await this.#deps.posting.settle(tenantId, entryId);
-    const entry = await this.#entry(tenantId, entryId);
+    await this.deps.posting.settle(tenantId, entryId);
+    const { state: entry } = await this.#stream(tenantId, entryId).load();
     return mode === 'post' ? isPosted(entry) : !isVacant(entry);
   }
 
@@ -163,16 +158,16 @@ export class Entries {
   async preview(tenantId: string, given: GivenEntry, mode: 'draft' | 'post'): Promise<Content> {
     const content = await this.#contentOf(tenantId, given);
     if (mode === 'post') {
-      await this.#deps.journal.check(tenantId, (journal) => checkPosting(journal, { content }));
+      await this.deps.journal.check(tenantId, (journal) => checkPosting(journal, { content }));
     }
     return content;
   }
 
   async #contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
     const checked = checkedLines(given.lines);
-    const currency = given.currency ?? (await this.#deps.settings.of(tenantId)).currency;
+    const currency = given.currency ?? (await this.deps.settings.of(tenantId)).currency;
     requireCurrency(given.lines, currency);
-    const lines = await this.#deps.chart.resolve(tenantId, checked);
+    const lines = await this.deps.chart.resolve(tenantId, checked);
     const content = { date: given.date, memo: given.memo ?? '', currency, lines };
     requireBalance(content);
     return content;
@@ -185,13 +180,9 @@ export class Entries {
         return await work();
       } catch (error) {
         if (!(error instanceof UnderWay)) throw error;
-        await this.#deps.posting.settle(tenantId, entryId);
+        await this.deps.posting.settle(tenantId, entryId);
       }
     }
-  }
-
-  async #entry(tenantId: string, entryId: string): Promise<Entry> {
-    return (await this.#deps.streams.of(entryStream, tenantId, entryId).load()).state;
   }
 
   /** The outcome of an earlier try of the same keyed request, without later changes. */
@@ -201,17 +192,12 @@ export class Entries {
     context: RequestContext,
   ): Promise<Outcome<Entry, EntryEvent> | undefined> {
     if (context.priorAttempt === undefined) return undefined;
-    const outcome = await this.#onEntry(tenantId, entryId, context, () => []);
+    const outcome = await this.#stream(tenantId, entryId).execute(context, () => []);
     return outcome.events.some(holdsDraft) ? outcome : undefined;
   }
 
-  #onEntry(
-    tenantId: string,
-    entryId: string,
-    { cause, priorAttempt }: RequestContext,
-    decide: (state: Entry) => readonly EntryEvent[],
-  ): Promise<Outcome<Entry, EntryEvent>> {
-    return this.#deps.streams.of(entryStream, tenantId, entryId).execute({ cause, priorAttempt }, decide);
+  #stream(tenantId: string, entryId: string) {
+    return this.deps.streams.of(entryStream, tenantId, entryId);
   }
 }
 

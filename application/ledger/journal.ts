@@ -12,6 +12,7 @@ import {
 import { type AnswerPosting, answerPosting, refusePosting } from '../../domain/ledger/posting.ts';
 import type { Stream, Streams } from '../core/commands/streams.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, EventTooLarge, type Position } from '../ports/event-store.ts';
 
 /** The journal's answer to a posting attempt. */
@@ -28,17 +29,7 @@ class Forgotten extends Error {}
 const PAGE = 500;
 
 /** The journal of a tenant: checks against it, its answers to posting attempts, and its older events. */
-export class LedgerJournal {
-  readonly #streams: Streams;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-
-  constructor(deps: { streams: Streams; events: EventStore; codec: EventCodec }) {
-    this.#streams = deps.streams;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-  }
-
+export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventStore; codec: EventCodec }> {
   /** The cached state, which may be behind other nodes. */
   async load(tenantId: string): Promise<Journal> {
     return (await this.#stream(tenantId).load()).state;
@@ -57,8 +48,8 @@ export class LedgerJournal {
 
   async postingAt(tenantId: string, revision: number): Promise<PostingEvent> {
     const { name } = this.#stream(tenantId);
-    const [stored] = await this.#events.readStream(name, { from: revision, limit: 1 });
-    const event = stored && this.#codec.decode(stored);
+    const [stored] = await this.deps.events.readStream(name, { from: revision, limit: 1 });
+    const event = stored && this.deps.codec.decode(stored);
     if (event !== undefined && isAnswer(event) && event.type !== 'PostingRefused') return event;
     throw new Error(`revision ${revision} of ${name} is no posting`);
   }
@@ -121,9 +112,9 @@ export class LedgerJournal {
   ): Promise<Logged<AnswerEvent> | undefined> {
     const { name } = this.#stream(tenantId);
     for (let from = since + 1; from <= through; from += PAGE) {
-      const page = await this.#events.readStream(name, { from, limit: PAGE });
+      const page = await this.deps.events.readStream(name, { from, limit: PAGE });
       for (const stored of page) {
-        const event = this.#codec.decode(stored);
+        const event = this.deps.codec.decode(stored);
         if (isAnswer(event) && event.data.attempt_id === attemptId && event.revision <= through) return event;
       }
       if (page.length < PAGE) return undefined;
@@ -132,6 +123,6 @@ export class LedgerJournal {
   }
 
   #stream(tenantId: string): Stream<Journal, JournalEvent> {
-    return this.#streams.of(journalStream, tenantId, JOURNAL_ID);
+    return this.deps.streams.of(journalStream, tenantId, JOURNAL_ID);
   }
 }

@@ -32,6 +32,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import { type Cause, dataOf, type EventCodec, type RecordedEvent } from '../core/events/event-codec.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -57,7 +58,11 @@ export interface Slot {
   readonly release: () => void;
 }
 
-interface Deps {
+/**
+ * Posts and reverses entries (decision 14) in three steps, each safe to repeat: claim the entry on its stream, let the
+ * journal answer the posting attempt, close the entry's stream.
+ */
+export class Posting extends WithDeps<{
   readonly streams: Streams;
   readonly events: EventStore;
   readonly codec: EventCodec;
@@ -65,24 +70,13 @@ interface Deps {
   readonly logger: Logger;
   readonly journal: LedgerJournal;
   readonly settings: LedgerSettings;
-}
-
-/**
- * Posts and reverses entries (decision 14) in three steps, each safe to repeat: claim the entry on its stream, let the
- * journal answer the posting attempt, close the entry's stream.
- */
-export class Posting {
-  readonly #deps: Deps;
+}> {
   /** Posting attempts that this process is completing, by the entry's stream. */
   readonly #completing = new Map<string, Promise<void>>();
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
   /** @throws `not_found`, `immutable`, `unbalanced`, `unknown_account`, `account_inactive`, `period_locked` */
   async post(tenantId: string, entryId: string, context: RequestContext): Promise<Posted> {
-    const attemptId = this.#deps.ids.next();
+    const attemptId = this.deps.ids.next();
     for (;;) {
       const entry = await this.#entry(tenantId, entryId);
       // An error found before the claim leaves no event.
@@ -105,7 +99,7 @@ export class Posting {
     context: RequestContext,
     slot?: Slot,
   ): Promise<Posted | undefined> {
-    const attemptId = this.#deps.ids.next();
+    const attemptId = this.deps.ids.next();
     for (;;) {
       await this.settle(tenantId, id);
       const entry = await this.#entry(tenantId, id);
@@ -137,7 +131,7 @@ export class Posting {
     wanted: { readonly date?: string | undefined; readonly memo?: string | undefined },
     context: RequestContext,
   ): Promise<Posted> {
-    const { journal, settings, ids } = this.#deps;
+    const { journal, settings, ids } = this.deps;
     const { today } = await settings.of(tenantId);
     const command = { ...wanted, mirrorId: ids.next(), today };
     for (;;) {
@@ -161,7 +155,7 @@ export class Posting {
    * @param seen a cached state of this revision or later is recent enough; by default the store is read
    */
   async settle(tenantId: string, entryId: string, seen = Number.POSITIVE_INFINITY): Promise<void> {
-    const { streams, events, codec } = this.#deps;
+    const { streams, events, codec } = this.deps;
     const stream = streams.of(entryStream, tenantId, entryId);
     await this.#completing.get(stream.name)?.catch(() => undefined);
     const cached = stream.cached();
@@ -177,7 +171,7 @@ export class Posting {
 
   /** The entry's cached state, which may be behind other nodes. */
   async #entry(tenantId: string, entryId: string): Promise<Entry> {
-    return (await this.#deps.streams.of(entryStream, tenantId, entryId).load()).state;
+    return (await this.deps.streams.of(entryStream, tenantId, entryId).load()).state;
   }
 
   /** @returns the journal's revision. @throws as {@link checkPosting} */
@@ -185,7 +179,7 @@ export class Posting {
     tenantId: string,
     posting: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined,
   ): Promise<number> {
-    return this.#deps.journal.check(tenantId, (journal) => {
+    return this.deps.journal.check(tenantId, (journal) => {
       if (posting !== undefined) checkPosting(journal, posting);
       return journal.revision;
     });
@@ -195,12 +189,12 @@ export class Posting {
   async #claim(
     tenantId: string,
     entryId: string,
-    { cause, priorAttempt }: RequestContext,
+    context: RequestContext,
     decide: (state: Entry) => readonly EntryEvent[],
   ): Promise<Claim | undefined> {
     try {
-      const stream = this.#deps.streams.of(entryStream, tenantId, entryId);
-      const { events, state } = await stream.execute({ cause, priorAttempt }, decide);
+      const stream = this.deps.streams.of(entryStream, tenantId, entryId);
+      const { events, state } = await stream.execute(context, decide);
       const started = events.find(startsAttempt);
       if (started === undefined) throw new Error('a posting attempt did not start');
       return { started, state };
@@ -218,14 +212,14 @@ export class Posting {
       const { answer, closed } = this.#answerAndClose(tenantId, state, started.at, cause);
       // The caller does not wait for the close; `postingFinisher` closes entries left open.
       const ended = closed.catch((error: unknown) =>
-        this.#deps.logger.warn({ err: error, entry: state.id }, 'an entry is closed later'),
+        this.deps.logger.warn({ err: error, entry: state.id }, 'an entry is closed later'),
       );
       const given = await answer;
       if (given.event.type === 'PostingRefused') await ended;
       return postedOf(given);
     }
     // An earlier try of the same request started the attempt, which is complete by now.
-    return postedOf(await this.#deps.journal.findAnswer(tenantId, attemptId, since));
+    return postedOf(await this.deps.journal.findAnswer(tenantId, attemptId, since));
   }
 
   #answerAndClose(
@@ -234,7 +228,7 @@ export class Posting {
     startedAt: number,
     cause: Cause,
   ): { readonly answer: Promise<Answer>; readonly closed: Promise<void> } {
-    const { name } = this.#deps.streams.of(entryStream, tenantId, state.id);
+    const { name } = this.deps.streams.of(entryStream, tenantId, state.id);
     const answer = this.#answer(tenantId, state, startedAt, cause);
     const closed = answer.then((given) => this.#close(tenantId, state, given, cause));
     this.#completing.set(name, closed);
@@ -250,13 +244,13 @@ export class Posting {
     let command: AnswerPosting;
     if (state.status === 'posting') command = postingOf(state);
     else {
-      const original = await this.#deps.journal.postingAt(tenantId, state.revision);
+      const original = await this.deps.journal.postingAt(tenantId, state.revision);
       command = mirrorOf(state, original.data, startedAt);
       await this.#step(tenantId, state.mirror.id, state.attempt.id, cause, (mirror) =>
         prepareMirror(mirror, state),
       );
     }
-    return this.#deps.journal.answer(tenantId, command, state.attempt.journalRevision, cause);
+    return this.deps.journal.answer(tenantId, command, state.attempt.journalRevision, cause);
   }
 
   /** Step 3: closes the entry's stream with the answer. */
@@ -272,7 +266,7 @@ export class Posting {
     cause: Cause,
     decide: (state: Entry) => readonly EntryEvent[],
   ): Promise<void> {
-    const stream = this.#deps.streams.of(entryStream, tenantId, entryId);
+    const stream = this.deps.streams.of(entryStream, tenantId, entryId);
     await stream.execute({ cause: { ...cause, causationId: attemptId } }, decide);
   }
 }

@@ -1,5 +1,6 @@
 import { notFound } from '../../domain/core/errors.ts';
 import { dayIn } from '../../domain/ledger/dates.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 
@@ -11,19 +12,11 @@ export interface Settings {
   readonly currency: string;
 }
 
-export class LedgerSettings {
-  readonly #directory: Directory;
-  readonly #clock: Clock;
-
-  constructor(deps: { directory: Directory; clock: Clock }) {
-    this.#directory = deps.directory;
-    this.#clock = deps.clock;
-  }
-
+export class LedgerSettings extends WithDeps<{ directory: Directory; clock: Clock }> {
   /** @throws `not_found` */
   async of(tenantId: string): Promise<Settings> {
-    const tenant = await this.#directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
-    return { today: dayIn(this.#clock.now(), tenant.timezone), currency: tenant.currency };
+    return { today: dayIn(this.deps.clock.now(), tenant.timezone), currency: tenant.currency };
   }
 }

@@ -5,6 +5,7 @@ import { NotificationRaised } from '../../domain/notifications/inbox.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 
 /** An envelope and its recipients (specification, Events, WebSocket). */
@@ -21,17 +22,7 @@ export interface Envelope {
 export const ENVELOPE_TYPES: readonly string[] = [MessageSent.type, NotificationRaised.type];
 
 /** Makes envelopes of events, for live delivery and replays alike. */
-export class Envelopes {
-  readonly #directory: Directory;
-  readonly #streams: Streams;
-  readonly #keys: KeyRing;
-
-  constructor(deps: { directory: Directory; streams: Streams; keys: KeyRing }) {
-    this.#directory = deps.directory;
-    this.#streams = deps.streams;
-    this.#keys = deps.keys;
-  }
-
+export class Envelopes extends WithDeps<{ directory: Directory; streams: Streams; keys: KeyRing }> {
   /** Undefined for an event without an envelope. @throws {StoreUnavailable} */
   async prepare(event: LoggedEvent): Promise<Envelope | undefined> {
     const message = dataOf(MessageSent, event);
@@ -46,7 +37,7 @@ export class Envelopes {
     if (raised !== undefined) return [raised.recipient_user_id];
     const message = dataOf(MessageSent, event);
     if (message === undefined) return [];
-    const { state } = await this.#streams
+    const { state } = await this.deps.streams
       .of(conversationStream, event.tenantId, message.conversation_id)
       .load();
     return state.status === 'started' ? state.participants : [];
@@ -56,7 +47,7 @@ export class Envelopes {
     const recipients = await this.recipients(event);
     const nameOf = await this.#names(event.tenantId, message.body);
     const text = (): string | undefined => {
-      const stored = this.#keys.openLoaded(message.body);
+      const stored = this.deps.keys.openLoaded(message.body);
       if (stored === undefined) return undefined;
       return JSON.stringify({
         kind: 'message',
@@ -78,8 +69,8 @@ export class Envelopes {
     event: LoggedEvent,
     raised: z.output<typeof NotificationRaised.schema>,
   ): Promise<Envelope> {
-    const actor = await this.#directory.user(event.tenantId, raised.actor_user_id);
-    const actorEmail = actor === undefined ? '' : await this.#directory.open(actor.email);
+    const actor = await this.deps.directory.user(event.tenantId, raised.actor_user_id);
+    const actorEmail = actor === undefined ? '' : await this.deps.directory.open(actor.email);
     const nameOf = await this.#names(event.tenantId, raised.snippet);
     const text = (): string =>
       JSON.stringify({
@@ -93,7 +84,7 @@ export class Envelopes {
           subject_kind: raised.subject_kind,
           subject_id: raised.subject_id,
           note_id: raised.note_id,
-          snippet: toSnippet(this.#keys.openLoaded(raised.snippet) ?? '', nameOf),
+          snippet: toSnippet(this.deps.keys.openLoaded(raised.snippet) ?? '', nameOf),
           read_at: null,
           created_at: new Date(event.at).toISOString(),
         },
@@ -103,9 +94,9 @@ export class Envelopes {
 
   /** Names of the people in a sealed text, whose key is loaded in the tick in which this resolves. */
   async #names(tenantId: string, sealed: string): Promise<(userId: string) => string> {
-    const stored = (await this.#keys.open(sealed)) ?? '';
-    const nameOf = await this.#directory.names(tenantId, storedMentions(stored));
-    await this.#keys.load([sealedKeyId(sealed)]);
+    const stored = (await this.deps.keys.open(sealed)) ?? '';
+    const nameOf = await this.deps.directory.names(tenantId, storedMentions(stored));
+    await this.deps.keys.load([sealedKeyId(sealed)]);
     return nameOf;
   }
 }

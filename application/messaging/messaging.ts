@@ -20,6 +20,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { textKeyOf } from '../core/privacy/key-ids.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -41,25 +42,15 @@ export interface MessageState {
 type ConversationOutcome = Outcome<Conversation, ConversationEvent>;
 
 /** Use cases of direct messages (specification, Messaging). */
-export class Messaging {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #keys: KeyRing;
-  readonly #facts: MessageFactsReader;
-
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    events: EventStore;
-    codec: EventCodec;
-    keys: KeyRing;
-    lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#keys = deps.keys;
-    this.#facts = new MessageFactsReader(deps.events, deps.codec, deps.lookUpMessage);
-  }
+export class Messaging extends WithDeps<{
+  streams: Streams;
+  directory: Directory;
+  events: EventStore;
+  codec: EventCodec;
+  keys: KeyRing;
+  lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
+}> {
+  readonly #facts = new MessageFactsReader(this.deps.events, this.deps.codec, this.deps.lookUpMessage);
 
   /**
    * Finds or starts the conversation of exactly these people and the caller.
@@ -82,13 +73,13 @@ export class Messaging {
     if (participants.length > MAX_PARTICIPANTS)
       throw issue('too_big', 'A conversation has at most 50 people.');
     if (!participants.every((id) => USER_ID.test(id))) throw notFound();
-    const users = await this.#directory.users(tenantId, participants);
+    const users = await this.deps.directory.users(tenantId, participants);
     if (participants.some((id) => users.get(id)?.status !== 'active')) throw notFound();
     const dmKey = dmKeyOf(participants);
     const conversationId = uuidFromName(`conversation\n${tenantId}\n${dmKey}`);
-    const outcome = await this.#streams
-      .of(conversationStream, tenantId, conversationId)
-      .execute(context, (state) => startConversation(state, { conversationId, dmKey, participants }));
+    const outcome = await this.#stream(tenantId, conversationId).execute(context, (state) =>
+      startConversation(state, { conversationId, dmKey, participants }),
+    );
     if (outcome.state.status === 'none') throw notFound();
     return { conversation: outcome.state, created: outcome.events.length > 0, position: outcome.position };
   }
@@ -99,7 +90,7 @@ export class Messaging {
     conversationId: string,
     userId: string,
   ): Promise<Extract<Conversation, { status: 'started' }>> {
-    const { state } = await this.#streams.of(conversationStream, tenantId, conversationId).load();
+    const { state } = await this.#stream(tenantId, conversationId).load();
     return participating(state, userId);
   }
 
@@ -115,24 +106,22 @@ export class Messaging {
     const mentions = await this.#mentions(tenantId, body);
     const messageId = context.newId();
     const storedBody = toStoredText(body, mentions.known);
-    const textKey = await this.#keys.newTextKey(tenantId);
-    const outcome = await this.#streams
-      .of(conversationStream, tenantId, conversationId)
-      .execute(context, (state, at) =>
-        sendMessage(
-          state,
-          {
-            messageId,
-            textKey,
-            senderId,
-            storedBody,
-            mentioned: mentions.active.filter((id) => id !== senderId),
-          },
-          at,
-        ),
-      );
+    const textKey = await this.deps.keys.newTextKey(tenantId);
+    const outcome = await this.#stream(tenantId, conversationId).execute(context, (state, at) =>
+      sendMessage(
+        state,
+        {
+          messageId,
+          textKey,
+          senderId,
+          storedBody,
+          mentioned: mentions.active.filter((id) => id !== senderId),
+        },
+        at,
+      ),
+    );
     const sent = only(outcome, 'MessageSent');
-    const text = await this.#keys.open(sent.data.body);
+    const text = await this.deps.keys.open(sent.data.body);
     const id = sent.data.message_id;
     if (text === undefined) {
       return { message: await this.#erased(tenantId, conversationId, id), position: outcome.position };
@@ -161,17 +150,16 @@ export class Messaging {
     checkBody(body);
     const storedBody = toStoredText(body, (await this.#mentions(tenantId, body)).known);
     let facts: MessageFacts | undefined;
-    const outcome = await this.#streams.of(conversationStream, tenantId, conversationId).execute(context, {
+    const outcome = await this.#stream(tenantId, conversationId).execute(context, {
       prepare: async (head) => {
         facts = await this.#facts.of(tenantId, conversationId, messageId, head);
         return facts;
       },
-
       decide: (state, _at, message) => editMessage(state, { userId, message, storedBody }),
     });
     const edited = only(outcome, 'MessageEdited');
     const known = facts ?? (await this.#factsNow(tenantId, conversationId, messageId));
-    const text = await this.#keys.open(edited.data.body);
+    const text = await this.deps.keys.open(edited.data.body);
     if (text === undefined) {
       return { message: await this.#erased(tenantId, conversationId, messageId), position: outcome.position };
     }
@@ -196,19 +184,18 @@ export class Messaging {
     context: RequestContext,
   ): Promise<{ message: MessageState; position: Position | undefined }> {
     let facts: MessageFacts | undefined;
-    const outcome = await this.#streams.of(conversationStream, tenantId, conversationId).execute(
+    const outcome = await this.#stream(tenantId, conversationId).execute(
       { cause: context.cause },
       {
         prepare: async (head) => {
           facts = await this.#facts.of(tenantId, conversationId, messageId, head);
           return facts;
         },
-
         decide: (state, _at, message) => deleteMessage(state, { userId, message }),
       },
     );
     if (facts === undefined) throw notFound();
-    await this.#keys.destroy(`${tenantId}/${facts.textKey}`);
+    await this.deps.keys.destroy(`${tenantId}/${facts.textKey}`);
     const deletedAt = facts.deletedAt ?? outcome.events[0]?.at;
     return { message: stateOf({ ...facts, deletedAt }, undefined), position: outcome.position };
   }
@@ -220,17 +207,21 @@ export class Messaging {
     userId: string,
     context: RequestContext,
   ): Promise<Position | undefined> {
-    const outcome = await this.#streams
-      .of(conversationStream, tenantId, conversationId)
-      .execute(context, (state) => markRead(state, userId));
+    const outcome = await this.#stream(tenantId, conversationId).execute(context, (state) =>
+      markRead(state, userId),
+    );
     return outcome.position;
+  }
+
+  #stream(tenantId: string, conversationId: string) {
+    return this.deps.streams.of(conversationStream, tenantId, conversationId);
   }
 
   /** Users of the tenant that the text mentions; `active` ones are notified. */
   async #mentions(tenantId: string, body: string): Promise<{ known: ReadonlySet<string>; active: string[] }> {
     const ids = mentionedIds(body);
     if (ids.length === 0) return { known: new Set(), active: [] };
-    const users = await this.#directory.users(tenantId, ids);
+    const users = await this.deps.directory.users(tenantId, ids);
     return {
       known: new Set(users.keys()),
       active: [...users.values()].filter((user) => user.status === 'active').map((user) => user.id),
@@ -249,7 +240,7 @@ export class Messaging {
     conversationId: string,
     messageId: string,
   ): Promise<MessageFacts | undefined> {
-    const head = await this.#streams.of(conversationStream, tenantId, conversationId).load();
+    const head = await this.#stream(tenantId, conversationId).load();
     return this.#facts.of(tenantId, conversationId, messageId, head);
   }
 }

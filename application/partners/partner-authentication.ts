@@ -6,6 +6,7 @@ import { assertionStream, exchangeAssertion } from '../../domain/partners/assert
 import { partnerScope } from '../../domain/partners/partner.ts';
 import type { PartnerPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -33,34 +34,26 @@ export type AssertionClaims = z.output<typeof assertionClaims>;
 export const PARTNER_TOKEN_SECONDS = 3600;
 export const ASSERTION_SECONDS = 300;
 
-interface Deps {
+export class PartnerAuthentication extends WithDeps<{
   readonly tokens: TokenFamily<PartnerClaims>;
   readonly assertions: TokenFamily<AssertionClaims>;
   readonly partners: PartnerDirectory;
   readonly streams: Streams;
   readonly clock: Clock;
-}
-
-export class PartnerAuthentication {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Synchronous while the partner is cached, which is usual.
    * @throws `invalid_credential`, `credential_expired`, `partner_permission_missing` for an unknown partner
    */
   authenticate(token: string): PartnerPrincipal | Promise<PartnerPrincipal> {
-    const claims = this.#deps.tokens.verify(token);
-    return this.#deps.partners.cached(claims.partner_id) === 'unknown'
+    const claims = this.deps.tokens.verify(token);
+    return this.deps.partners.cached(claims.partner_id) === 'unknown'
       ? this.#load(claims)
       : principalOf(claims);
   }
 
   async #load(claims: PartnerClaims): Promise<PartnerPrincipal> {
-    if ((await this.#deps.partners.find(claims.partner_id)) === undefined) {
+    if ((await this.deps.partners.find(claims.partner_id)) === undefined) {
       throw new DomainError('partner_permission_missing', 'There is no such partner.');
     }
     return principalOf(claims);
@@ -76,9 +69,9 @@ export class PartnerAuthentication {
     requestId: string,
   ): Promise<{ token: string; position: Position | undefined }> {
     const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
-    if ((await this.#deps.partners.find(partner_id)) === undefined) throw invalidCredential();
+    if ((await this.deps.partners.find(partner_id)) === undefined) throw invalidCredential();
     const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');
-    const outcome = await this.#deps.streams
+    const outcome = await this.deps.streams
       .of(assertionStream, partnerScope(partner_id), assertionId)
       .execute(
         {
@@ -96,19 +89,19 @@ export class PartnerAuthentication {
             permissions: [...permissions],
           }),
       );
-    const token = this.#deps.tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
+    const token = this.deps.tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
     return { token, position: outcome.position };
   }
 
   #verified(assertion: string): AssertionClaims {
     let claims: AssertionClaims & { readonly iat: number };
     try {
-      claims = this.#deps.assertions.verify(assertion);
+      claims = this.deps.assertions.verify(assertion);
     } catch (error) {
       // Does not reveal whether the assertion is expired or forged.
       throw error instanceof DomainError ? invalidCredential() : error;
     }
-    if (Math.floor(this.#deps.clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw invalidCredential();
+    if (Math.floor(this.deps.clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw invalidCredential();
     return claims;
   }
 }

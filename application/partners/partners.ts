@@ -14,6 +14,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 
@@ -32,15 +33,7 @@ export const unknownReference = (path: string, message: string): DomainError =>
   });
 
 /** Use cases on partners, for platform admins (decisions, section 3, Platform). */
-export class Partners {
-  readonly #streams: Streams;
-  readonly #directory: PartnerDirectory;
-
-  constructor(deps: { streams: Streams; directory: PartnerDirectory }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-  }
-
+export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDirectory }> {
   /** @throws `already_exists`, `constraint_violated` for an unknown `home_tenant_id` */
   create(partner: NewPartner, context: RequestContext): Promise<Changed> {
     const { id, name, home_tenant_id = null } = partner;
@@ -56,7 +49,7 @@ export class Partners {
 
   /** @throws `not_found` */
   async get(partnerId: string): Promise<ExistingPartner> {
-    const partner = await this.#directory.find(partnerId);
+    const partner = await this.deps.directory.find(partnerId);
     if (partner === undefined) throw notFound();
     return partner;
   }
@@ -70,7 +63,7 @@ export class Partners {
   ): Promise<Changed> {
     if (!isPartnerId(id)) throw notFound();
     const homeExists = typeof homeTenantId !== 'string' || (await this.#tenantExists(homeTenantId));
-    const outcome = await this.#streams.of(partnerStream, PLATFORM, id).execute(context, (state) => {
+    const outcome = await this.deps.streams.of(partnerStream, PLATFORM, id).execute(context, (state) => {
       const events = decide(state);
       if (!homeExists) throw unknownReference('home_tenant_id', 'There is no such tenant.');
       return events;
@@ -80,7 +73,7 @@ export class Partners {
 
   async #tenantExists(tenantId: string): Promise<boolean> {
     if (!isTenantId(tenantId)) return false;
-    const stream = this.#streams.of(tenantStream, PLATFORM, tenantId);
+    const stream = this.deps.streams.of(tenantStream, PLATFORM, tenantId);
     return (await stream.loadWhere(({ exists }) => exists)).exists;
   }
 }

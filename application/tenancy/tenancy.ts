@@ -20,6 +20,7 @@ import { dataOf } from '../core/events/event-codec.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { AdminAppointments, AppointedAdmin } from '../identity/admin-appointments.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Identity } from '../identity/identity.ts';
@@ -48,7 +49,8 @@ interface GivenAdmin {
   readonly display_name: string;
 }
 
-interface Deps {
+/** Use cases on tenants, for platform admins (decisions, section 3, Platform). */
+export class Tenancy extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly identity: Identity;
@@ -56,16 +58,7 @@ interface Deps {
   readonly partners: PartnerDirectory;
   readonly passwords: Passwords;
   readonly keys: KeyRing;
-}
-
-/** Use cases on tenants, for platform admins (decisions, section 3, Platform). */
-export class Tenancy {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Creates a tenant. The first admin is part of the tenant's first event and is registered from it: here, or after a
    * crash by a subscriber (application/identity/first-admin.ts).
@@ -88,9 +81,9 @@ export class Tenancy {
             id: context.newId(),
             email: admin.email,
             displayName: admin.display_name,
-            passwordHash: await this.#deps.passwords.hash(admin.password),
+            passwordHash: await this.deps.passwords.hash(admin.password),
           };
-    const outcome = await this.#deps.streams.of(tenantStream, PLATFORM, id).execute(context, (state) => {
+    const outcome = await this.deps.streams.of(tenantStream, PLATFORM, id).execute(context, (state) => {
       const events = createTenant(state, {
         tenantId: id,
         name: settings.name,
@@ -112,10 +105,10 @@ export class Tenancy {
     if (firstAdmin !== undefined) {
       const adminId = adminOf(outcome.events) ?? firstAdmin.id;
       const person = { ...firstAdmin, id: adminId, role: 'admin' as const };
-      const created = await this.#deps.identity.createUser(id, person, context);
+      const created = await this.deps.identity.createUser(id, person, context);
       position = created.position;
       // A subscriber of any process destroys the key, so it must not stay cached here.
-      this.#deps.keys.forget(firstAdminKeyId(id));
+      this.deps.keys.forget(firstAdminKeyId(id));
     }
     return { tenant: existing(outcome), position };
   }
@@ -139,9 +132,8 @@ export class Tenancy {
   }> {
     const { sso, admin, ...settings } = change;
     const requirePartner = await this.#partnerCheck(change.partner_id);
-    const outcome = await this.#deps.streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
+    const outcome = await this.deps.streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
       prepare: (head) => this.#presentSso(head),
-
       decide: (state, _context, present) => {
         const events = changeTenant(state, settings);
         requirePartner();
@@ -151,7 +143,7 @@ export class Tenancy {
     const tenant = existing(outcome);
     if (admin === undefined) return { tenant, admin: undefined, position: outcome.position };
     const { email, password, display_name: displayName } = admin;
-    const appointed = await this.#deps.appointments.appoint(
+    const appointed = await this.deps.appointments.appoint(
       tenantId,
       { email, password, displayName },
       context,
@@ -162,12 +154,12 @@ export class Tenancy {
   /** The single sign-on settings at the revision that is changed. */
   async #presentSso({ state }: { state: Tenant }): Promise<PresentSso> {
     const sso = state.exists ? state.sso : undefined;
-    return { sso, secret: sso === undefined ? undefined : await this.#deps.keys.open(sso.clientSecret) };
+    return { sso, secret: sso === undefined ? undefined : await this.deps.keys.open(sso.clientSecret) };
   }
 
   /** Partners are never deleted, so that one found before still exists when the command is decided. */
   async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
-    const known = typeof partnerId !== 'string' || (await this.#deps.partners.find(partnerId)) !== undefined;
+    const known = typeof partnerId !== 'string' || (await this.deps.partners.find(partnerId)) !== undefined;
     return () => {
       if (!known) throw unknownReference('partner_id', 'There is no such partner.');
     };
@@ -175,7 +167,7 @@ export class Tenancy {
 
   /** @throws `not_found` */
   async get(tenantId: string): Promise<ExistingTenant> {
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
     return tenant;
   }

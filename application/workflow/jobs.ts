@@ -18,6 +18,7 @@ import {
 } from '../../domain/workflow/job.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import { specsOf } from './workflow-uses.ts';
@@ -45,17 +46,7 @@ export type TransitionOutcome =
 export type LostRace = 'refuse' | 'decide_again';
 
 /** Use cases on jobs (decisions, section 6, Job). A job is part of its record's stream and has the record's id. */
-export class Jobs {
-  readonly #streams: Streams;
-  readonly #workflows: Workflows;
-  readonly #clock: Clock;
-
-  constructor(deps: { streams: Streams; workflows: Workflows; clock: Clock }) {
-    this.#streams = deps.streams;
-    this.#workflows = deps.workflows;
-    this.#clock = deps.clock;
-  }
-
+export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clock: Clock }> {
   /** @throws `not_found`, `forbidden`, `conflict`, `invalid_transition`, `constraint_violated`, `guard_rejected` */
   async transition(
     tenantId: string,
@@ -91,16 +82,15 @@ export class Jobs {
   ): Promise<TransitionOutcome> {
     const seen = lostRace === 'refuse' ? await this.#versionNow(tenantId, jobId) : undefined;
     let refusal: Refusal | 'not_found' | undefined;
-    const outcome = await this.#streams.of(recordStream, tenantId, jobId).execute(context, {
+    const outcome = await this.deps.streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => {
         const verdict = await this.check(tenantId, state, command, actor);
         // A guard must not fail on cached fields that another node may have changed.
         if (verdict.kind === 'guard_rejected' && state.status === 'live') {
-          await this.#streams.of(schemaStream, tenantId, state.entityName).refresh();
+          await this.deps.streams.of(schemaStream, tenantId, state.entityName).refresh();
         }
         return this.#surroundings(tenantId, state);
       },
-
       decide: (_state, { now }, found) => {
         refusal = undefined;
         if (found === undefined) {
@@ -136,9 +126,8 @@ export class Jobs {
     context: RequestContext,
   ): Promise<Moved> {
     const seen = await this.#versionNow(tenantId, jobId);
-    const outcome = await this.#streams.of(recordStream, tenantId, jobId).execute(context, {
+    const outcome = await this.deps.streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => this.#jobIn(tenantId, state),
-
       decide: (state, _at, found) => {
         if (found === undefined) throw notFound();
         return overrideJob(state, { ...command, seen }, found.workflow.machine);
@@ -159,7 +148,7 @@ export class Jobs {
     if (found === undefined) throw notFound();
     const { record, workflow, fields } = found;
     const shown = { ...record, job: { ...record.job, state } };
-    return allowedEvents(shown, { machine: workflow.machine, fields, actor, now: this.#clock.now() });
+    return allowedEvents(shown, { machine: workflow.machine, fields, actor, now: this.deps.clock.now() });
   }
 
   /** The verdict on a transition, for previews. */
@@ -172,13 +161,13 @@ export class Jobs {
     const found = await this.#surroundings(tenantId, state);
     if (found === undefined) return { kind: 'not_found' };
     const { record, workflow, fields } = found;
-    const surroundings = { machine: workflow.machine, fields, actor, now: this.#clock.now() };
+    const surroundings = { machine: workflow.machine, fields, actor, now: this.deps.clock.now() };
     return judgeTransition(record, command, surroundings);
   }
 
   /** @throws `not_found` */
   async find(tenantId: string, jobId: string): Promise<RecordWithJob> {
-    const stream = this.#streams.of(recordStream, tenantId, jobId);
+    const stream = this.deps.streams.of(recordStream, tenantId, jobId);
     return withJob(await stream.loadWhere((state) => state.status === 'live' && state.job !== undefined));
   }
 
@@ -192,7 +181,7 @@ export class Jobs {
   }
 
   async #recordNow(tenantId: string, jobId: string): Promise<RecordState> {
-    return (await this.#streams.of(recordStream, tenantId, jobId).refresh()).state;
+    return (await this.deps.streams.of(recordStream, tenantId, jobId).refresh()).state;
   }
 
   async #surroundings(
@@ -201,7 +190,7 @@ export class Jobs {
   ): Promise<(JobNow & { fields: FieldSpecs }) | undefined> {
     const job = await this.#jobIn(tenantId, state);
     if (job === undefined) return undefined;
-    const schema = await this.#streams.of(schemaStream, tenantId, job.record.entityName).load();
+    const schema = await this.deps.streams.of(schemaStream, tenantId, job.record.entityName).load();
     return { ...job, fields: schema.state.exists ? specsOf(schema.state.fields) : {} };
   }
 
@@ -209,7 +198,7 @@ export class Jobs {
   async #jobIn(tenantId: string, state: RecordState): Promise<JobNow | undefined> {
     if (state.status !== 'live' || state.job === undefined) return undefined;
     const { workflow: name, workflow_version: version } = state.job;
-    const workflow = await this.#workflows.published(tenantId, name, version);
+    const workflow = await this.deps.workflows.published(tenantId, name, version);
     if (workflow === undefined) throw new Error(`a job runs version ${version} of ${name}, which is none`);
     return { record: { ...state, job: state.job }, workflow };
   }

@@ -10,6 +10,7 @@ import {
 } from '../../domain/workflow/link.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -41,22 +42,14 @@ const NOBODYS: LinkTarget = {
   expiresAt: '1970-01-01T00:00:00.000Z',
 };
 
-interface Deps {
+/** Use cases on public links (specification, Access tokens; decisions, section 6, Public link). */
+export class PublicLinks extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly jobs: Jobs;
   readonly clock: Clock;
   readonly lookUp: LinkLookup;
-}
-
-/** Use cases on public links (specification, Access tokens; decisions, section 6, Public link). */
-export class PublicLinks {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * @returns `token`, which is not stored; undefined for a repeated request whose first try made the link
    * @throws `not_found`, `constraint_violated`
@@ -72,11 +65,11 @@ export class PublicLinks {
     expiresAt: string;
     position: Position | undefined;
   }> {
-    await this.#deps.jobs.find(tenantId, jobId);
+    await this.deps.jobs.find(tenantId, jobId);
     const token = randomBytes(32).toString('base64url');
     const tokenHash = hashOf(token);
     const linkId = context.newId();
-    const outcome = await this.#deps.streams
+    const outcome = await this.deps.streams
       .of(linkStream, tenantId, jobId)
       .execute(context, (state, at) => createLink(state, { linkId, jobId, tokenHash, ...link }, at));
     const [created] = outcome.events;
@@ -99,8 +92,8 @@ export class PublicLinks {
     linkId: string,
     context: RequestContext,
   ): Promise<Position | undefined> {
-    await this.#deps.jobs.find(tenantId, jobId);
-    const { position } = await this.#deps.streams
+    await this.deps.jobs.find(tenantId, jobId);
+    const { position } = await this.deps.streams
       .of(linkStream, tenantId, jobId)
       .execute({ cause: context.cause }, (state) => revokeLink(state, { linkId, jobId }));
     return position;
@@ -111,12 +104,12 @@ export class PublicLinks {
    * @throws `not_found`, with the same message in all cases
    */
   async validate(token: string): Promise<LinkTarget> {
-    const target = (TOKEN.test(token) ? await this.#deps.lookUp(hashOf(token)) : undefined) ?? NOBODYS;
+    const target = (TOKEN.test(token) ? await this.deps.lookUp(hashOf(token)) : undefined) ?? NOBODYS;
     const { tenantId, jobId, linkId } = target;
     const [tenant, links, hasJob] = await Promise.all([
-      this.#deps.directory.tenant(tenantId),
+      this.deps.directory.tenant(tenantId),
       this.#linksNow(tenantId, jobId),
-      this.#deps.jobs.find(tenantId, jobId).then(
+      this.deps.jobs.find(tenantId, jobId).then(
         () => true,
         (error: unknown) => {
           if (error instanceof DomainError && error.code === 'not_found') return false;
@@ -125,14 +118,14 @@ export class PublicLinks {
       ),
     ]);
     const link = links.find(({ id }) => id === linkId);
-    const isGood = link !== undefined && isLive(link, this.#deps.clock.now());
+    const isGood = link !== undefined && isLive(link, this.deps.clock.now());
     if (!isGood || !hasJob || tenant?.status !== 'active') throw notFound();
     return target;
   }
 
   /** Read from the store, since another node may have changed the links. */
   async #linksNow(tenantId: string, jobId: string): Promise<Links['links']> {
-    const stream = this.#deps.streams.of(linkStream, tenantId, jobId);
+    const stream = this.deps.streams.of(linkStream, tenantId, jobId);
     const { state, revision } = await stream.refresh();
     if (revision < 0) stream.evict();
     return state.links;

@@ -12,6 +12,7 @@ import {
 } from '../../domain/workflow/workflow.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 
 /** The published workflow of a name, as stored now; undefined if there is none. */
 export type PublishedWorkflows = (
@@ -66,15 +67,7 @@ const TRIES = 5;
  * Orders changes of entities and publishing of their workflows in the workflow's stream
  * (docs/decisions/0012-schema-changes-are-proposed.md).
  */
-export class WorkflowUses {
-  readonly #streams: Streams;
-  readonly #workflows: PublishedWorkflows;
-
-  constructor(deps: { streams: Streams; workflows: PublishedWorkflows }) {
-    this.#streams = deps.streams;
-    this.#workflows = deps.workflows;
-  }
-
+export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: PublishedWorkflows }> {
   /** Runs a change, and again after announcing it if needed; settles the announcement at the end. */
   async within<T>(use: EntityUse, change: (held: HeldUse) => Promise<T>): Promise<T> {
     let announced: Announced | undefined;
@@ -99,7 +92,7 @@ export class WorkflowUses {
     return {
       checkFit: async (name, fields) => {
         if (name === null) return;
-        const workflow = await this.#workflows(tenantId, name);
+        const workflow = await this.deps.workflows(tenantId, name);
         if (workflow === undefined) {
           const message = 'There is no published workflow of this name.';
           throw constraintViolated([{ path: 'workflow', code: 'reference_not_found', message }]);
@@ -140,13 +133,13 @@ export class WorkflowUses {
   }
 
   #on(use: EntityUse, workflow: string, decide: (state: Workflow) => ReturnType<typeof announceUse>) {
-    return this.#streams
+    return this.deps.streams
       .of(workflowStream, use.tenantId, workflow)
       .execute({ cause: { ...use.cause, impersonationLog: undefined } }, decide);
   }
 
   async #now(tenantId: string, name: string): Promise<Workflow> {
-    return (await this.#streams.of(workflowStream, tenantId, name).refresh()).state;
+    return (await this.deps.streams.of(workflowStream, tenantId, name).refresh()).state;
   }
 }
 

@@ -20,6 +20,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { MEMORY } from '../ports/memory.ts';
 import { specsOf } from './workflow-uses.ts';
@@ -57,26 +58,18 @@ const MAX_KEPT = MEMORY.workflows.maxBytes / 2;
 const WAIT_MS = 5000;
 const POLL_MS = 25;
 
-interface Deps {
+/** Use cases on workflows, and their published versions for jobs (decisions, section 6, Workflow). */
+export class Workflows extends WithDeps<{
   readonly streams: Streams;
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly entitiesUsing: EntitiesUsing;
   readonly pause?: (ms: number) => Promise<void>;
-}
-
-/** Use cases on workflows, and their published versions for jobs (decisions, section 6, Workflow). */
-export class Workflows {
-  readonly #deps: Deps;
-  readonly #pause: (ms: number) => Promise<void>;
+}> {
+  readonly #pause = this.deps.pause ?? pause;
   /** Published versions by tenant, name and version, oldest first; they never change. */
   readonly #kept = new Map<string, { readonly published: PublishedWorkflow; readonly size: number }>();
   #keptSize = 0;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#pause = deps.pause ?? pause;
-  }
 
   /** @throws `validation_failed`, `already_exists` */
   async create(
@@ -104,7 +97,7 @@ export class Workflows {
    * @throws `not_found`, `validation_failed` with every issue, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
-    const known = await this.#deps.entitiesUsing(tenantId, name);
+    const known = await this.deps.entitiesUsing(tenantId, name);
     for (let waited = 0; ; waited += POLL_MS) {
       try {
         return await this.#publish(tenantId, name, known, context);
@@ -126,13 +119,12 @@ export class Workflows {
     known: readonly string[],
     context: RequestContext,
   ): Promise<Changed> {
-    const outcome = await this.#deps.streams.of(workflowStream, tenantId, name).execute(context, {
+    const outcome = await this.deps.streams.of(workflowStream, tenantId, name).execute(context, {
       prepare: async ({ state }) => {
         if (!state.exists || isPublished(state)) return [];
         const names = new Set([...known, ...state.usedBy]);
         return (await Promise.all([...names].map((each) => this.#using(tenantId, each, name)))).flat();
       },
-
       decide: (state, at, entities) =>
         publishWorkflow(state, (definition) => unfitFor(definition, entities), at),
     });
@@ -141,7 +133,7 @@ export class Workflows {
 
   /** The present and proposed fields of an entity, where they use the workflow. */
   async #using(tenantId: string, name: string, workflow: string): Promise<readonly UsingEntity[]> {
-    const state = (await this.#deps.streams.of(schemaStream, tenantId, name).refresh()).state;
+    const state = (await this.deps.streams.of(schemaStream, tenantId, name).refresh()).state;
     if (!state.exists) return [];
     return [state, state.proposal].flatMap((each) =>
       each?.workflow === workflow ? [{ name, fields: specsOf(each.fields) }] : [],
@@ -153,11 +145,11 @@ export class Workflows {
     const known = version === undefined ? undefined : this.#kept.get(keyOf(tenantId, name, version));
     if (known !== undefined) return known.published;
     if (version !== undefined) {
-      const { state } = await this.#deps.streams.of(workflowStream, tenantId, name).load();
+      const { state } = await this.deps.streams.of(workflowStream, tenantId, name).load();
       if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
     }
     // The cached state may be older than another node's publication.
-    const state = (await this.#deps.streams.of(workflowStream, tenantId, name).refresh()).state;
+    const state = (await this.deps.streams.of(workflowStream, tenantId, name).refresh()).state;
     return state.exists ? this.#of(tenantId, state, version ?? state.versions.length) : undefined;
   }
 
@@ -179,9 +171,8 @@ export class Workflows {
 
   async #read(tenantId: string, name: string, revision: number): Promise<Definition> {
     const stream = streamName(tenantId, workflowStream.category, name);
-    const [stored] = await this.#deps.events.readStream(stream, { from: revision, limit: 1 });
-    const data =
-      stored === undefined ? undefined : dataOf(WorkflowPublished, this.#deps.codec.decode(stored));
+    const [stored] = await this.deps.events.readStream(stream, { from: revision, limit: 1 });
+    const data = stored === undefined ? undefined : dataOf(WorkflowPublished, this.deps.codec.decode(stored));
     if (data === undefined) throw new Error(`${stream}@${revision} is no published workflow`);
     return data.definition;
   }
@@ -204,7 +195,7 @@ export class Workflows {
     context: RequestContext,
     decide: (state: Workflow) => readonly WorkflowEvent[],
   ): Promise<Changed> {
-    const outcome = await this.#deps.streams.of(workflowStream, tenantId, name).execute(context, decide);
+    const outcome = await this.deps.streams.of(workflowStream, tenantId, name).execute(context, decide);
     return existing(outcome);
   }
 }

@@ -1,13 +1,13 @@
 import { tooBusy } from '../../../domain/core/errors.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
-import type { Clock } from '../../ports/clock.ts';
-import { type EventStore, StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
+import { StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import { streamName } from '../events/stream-name.ts';
+import { WithDeps } from '../with-deps.ts';
 import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
-import type { StreamState, StreamStates } from './stream-states.ts';
+import type { StreamState } from './stream-states.ts';
 
 export type { Command, Outcome, PriorAttempt } from './command.ts';
 
@@ -18,19 +18,10 @@ const RACE_MS = 5000;
  * Runs commands: load, decide, append. Concurrent commands on one stream are decided and appended as one batch; a race
  * lost to another process is decided again on the new state.
  */
-export class CommandHandler {
-  readonly #states: StreamStates;
-  readonly #batch: StreamBatch;
-  readonly #group: GroupCommit;
-  readonly #clock: Clock;
+export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metrics: Metrics }> {
+  readonly #group = new GroupCommit(this.deps);
+  readonly #batch = new StreamBatch({ ...this.deps, group: this.#group });
   readonly #queues = new Map<string, Waiting[]>();
-
-  constructor(deps: StreamBatchDeps & { readonly events: EventStore; readonly metrics: Metrics }) {
-    this.#states = deps.states;
-    this.#clock = deps.clock;
-    this.#group = new GroupCommit(deps);
-    this.#batch = new StreamBatch(deps, this.#group);
-  }
 
   /**
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
@@ -42,7 +33,7 @@ export class CommandHandler {
     const stream = streamName(command.tenantId, command.type.category, command.id);
     return new Promise<Outcome<S, E>>((resolve, reject) => {
       this.#group.arrived(1);
-      const waiting = waitingOf(command, this.#clock.now() + RACE_MS, resolve, reject);
+      const waiting = waitingOf(command, this.deps.clock.now() + RACE_MS, resolve, reject);
       const queue = this.#queues.get(stream);
       if (queue === undefined) {
         this.#queues.set(stream, [waiting]);
@@ -63,7 +54,7 @@ export class CommandHandler {
     { passing, prepare }: ExecuteAllOptions<Facts>,
   ): Promise<readonly PromiseSettledResult<Outcome<S, E>>[]> {
     const names = commands.map(({ id }) => streamName(tenantId, type.category, id));
-    const wereCached = names.map((name) => this.#states.cached(name) !== undefined);
+    const wereCached = names.map((name) => this.deps.states.cached(name) !== undefined);
     const heads = await this.#loadAll(type, tenantId, commands, passing);
     const facts = prepare === undefined ? undefined : await prepare();
     const run = async (
@@ -82,7 +73,7 @@ export class CommandHandler {
       try {
         return await this.execute(prepare === undefined ? command : { ...command, prepare });
       } finally {
-        if (passing && !wasCached) this.#states.drop(stream);
+        if (passing && !wasCached) this.deps.states.drop(stream);
       }
     };
     const outcomes = commands.map(() => Promise.withResolvers<Outcome<S, E>>());
@@ -106,7 +97,7 @@ export class CommandHandler {
     if (missing.length === 0) return commands.map(({ loaded }) => loaded);
     let found: readonly StreamState<S>[] = [];
     try {
-      found = await this.#states.loadMany(tenantId, type, missing, { passing });
+      found = await this.deps.states.loadMany(tenantId, type, missing, { passing });
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
     }
@@ -124,7 +115,7 @@ export class CommandHandler {
     options: BatchOptions,
   ): Promise<Outcome<S, E> | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome<S, E>>();
-    const waiting = waitingOf(command, this.#clock.now() + RACE_MS, resolve, reject);
+    const waiting = waitingOf(command, this.deps.clock.now() + RACE_MS, resolve, reject);
     try {
       return (await this.#batch.append(stream, [waiting], head, options)) > 0 ? await promise : undefined;
     } catch (error) {
@@ -148,21 +139,21 @@ export class CommandHandler {
 
   async #runBatch(stream: string, batch: readonly Waiting[]): Promise<void> {
     let rest = batch;
-    let fresh = this.#states.cached(stream) === undefined;
+    let fresh = this.deps.states.cached(stream) === undefined;
     while (rest.length > 0) {
       const [first] = rest;
       if (first === undefined) return;
       try {
         const loaded =
-          (fresh ? undefined : this.#states.cached(stream)) ??
-          (await this.#states.refresh(stream, first.command.type));
+          (fresh ? undefined : this.deps.states.cached(stream)) ??
+          (await this.deps.states.refresh(stream, first.command.type));
         const done = await this.#batch.append(stream, rest, loaded, { isFresh: fresh });
         rest = rest.slice(done);
         // A decision to write nothing is confirmed on a fresh state before it is answered.
         fresh = done === 0;
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) {
-          this.#states.drop(stream);
+          this.deps.states.drop(stream);
           for (const waiting of rest) waiting.reject(error);
           return;
         }
@@ -173,7 +164,7 @@ export class CommandHandler {
   }
 
   #giveUpOnLate(rest: readonly Waiting[]): readonly Waiting[] {
-    const now = this.#clock.now();
+    const now = this.deps.clock.now();
     return rest.filter((waiting) => {
       if (waiting.deadline > now) return true;
       waiting.reject(tooBusy());

@@ -7,6 +7,7 @@ import {
 import type { WrappedKey } from '../../ports/key-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
+import { WithDeps } from '../with-deps.ts';
 
 /** A round that has this many commands is decided at once. */
 const FULL = 256;
@@ -27,10 +28,11 @@ interface Entry extends StreamAppend {
  * Batches concurrent commands so that they share one key write and one fsync (decision 8). A round collects commands,
  * decides them, writes their new data keys in one transaction, and appends their events in another.
  */
-export class GroupCommit {
-  readonly #events: EventStore;
-  readonly #keys: KeyRing;
-  readonly #metrics: Metrics;
+export class GroupCommit extends WithDeps<{
+  readonly events: EventStore;
+  readonly keys: KeyRing;
+  readonly metrics: Metrics;
+}> {
   #ready: (() => void)[] = [];
   #arrived = 0;
   #lastCommands = 0;
@@ -39,12 +41,6 @@ export class GroupCommit {
   /** Calls of {@link decideAll} that have not started all their decisions. */
   #deciding = 0;
   #isFlushScheduled = false;
-
-  constructor(deps: { readonly events: EventStore; readonly keys: KeyRing; readonly metrics: Metrics }) {
-    this.#events = deps.events;
-    this.#keys = deps.keys;
-    this.#metrics = deps.metrics;
-  }
 
   /** Counts arriving commands; a round stays open while the count grows. */
   arrived(commands: number): void {
@@ -126,14 +122,14 @@ export class GroupCommit {
     let appended = 0;
     await Promise.all(
       ready.map(({ stream, expected, events, resolve, reject }) =>
-        this.#events.append(stream, expected, events).then((result) => {
+        this.deps.events.append(stream, expected, events).then((result) => {
           appended += events.length;
           resolve(result);
         }, reject),
       ),
     );
     this.#lastMs = performance.now() - began;
-    if (appended > 0) this.#metrics.eventsAppended(appended, this.#lastMs / 1000);
+    if (appended > 0) this.deps.metrics.eventsAppended(appended, this.#lastMs / 1000);
   }
 
   /** Returns the entries whose keys are on disk; rejects the others. */
@@ -141,7 +137,7 @@ export class GroupCommit {
     const keys = new Set(entries.flatMap((entry) => entry.keys));
     if (keys.size === 0) return entries;
     try {
-      const lost = new Set(await this.#keys.persist([...keys]));
+      const lost = new Set(await this.deps.keys.persist([...keys]));
       return entries.filter(({ keys: own, stream, expected, reject }) => {
         const isLost = own.some((key) => lost.has(key.id));
         if (isLost) reject(new WrongExpectedRevision(stream, expected, undefined));

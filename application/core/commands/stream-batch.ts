@@ -10,6 +10,7 @@ import {
 import type { WrappedKey } from '../../ports/key-store.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../events/event-codec.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
+import { WithDeps } from '../with-deps.ts';
 import type { PriorAttempt, Waiting } from './command.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { AnyStreamType, StreamState, StreamStates } from './stream-states.ts';
@@ -36,25 +37,7 @@ export interface StreamBatchDeps {
 }
 
 /** Decides the commands of one stream in order and appends their events together. */
-export class StreamBatch {
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #states: StreamStates;
-  readonly #keys: KeyRing;
-  readonly #group: GroupCommit;
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-
-  constructor(deps: StreamBatchDeps, group: GroupCommit) {
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#states = deps.states;
-    this.#keys = deps.keys;
-    this.#group = group;
-    this.#clock = deps.clock;
-    this.#ids = deps.ids;
-  }
-
+export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: GroupCommit }> {
   /**
    * Decides as many commands as fit into one append, appends, then answers them.
    * @returns how many were answered; 0 when the state must be read again first, since a decision to write nothing is
@@ -89,12 +72,12 @@ export class StreamBatch {
       let { position } = loaded;
       if (events.length > 0) {
         const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
-        position = await this.#states.whileAppending(stream, async () => {
-          const appended = await this.#group.append({ stream, expected, events }, newKeys);
+        position = await this.deps.states.whileAppending(stream, async () => {
+          const appended = await this.deps.group.append({ stream, expected, events }, newKeys);
           const type: AnyStreamType | undefined = batch[0]?.command.type;
-          if (passing) this.#states.onEvent(stream, head.revision);
+          if (passing) this.deps.states.onEvent(stream, head.revision);
           else if (type !== undefined)
-            this.#states.set(stream, { ...head, position: appended.position }, type);
+            this.deps.states.set(stream, { ...head, position: appended.position }, type);
           return appended.position;
         });
       }
@@ -102,7 +85,7 @@ export class StreamBatch {
       return settles.length;
     } finally {
       // An unsaved key of a failed append is dropped, so that no later command seals with it.
-      for (const key of newKeys) if (this.#keys.unsaved(key.id) === key) this.#keys.forget(key.id);
+      for (const key of newKeys) if (this.deps.keys.unsaved(key.id) === key) this.deps.keys.forget(key.id);
     }
   }
 
@@ -124,7 +107,7 @@ export class StreamBatch {
         }
       }
       const facts = command.prepare === undefined ? undefined : await command.prepare(head);
-      const now = Math.max(this.#clock.now(), head.at);
+      const now = Math.max(this.deps.clock.now(), head.at);
       const decided = command.decide(head.state, { now }, facts);
       if (decided.length === 0) {
         return { ...nothing, settle: (position) => resolve({ events: [], state: head.state, position }) };
@@ -137,8 +120,8 @@ export class StreamBatch {
         const loading = this.#haveKeys(command.tenantId, event, newKeys);
         if (loading !== undefined) await loading;
         const at = Math.max(event.at ?? now, next.at);
-        const id = this.#ids.next();
-        const encoded = this.#codec.encode(
+        const id = this.deps.ids.next();
+        const encoded = this.deps.codec.encode(
           stream,
           command.tenantId,
           next,
@@ -181,17 +164,17 @@ export class StreamBatch {
     event: { type: string; data: unknown },
     newKeys: WrappedKey[],
   ): Promise<void> | undefined {
-    const ids = this.#codec.keyIds(tenantId, event);
+    const ids = this.deps.codec.keyIds(tenantId, event);
     if (ids.length === 0) return undefined;
-    const missing = ids.filter((id) => !this.#keys.has(id));
+    const missing = ids.filter((id) => !this.deps.keys.has(id));
     const collect = (): void => {
       for (const id of ids) {
         // Includes keys that another command has created and not saved yet.
-        const key = this.#keys.has(id) ? this.#keys.unsaved(id) : this.#keys.create(id);
+        const key = this.deps.keys.has(id) ? this.deps.keys.unsaved(id) : this.deps.keys.create(id);
         if (key !== undefined) newKeys.push(key);
       }
     };
-    if (missing.length > 0) return this.#keys.load(missing).then(collect);
+    if (missing.length > 0) return this.deps.keys.load(missing).then(collect);
     collect();
     return undefined;
   }
@@ -212,9 +195,9 @@ export class StreamBatch {
     let from: number | undefined;
     // Pages start small, since the bound usually lies few events back.
     for (let limit = 8; ; limit = Math.min(limit * 4, 512)) {
-      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit });
+      const page = await this.deps.events.readStream(stream, { direction: 'backward', from, limit });
       for (const stored of page) {
-        const event = this.#codec.decode(stored);
+        const event = this.deps.codec.decode(stored);
         if (isOf(cause, event)) found.unshift(event);
         else if (found.length > 0) return found;
         if ('after' in bound ? event.position <= bound.after : event.at < bound.since) return found;

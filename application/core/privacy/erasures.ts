@@ -7,6 +7,7 @@ import type { KeyStore } from '../../ports/key-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { PLATFORM, streamName } from '../events/stream-name.ts';
+import { WithDeps } from '../with-deps.ts';
 import { firstAdminKeyId, personKeyId, textKeyOf } from './key-ids.ts';
 import type { KeyRing } from './key-ring.ts';
 
@@ -26,34 +27,26 @@ const markSchema = z.object({
   next: z.string(),
 });
 
-interface Deps {
-  readonly events: EventStore;
-  readonly codec: EventCodec;
-  readonly keys: KeyRing;
-  readonly store: KeyStore;
-  readonly logger: Logger;
-}
-
 /**
  * Applies the erasures of the log to the key store (decisions, section 11): as they happen, by the eraser after a
  * crash, and at each start, when the key store may be a restored backup
  * (docs/decisions/0018-erasures-are-applied-at-the-start.md).
  */
-export class Erasures {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+export class Erasures extends WithDeps<{
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly keys: KeyRing;
+  readonly store: KeyStore;
+  readonly logger: Logger;
+}> {
   /** Destroys the keys that an event erases; ignores other events. Safe to repeat. */
   async apply(event: LoggedEvent): Promise<void> {
-    for (const id of await this.#keysOf(event)) await this.#deps.keys.destroy(id);
+    for (const id of await this.#keysOf(event)) await this.deps.keys.destroy(id);
   }
 
   /** Destroys the keys of all stored data of a person. */
   async erasePerson(tenantId: string, userId: string): Promise<void> {
-    for (const id of await this.#keysOfPerson(tenantId, userId)) await this.#deps.keys.destroy(id);
+    for (const id of await this.#keysOfPerson(tenantId, userId)) await this.deps.keys.destroy(id);
   }
 
   /**
@@ -61,13 +54,13 @@ export class Erasures {
    * @returns how many keys were destroyed
    */
   async reapply(): Promise<number> {
-    const last = await this.#deps.events.readAll({ direction: 'backward', limit: 2 });
+    const last = await this.deps.events.readAll({ direction: 'backward', limit: 2 });
     const [head, before] = last;
     if (head === undefined) return 0;
     let from = await this.#applied();
     let destroyed = 0;
     for (;;) {
-      const page = await this.#deps.events.readAll({ from, filter: { types: ERASING }, limit: PAGE });
+      const page = await this.deps.events.readAll({ from, filter: { types: ERASING }, limit: PAGE });
       destroyed += await this.#applyAll(page);
       from = page.at(-1)?.position;
       if (page.length < PAGE || from === undefined) break;
@@ -78,30 +71,30 @@ export class Erasures {
 
   /** Ids of keys that the event erases and the store still holds. */
   async notApplied(stored: StoredEvent): Promise<string[]> {
-    const ids = await this.#keysOf(this.#deps.codec.decode(stored));
-    for (const id of ids) this.#deps.keys.forget(id);
-    await this.#deps.keys.load(ids);
-    return ids.filter((id) => this.#deps.keys.has(id) && !this.#deps.keys.isDestroyed(id));
+    const ids = await this.#keysOf(this.deps.codec.decode(stored));
+    for (const id of ids) this.deps.keys.forget(id);
+    await this.deps.keys.load(ids);
+    return ids.filter((id) => this.deps.keys.has(id) && !this.deps.keys.isDestroyed(id));
   }
 
   /** Ids of the keys that an event erases, destroyed or not. */
   async erasedBy(stored: StoredEvent): Promise<readonly string[]> {
-    return this.#keysOf(this.#deps.codec.decode(stored));
+    return this.#keysOf(this.deps.codec.decode(stored));
   }
 
   async #applyAll(page: readonly StoredEvent[]): Promise<number> {
     const ids: string[] = [];
     for (const stored of page) {
       try {
-        ids.push(...(await this.#keysOf(this.#deps.codec.decode(stored))));
+        ids.push(...(await this.#keysOf(this.deps.codec.decode(stored))));
       } catch (error) {
-        this.#deps.logger.error({ err: error, event_id: stored.id }, 'an erasure could not be read');
+        this.deps.logger.error({ err: error, event_id: stored.id }, 'an erasure could not be read');
       }
     }
-    await this.#deps.keys.load(ids);
-    const left = ids.filter((id) => !this.#deps.keys.isDestroyed(id));
+    await this.deps.keys.load(ids);
+    const left = ids.filter((id) => !this.deps.keys.isDestroyed(id));
     for (let at = 0; at < left.length; at += AT_ONCE) {
-      await Promise.all(left.slice(at, at + AT_ONCE).map((id) => this.#deps.keys.destroy(id)));
+      await Promise.all(left.slice(at, at + AT_ONCE).map((id) => this.deps.keys.destroy(id)));
     }
     return left.length;
   }
@@ -117,29 +110,29 @@ export class Erasures {
   async #keysOfPerson(tenantId: string, userId: string): Promise<readonly string[]> {
     const own = personKeyId(tenantId, userId);
     const stream = streamName(PLATFORM, tenantStream.category, tenantId);
-    const [first] = await this.#deps.events.readStream(stream, { limit: 1 });
-    const created = first === undefined ? undefined : dataOf(TenantCreated, this.#deps.codec.decode(first));
+    const [first] = await this.deps.events.readStream(stream, { limit: 1 });
+    const created = first === undefined ? undefined : dataOf(TenantCreated, this.deps.codec.decode(first));
     return created?.admin_id === userId ? [own, firstAdminKeyId(tenantId)] : [own];
   }
 
   /** The position up to which erasures are applied; undefined for a new key store or another log. */
   async #applied() {
-    const [row] = await this.#deps.store.getMany([MARK]);
+    const [row] = await this.deps.store.getMany([MARK]);
     const mark = row instanceof Uint8Array ? markIn(row) : undefined;
     if (mark === undefined) return undefined;
-    const after = mark.after === '' ? undefined : this.#deps.events.parsePosition(mark.after);
+    const after = mark.after === '' ? undefined : this.deps.events.parsePosition(mark.after);
     if (mark.after !== '' && after === undefined) return undefined;
-    const [next] = await this.#deps.events.readAll({ from: after, limit: 1 });
+    const [next] = await this.deps.events.readAll({ from: after, limit: 1 });
     return next?.id === mark.next ? after : undefined;
   }
 
   /** A concurrent start may write a slightly earlier mark, which is also correct. */
   async #mark(mark: z.output<typeof markSchema>): Promise<void> {
     const wrapped = Buffer.from(JSON.stringify(mark).padEnd(MARK_BYTES));
-    const [present] = await this.#deps.store.getMany([MARK]);
+    const [present] = await this.deps.store.getMany([MARK]);
     if (present instanceof Uint8Array) {
-      if (Buffer.compare(present, wrapped) !== 0) await this.#deps.store.replace(MARK, present, wrapped);
-    } else await this.#deps.store.put([{ id: MARK, wrapped }]);
+      if (Buffer.compare(present, wrapped) !== 0) await this.deps.store.replace(MARK, present, wrapped);
+    } else await this.deps.store.put([{ id: MARK, wrapped }]);
   }
 }
 

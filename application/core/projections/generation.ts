@@ -14,6 +14,7 @@ import {
 import type { EventCodec } from '../events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
+import { WithDeps } from '../with-deps.ts';
 import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
 
 export interface GenerationDeps {
@@ -37,15 +38,9 @@ interface Poison {
  * Folds events into one generation of a projection under a lease. Documents stay cached while the lease is held, since
  * nobody else writes them. A poison event parks its tenant in this projection only.
  */
-export class Generation {
+export class Generation extends WithDeps<GenerationDeps> {
   readonly projection: Projection;
   readonly generation: GenerationId;
-  readonly #store: ReadStore;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
-  readonly #clock: Clock;
   readonly #cache: BoundedCache<Held>;
   readonly #recent = new RecentKeys();
   readonly #types: ReadonlySet<string>;
@@ -57,14 +52,9 @@ export class Generation {
   #stored: Position | undefined;
 
   constructor(projection: Projection, generation: GenerationId, deps: GenerationDeps) {
+    super(deps);
     this.projection = projection;
     this.generation = generation;
-    this.#store = deps.store;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#logger = deps.logger;
-    this.#metrics = deps.metrics;
-    this.#clock = deps.clock;
     this.#cache = new BoundedCache(deps.budget ?? new CacheBudget(MEMORY.documents));
     this.#types = new Set(projection.types);
   }
@@ -90,11 +80,11 @@ export class Generation {
   async begin(lease: Lease): Promise<void> {
     this.#cache.clear();
     this.#fence = lease.fence;
-    const state = await this.#store.state(this.generation);
+    const state = await this.deps.store.state(this.generation);
     this.checkpoint = state.checkpoint;
     this.#stored = state.checkpoint;
     this.#parked = new Map(state.parked.map((parked) => [parked.tenant, parked]));
-    this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
+    this.deps.metrics.parkedTenants(this.projection.name, this.#parked.size);
   }
 
   /**
@@ -130,7 +120,7 @@ export class Generation {
     for (;;) {
       const { batch, poison } = await this.#fold(rest);
       const before = poison === undefined ? checkpoint : rest[poison.index - 1]?.position;
-      await this.#store.commit({
+      await this.deps.store.commit({
         generation: this.generation,
         fence: this.#fence,
         writes: batch.writes(),
@@ -146,22 +136,30 @@ export class Generation {
       await this.#park(poison.event, poison.error, 1);
       rest = rest.slice(poison.index);
     }
-    this.#metrics.eventsProjected(this.projection.name, events.length, (performance.now() - started) / 1000);
+    this.deps.metrics.eventsProjected(
+      this.projection.name,
+      events.length,
+      (performance.now() - started) / 1000,
+    );
   }
 
   async #retry(tenantId: string): Promise<void> {
     const parked = this.#parked.get(tenantId);
     if (parked === undefined) return;
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.projection.types };
-    const before = await this.#events.readAll({ from: parked.position, direction: 'backward', limit: 1 });
+    const before = await this.deps.events.readAll({ from: parked.position, direction: 'backward', limit: 1 });
     let from = before[0]?.position;
     for (;;) {
-      const page = await this.#events.readAll({ from, filter, limit: 500 });
+      const page = await this.deps.events.readAll({ from, filter, limit: 500 });
       const events = page.filter(
         (event) => this.checkpoint !== undefined && event.position <= this.checkpoint,
       );
       const { batch, poison } = await this.#fold(events, tenantId);
-      await this.#store.commit({ generation: this.generation, fence: this.#fence, writes: batch.writes() });
+      await this.deps.store.commit({
+        generation: this.generation,
+        fence: this.#fence,
+        writes: batch.writes(),
+      });
       batch.keep();
       if (poison !== undefined) {
         await this.#park(poison.event, poison.error, parked.attempts + 1);
@@ -170,10 +168,10 @@ export class Generation {
       from = events.at(-1)?.position;
       if (events.length < 500) break;
     }
-    await this.#store.unpark(this.generation, this.#fence, tenantId);
+    await this.deps.store.unpark(this.generation, this.#fence, tenantId);
     this.#parked.delete(tenantId);
-    this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
-    this.#logger.info(
+    this.deps.metrics.parkedTenants(this.projection.name, this.#parked.size);
+    this.deps.logger.info(
       { projection: this.projection.name, tenant: tenantId },
       'a parked tenant was taken up again',
     );
@@ -190,14 +188,14 @@ export class Generation {
       if (!this.#types.has(stored.type)) continue;
       if (this.#parked.size > 0 && this.#isLeftOut(stored, retried)) continue;
       try {
-        const event = this.#codec.decode(stored);
+        const event = this.deps.codec.decode(stored);
         batch.plan(event, index, this.projection.fold(event));
       } catch (error) {
         poison = { index, event: stored, error };
         break;
       }
     }
-    await batch.load((keys) => this.#store.load(this.generation, keys));
+    await batch.load((keys) => this.deps.store.load(this.generation, keys));
     const failed = batch.run();
     const event = failed === undefined ? undefined : events[failed.index];
     if (failed !== undefined && event !== undefined) poison = { ...failed, event };
@@ -216,12 +214,15 @@ export class Generation {
       event_id: event.id,
       // The message names types and fields, never contents.
       error: error instanceof Error ? error.message.slice(0, 500) : 'unknown error',
-      since: new Date(this.#clock.now()).toISOString(),
+      since: new Date(this.deps.clock.now()).toISOString(),
       attempts,
     };
-    await this.#store.park(this.generation, this.#fence, parked);
+    await this.deps.store.park(this.generation, this.#fence, parked);
     this.#parked.set(parked.tenant, parked);
-    this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
-    this.#logger.error({ projection: this.projection.name, ...parked }, 'a poison event parked its tenant');
+    this.deps.metrics.parkedTenants(this.projection.name, this.#parked.size);
+    this.deps.logger.error(
+      { projection: this.projection.name, ...parked },
+      'a poison event parked its tenant',
+    );
   }
 }
