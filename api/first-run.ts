@@ -14,7 +14,7 @@ export interface DemoSignIns {
 
 const password = (): string => randomBytes(12).toString('base64url');
 
-/** The context of a step, by its number of tries: a later one finds what an earlier one has stored. */
+/** The context of a step by its number of tries: a later try finds what an earlier one has stored. */
 const startContext = ({ ids, clock }: Pick<Core, 'ids' | 'clock'>, what: string) => {
   const id = ids.next();
   const since = clock.now();

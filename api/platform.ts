@@ -40,7 +40,7 @@ export interface Platform {
   readonly areas: Areas;
   readonly core: Core;
   readonly server: Server;
-  /** Waits for stores as the start has done so far. */
+  /** Waits for stores with the start's time limit. */
   readonly wait: StoreWait;
   /** Called when the first run is complete: the server then reports that it is ready. */
   started(): void;
@@ -134,7 +134,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   sweeper.unref();
 
   let started = false;
-  /** Whether the read models have had all that was in the log at the start. */
+  /** Whether the read models have folded everything that was in the log at the start. */
   let caughtUp = false;
   const freshness = new Freshness({ feed, readModels });
   const checkedReadModels = async (): Promise<Check> => {

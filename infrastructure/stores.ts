@@ -40,7 +40,7 @@ export interface Stores {
 export const openStores = async (
   config: Config,
   logger: Logger,
-  /** Opens a store, again while its server is away. */
+  /** Opens a store, and retries while its server is unavailable. */
   opened: <S>(open: () => Promise<S>) => Promise<S> = (open) => open(),
 ): Promise<Stores> => {
   mkdirSync(config.DATA_DIR, { recursive: true });

@@ -29,7 +29,7 @@ const embeddedKeys = (config: Config): string => {
   return join(KEYSTORE_URL ?? DATA_DIR, 'keys.db');
 };
 
-/** Files that no backup holds, because they would open every other backup. */
+/** Files that no backup contains, since they would open every other backup. */
 const sayWhatToKeep = ({ DATA_DIR, MASTER_KEY }: Config): void => {
   const secrets = join(DATA_DIR, 'development-secrets.json');
   say(

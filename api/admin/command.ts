@@ -5,7 +5,7 @@ import { type Config, type RequiredSecret, readConfig } from '../../infrastructu
 /** One command of `npm run admin`. */
 export interface AdminCommand {
   readonly name: string;
-  /** Its options as the help shows them. */
+  /** Its options, for the help. */
   readonly usage: string;
   readonly summary: string;
   /** @throws {Refusal} */
@@ -17,7 +17,7 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;
 
-  /** @param exitCode 1: the command failed; 2: it was not understood */
+  /** @param exitCode 1: the command failed; 2: its arguments are invalid */
   constructor(message: string, exitCode: 1 | 2 = 1) {
     super(message);
     this.exitCode = exitCode;
@@ -54,8 +54,8 @@ export const optionsOf = <S extends z.ZodType>(
 export const emailOption = z.email().max(320);
 
 /**
- * The server's configuration, which in production lacks none of the secrets that the command itself uses. The first
- * admin's two variables belong together in a server's environment; a command may be given either alone.
+ * Checks in production that the configuration has the secrets that the command uses. A server needs both variables of
+ * the first admin; a command may have either one alone.
  */
 export const adminConfig = (...uses: readonly RequiredSecret[]): Config =>
   readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined }, uses);

@@ -47,7 +47,7 @@ const metrics: Metrics = {
   envelopesSent: nothing,
 };
 
-/** Refuses a missing folder, which would otherwise look like one without faults. */
+/** Refuses a missing folder, which would otherwise seem to have no faults. */
 export const existingData = (...uses: readonly RequiredSecret[]): Config => {
   const config = adminConfig(...uses);
   if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
@@ -68,7 +68,7 @@ const withScratch = async <T>(config: Config, work: (scratch: Scratch) => Promis
 
 const TRIES = 3;
 
-/** A rebuild that takes over meanwhile is compared instead. */
+/** If a rebuild takes over meanwhile, that generation is compared instead. */
 const compareOne = async (
   projection: Projection,
   scratch: Scratch,
@@ -177,8 +177,8 @@ const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) =
 };
 
 /**
- * The embedded log's positions follow each other without a gap; those of an import have the gaps of the store that it
- * came from, so its events are counted.
+ * Checks that positions of the embedded log have no gap. Imported positions have gaps, so imported events are counted
+ * instead.
  */
 const nextEmbedded = (dataDir: string, report: (finding: Finding) => void) => {
   const part = importedIn(join(dataDir, 'events.db'));

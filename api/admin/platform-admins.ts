@@ -51,7 +51,7 @@ export const createPlatformAdmin: AdminCommand = {
     const { email } = optionsOf(args, options, schema);
     const password = await newPassword(email);
     await withCore(async (core, context) => {
-      // A random id: of two commands with the same address at once, the reservation lets one through.
+      // The id is random; of two concurrent commands with the same address, the reservation allows one.
       const admin = { id: core.ids.next(), email, password };
       await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
         if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;

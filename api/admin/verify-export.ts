@@ -12,7 +12,7 @@ import { Verifier } from '../../application/audit/verify/verifier.ts';
 
 /** Checks an export of a tenant's events without a server: files, and the verifier on them. */
 
-/** The check could not be made. */
+/** The check was impossible. */
 export class Misuse extends Error {}
 
 const CHUNK = 1 << 20;
@@ -21,7 +21,7 @@ const LONGEST_LINE = 64 << 20;
 const INSTANT = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?)(?:Z|[+-]\d\d:\d\d)$/;
 const LINE_FEED = 0x0a;
 
-/** `Date.parse` takes 30 February for 2 March, and hour 24 for the next day. */
+/** `Date.parse` accepts 30 February as 2 March, and hour 24 as the next day. */
 const isInstant = (text: string): boolean => {
   const [, withoutOffset = ''] = INSTANT.exec(text) ?? [];
   const utc = Date.parse(`${withoutOffset}Z`);
@@ -29,7 +29,7 @@ const isInstant = (text: string): boolean => {
   return isDate && !Number.isNaN(Date.parse(text));
 };
 
-/** Line by line, in memory of a few MiB. @throws {Faulty} */
+/** Reads line by line in a few MiB of memory. @throws {Faulty} */
 const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Promise<void> => {
   let rest: Buffer[] = [];
   let waiting = 0;
@@ -51,7 +51,7 @@ const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Pr
   verifier.takeRest(Buffer.concat(rest).toString('utf8'));
 };
 
-/** Refuses invalid UTF-8: decoded leniently, other bytes than the stored ones would have their hash. */
+/** Refuses invalid UTF-8: lenient decoding would give other bytes than the stored ones the same text. */
 const takeLines = (lines: Buffer, verifier: Verifier): void => {
   const isText = isUtf8(lines);
   for (let from = 0; from < lines.length; ) {

@@ -4,8 +4,8 @@ import type { Verdict } from '../../application/audit/verify/fault.ts';
 import { Misuse, type VerifyOptions, verifyExport } from './verify-export.ts';
 
 /**
- * `npm run verify`, and the packed `verify.mjs`: checks an export of a tenant's events without a server (docs/audit.md).
- * Exit codes: 0 for a valid export, 1 for faulty data, 2 when the check could not be made.
+ * `npm run verify`, and the packed `verify.mjs`: checks an export of a tenant's events without a server
+ * (docs/audit.md). Exit codes: 0 for a valid export, 1 for faulty data, 2 when the check was impossible.
  */
 
 const HELP = `npm run -s verify -- --export events.ndjson [options]
@@ -79,12 +79,12 @@ const fail = (error: unknown): never => {
   try {
     writeSync(process.stderr.fd, `${sentence}\n`);
   } catch {
-    // The reader is gone; the exit code says the same.
+    // The reader has closed the pipe; the exit code has the same result.
   }
   process.exit(2);
 };
 
-// Node itself would exit with 1, which means that the data were changed.
+// Otherwise Node would exit with 1, which means that the data were changed.
 process.on('uncaughtException', fail);
 main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;

@@ -3,10 +3,10 @@ import { type Route, route } from './route.ts';
 
 export type Check = 'ok' | 'catching_up' | 'failed';
 
-/** Conditions for serving requests by name: stores reachable, read models caught up … */
+/** Conditions for serving requests, by name, such as reachable stores or read models that have caught up. */
 export type Readiness = () => Promise<{
   readonly checks: Readonly<Record<string, Check>>;
-  /** Whether requests are to be sent here: also while the node catches up, once it has been ready. */
+  /** Whether load balancers should send requests here; stays true while a node that was ready catches up. */
   readonly serves: boolean;
 }>;
 

@@ -38,7 +38,7 @@ export class ProgressReports {
     this.#timer = undefined;
     if (this.#latest.size === 0) return;
     const made = [...this.#latest.values()];
-    // Replaces the map: clearing it would link its tables (application/ports/transient.ts).
+    // Replaces the map: a cleared map would retain its outgrown tables.
     this.#latest = new Map();
     this.#send(made);
   }

@@ -53,7 +53,7 @@ export const startProjections = (
     projections.map(({ name }) => [
       name,
       new SeenProjection(name, (message) => {
-        // A hurried projection looks for the newest events.
+        // A reader that waits needs the newest events.
         if (message.kind === 'hurry' && message.waiting && pending !== undefined) flush();
         post(message);
       }),

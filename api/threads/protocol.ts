@@ -11,13 +11,13 @@ const growth = z.custom<LogGrowth>(
 
 const position = z.custom<Position>((value) => typeof value === 'string');
 
-/** Not validated, as a growth is not. */
+/** Not validated, like a growth. */
 const page = z.custom<LogPage>((value) => typeof value === 'object' && value !== null && 'events' in value);
 
 export const toProjections = z.discriminatedUnion('kind', [
   /** The log has grown, with the new events if they came from a remote store; others are read from it. */
   z.object({ kind: z.literal('appended'), growths: z.array(growth) }),
-  /** Asks for the page of the log after a position; without one, for the first page. */
+  /** Requests the page of the log after a position, or the first page. */
   z.object({ kind: z.literal('read'), id: z.number(), after: position.optional() }),
   /** Whether a reader waits for a projection. */
   z.object({ kind: z.literal('hurry'), projection: z.string(), waiting: z.boolean() }),

@@ -45,7 +45,7 @@ interface Plan {
  */
 export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly embedder: Embedder }> {
   /**
-   * @param without without a model, stores texts without vectors, so that outdated text is not found, or fails
+   * @param without behaviour without a model: `store` stores texts without vectors, so that outdated text is not found
    * @throws {EmbedderUnavailable}
    */
   async write(

@@ -105,7 +105,7 @@ const BEGINNING = 5;
 /** with this share of the weight of an exact match. */
 const KIN = 0.6;
 
-/** A row that contains a word and how often, in one number: a plain list of these is the smallest that needs no code. */
+/** Bits for the word's count in a posting, which combines row and count in one number, to keep lists small. */
 const COUNT_BITS = 6;
 const MAX_COUNT = 2 ** COUNT_BITS - 1;
 /** Approximate bytes of a word besides its rows, and of a row in its list. */

@@ -63,7 +63,7 @@ export class Replay {
     return this.#stopping.signal;
   }
 
-  /** Ends running exports; their receivers see them cut off. */
+  /** Ends running exports; their receivers detect that they are incomplete. */
   stop(): void {
     this.#stopping.abort();
   }

@@ -80,7 +80,7 @@ export class InvoiceIssuing extends WithDeps<{
   }
 
   /**
-   * Rejects for no error of the upstream or a store.
+   * Never rejects because of the upstream or a store.
    * @param isFirst there was no earlier call, so that a refusal is final
    */
   attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
@@ -106,7 +106,7 @@ export class InvoiceIssuing extends WithDeps<{
     const lease = await leases.acquireLease(`billing:${issuing.scope}/${issuing.invoiceId}`, owner, leaseMs);
     if (lease === undefined) return 'busy';
     let outcome: IssueOutcome = 'waiting';
-    // Only leases are used of this store.
+    // Uses only the leases of this store.
     const options = { store: leases as ReadStore, logger, owner, ttlMs: leaseMs };
     await whileRenewed(lease, options, signal, async (_lease, held) => {
       outcome = await this.#attempt(issuing, isFirst, held);

@@ -15,7 +15,7 @@ interface Tip {
   readonly hash: string;
 }
 
-/** The hash at the codec's place; cut from another place, bytes could be moved under an unchanged hash. */
+/** The hash at the codec's place; otherwise bytes could be moved around it under an unchanged hash. */
 const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by)":")/;
 
 /**

@@ -69,7 +69,7 @@ export interface HeadStore {
   ): Promise<boolean>;
   /**
    * Merges hashes of the log after {@link position}, a part at a time, and returns the new position; undefined for an
-   * empty log. Only in stores that read the log themselves; {@link merge} is then not used.
+   * empty log. Only stores that read the log themselves have it; they do not use {@link merge}.
    */
   advance?(): Promise<Position | undefined>;
   /** Drops all hashes if `last` is still {@link lastNoted}; heads waiting for delivery stay. */

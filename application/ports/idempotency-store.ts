@@ -16,7 +16,7 @@ export interface KeyUse {
   readonly nonce: string;
 }
 
-/** What is kept of a key: that a request began, or its answer. */
+/** The stored record of a key: the start of a request, or its answer. */
 export type KeptUse = {
   readonly scope: string;
   readonly key: string;

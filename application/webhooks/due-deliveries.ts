@@ -15,14 +15,14 @@ export interface Due {
 
 /** Waiting deliveries, from a read model. */
 export interface DeliveryQueue {
-  /** Subscriptions that have had deliveries, at a position or later. */
+  /** Subscriptions with deliveries, read at a position or later. */
   subscriptions(seen: Position | undefined): AsyncIterable<Pick<QueueName, 'tenantId' | 'subscriptionId'>>;
-  /** The first deliveries that are due or will be; at a position or later, if one is given. */
+  /** The first waiting deliveries, due or not; read at a position or later, if one is given. */
   pending(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
 }
 
 const PAGE = 256;
-/** Interval (ms) at which the read model is waited for while pages are read as they are. */
+/** Interval (ms) of waits for the read model while pages are otherwise read without waiting. */
 const AS_IT_STANDS_MS = 1_000;
 /** Most finished deliveries remembered until the read model has them. */
 const MAX_DONE = 1_024;

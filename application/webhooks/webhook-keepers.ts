@@ -22,7 +22,7 @@ import { systemCause } from './system-cause.ts';
  * Counts carry the event's position, so that a repeat has no effect.
  */
 export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
-  /** Tenants whose count this process has read from the store since it began; it alone counts meanwhile. */
+  /** Tenants whose count this process has read since it took the lease; no other process counts meanwhile. */
   const known = new Set<string>();
   const subscriptions = new SubscriptionLookup(deps.streams);
   /** A success without dead letters to reset changes nothing. */

@@ -16,7 +16,7 @@ export interface Copied {
 /** Copies all pages in one step: with several steps each commit of another process would restart the copy. */
 const ALL_PAGES = 2 ** 31 - 1;
 
-/** Copies a database as it is at one moment, while others write to it. Durable when this resolves. */
+/** Copies a database as of one moment while others write to it. Durable when this resolves. */
 export const copyDatabase = async (from: string, to: string): Promise<void> => {
   const source = new DatabaseSync(from, { timeout: 5000 });
   try {
@@ -104,7 +104,7 @@ const names = async (folder: string): Promise<string[]> => {
 /** Whether the file was deleted in the meantime. */
 export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
-/** Copies the blobs that `to` lacks, as they are now. */
+/** Copies the blobs that `to` lacks. */
 export const copyBlobs = async (from: string, to: string): Promise<void> => {
   for await (const path of blobPaths(from)) {
     try {

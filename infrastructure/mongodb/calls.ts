@@ -79,7 +79,7 @@ const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
   6, 7, 89, 91, 112, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);
 
-/** An operation that is safe to repeat is so too when it is not known whether its transaction was committed. */
+/** Includes an unknown commit, since the retried operations are safe to repeat. */
 const TRANSIENT_LABELS = [
   'RetryableWriteError',
   'RetryableError',

@@ -47,7 +47,7 @@ export const goodEventOf = (line: Buffer): GoodEvent | undefined => {
   const found = line.indexOf(PREVIOUS, from);
   const previousAt = found + PREVIOUS.length;
   if (hashAt < 0 || found < 0 || previousAt + HEX > to) return undefined;
-  // The hash must stand at its place: cut from another place, bytes could be moved under an unchanged hash.
+  // The hash must be at its fixed place; otherwise bytes could be moved around it under an unchanged hash.
   if (!startsWith(line, hashAt - 2, BEFORE_HASH)) return undefined;
   if (!AFTER_HASH.some((text) => startsWith(line, statedEnd, text))) return undefined;
   const previous = line.toString('latin1', previousAt, previousAt + HEX);

@@ -213,7 +213,7 @@ export class Verifier {
   }
 }
 
-/** The hash must stand at its place: cut from another place, bytes could be moved under an unchanged hash. */
+/** The hash must be at its fixed place; otherwise bytes could be moved around it under an unchanged hash. */
 const isAtItsPlace = (metadata: string, at: number, end: number): boolean =>
   metadata.startsWith('},', at - 2) && AFTER_HASH.some((text) => metadata.startsWith(text, end));
 

@@ -1,7 +1,7 @@
 import type { Logger } from '../../ports/logger.ts';
 import { isTransient, OutOfReach, RetryPolicy } from './retry-policy.ts';
 
-/** Does a step of the start, again while a store that it needs is away. A step must be safe to run twice. */
+/** Runs a step of the start, and repeats it while a store is unavailable. A step must be safe to run twice. */
 export type StoreWait = <T>(step: (tries: number) => Promise<T>) => Promise<T>;
 
 /** Fails at once, for tools that a person waits for. */

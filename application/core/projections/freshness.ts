@@ -15,7 +15,7 @@ export class Freshness extends WithDeps<{
   readonly #samples: (Position | undefined)[] = [];
   readonly #timer: NodeJS.Timeout = setInterval(() => this.sample(), SAMPLE_MS).unref();
 
-  /** Notes where the log is now; done every second. */
+  /** Records the present end of the log; called every second. */
   sample(): void {
     this.#samples.push(this.deps.feed.position);
     if (this.#samples.length > BEHIND_MS / SAMPLE_MS) this.#samples.shift();

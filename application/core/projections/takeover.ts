@@ -30,7 +30,7 @@ export class Takeover {
   readonly #deps: TakeoverDeps;
   /** The active generation, as last read. */
   #active: string | undefined;
-  /** The last generation of which it is known that its stored form is the present one. */
+  /** The last generation whose stored form is known to be the present one. */
   #current: string | undefined;
 
   constructor(projection: Projection, deps: TakeoverDeps) {

@@ -29,7 +29,7 @@ export const holdLease = async (
     try {
       const lease = await store.acquireLease(name, owner, ttlMs);
       if (lease === undefined) {
-        // A process that was killed a moment ago has left leases behind that soon run out.
+        // A process killed a moment ago has leases that expire soon.
         const isNew = performance.now() - began < 2 * ttlMs;
         await pause(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;

@@ -53,7 +53,7 @@ export class LiveFeed {
   readonly #heard = new Set(OWN);
   readonly #monotonic: () => number;
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
-  /** When the log was last asked for an end that the feed has reached since. */
+  /** Time of the latest request for the log's end whose answer the feed has reached. */
   #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {
@@ -127,7 +127,7 @@ export class LiveFeed {
       this.#currentAt = at;
     });
     try {
-      // Revocations come this way: it waits for no other follower.
+      // Urgent, since revocations arrive by this feed: it does not wait for other followers.
       await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#take(batch));
     } finally {
       confirming.unsubscribe();
@@ -155,8 +155,8 @@ export class LiveFeed {
   }
 
   /**
-   * A disconnected live source looks like a quiet log, so the store is asked for its end. Emits the time of the
-   * question once the feed has reached that end; a store that does not answer confirms nothing.
+   * Reads the log's end from the store, since a disconnected live source looks like a quiet log. Emits the time of the
+   * read once the feed has reached that end; an unavailable store confirms nothing.
    */
   #confirmed(): Observable<number> {
     return timer(ASK_MS, ASK_MS).pipe(

@@ -39,7 +39,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** A part of the log without gaps, from where it was asked for up to `position`. */
+/** A gapless part of the log, from the requested place up to `position`. */
 export type LogPage = Pick<EventBatch, 'events' | 'position'>;
 
 const DEFAULT_BATCH = 512;

@@ -11,7 +11,7 @@ export interface Follower {
   readonly filter: EventFilter | undefined;
   /** Most events per batch. */
   readonly limit: number;
-  /** Does not wait. */
+  /** Reads at once instead of waiting to share a page. */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
   place: Place;

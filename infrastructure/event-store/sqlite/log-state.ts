@@ -32,7 +32,7 @@ export class LogState {
     this.sync();
   }
 
-  /** Positions that one step with a filter looks at. */
+  /** Positions that one filtered step scans. */
   windowAt(position: number): number {
     return position > this.#imported.last ? WINDOW : this.#imported.window;
   }

@@ -4,13 +4,13 @@ import { memoryStores, startNode } from '../../support/node.ts';
 import type { Listening } from '../../support/socket.ts';
 import { startSocketNode, writerOf } from '../../support/socket-node.ts';
 
-describe('Live envelopes while a store is away', () => {
+describe('Live envelopes while a store is unavailable', () => {
   const ends: (() => Promise<void>)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0)) await end();
   });
 
-  /** Two tenants, and Bob of each. */
+  /** Two tenants, each with a person Bob. */
   const begin = async () => {
     const stores = memoryStores();
     const here = await startSocketNode(stores);
@@ -31,7 +31,7 @@ describe('Live envelopes while a store is away', () => {
       return one.kind === 'notification' ? [one.notification.id] : [];
     });
 
-  it('are sent when it is back, each once and in order', async () => {
+  it('are sent when it is available again, each once and in order', async () => {
     const { here, acme, bob } = await begin();
     here.away.set('acme', 'fails');
     const sent: string[] = [];
@@ -46,7 +46,7 @@ describe('Live envelopes while a store is away', () => {
   });
 
   for (const fault of ['fails', 'hangs'] as const) {
-    it(`hold up no other tenant when it ${fault}`, async () => {
+    it(`do not delay other tenants when it ${fault}`, async () => {
       const { here, acme, other, bob, otherBob } = await begin();
       here.away.set('acme', fault);
       await acme.send('stuck');
@@ -56,7 +56,7 @@ describe('Live envelopes while a store is away', () => {
       expect(ids(bob)).to.deep.equal([]);
     });
 
-    it(`close with 1012 after 10 s when it ${fault}; whoever resumes by position gets each once`, async () => {
+    it(`are followed by a close with 1012 after 10 s when it ${fault}; resuming by position gets each once`, async () => {
       const { here, acme, other, bob, otherBob } = await begin();
       const first = await acme.send('first');
       await bob.messages(1);
@@ -76,7 +76,7 @@ describe('Live envelopes while a store is away', () => {
     });
   }
 
-  it('do not keep a socket open whose account is deactivated meanwhile', async () => {
+  it('do not keep a socket open when its account is deactivated meanwhile', async () => {
     const { here, acme, bob } = await begin();
     here.away.set('acme', 'hangs');
     await acme.send('stuck');
@@ -85,7 +85,7 @@ describe('Live envelopes while a store is away', () => {
     expect((await bob.closed).code).to.equal(4403);
   });
 
-  it('are kept up to a bound: then the tenant that holds most is sent away, and no other', async () => {
+  it('are kept up to a limit, and then only the tenant with the most is disconnected', async () => {
     const { here, acme, other, bob, otherBob } = await begin();
     here.away.set('acme', 'hangs');
     const large = 'x'.repeat(300_000);
@@ -98,7 +98,7 @@ describe('Live envelopes while a store is away', () => {
     expect((await otherBob.messages(1))[0]?.message.id).to.equal(fence.id);
   });
 
-  it('that cannot be made at all are a resync, and the next one comes', async () => {
+  it('that can never be built are replaced by a resync, and later ones follow', async () => {
     const { here, acme, bob } = await begin();
     here.away.set('acme', 'damaged');
     const { position } = await acme.send('damaged');

@@ -17,7 +17,7 @@ describe('Pings', () => {
     return { here, socket: await here.connect('acme', 'bob') };
   };
 
-  it('drop a peer that answers none of them, whatever other pongs it sends', async () => {
+  it('drop a peer that answers none of them, even if it sends other pongs', async () => {
     const { here, socket } = await begin();
     socket.raw.pause();
     const pongs = setInterval(() => socket.raw.pong('nobody asked'), HEARTBEAT_MS / 4);
@@ -30,7 +30,7 @@ describe('Pings', () => {
     expect((await socket.closed).code).to.equal(1006);
   });
 
-  it('keep a peer that answers them, by the text that each carries', async () => {
+  it('keep a peer that answers each with its payload', async () => {
     const { socket } = await begin();
     const texts = new Set<string>();
     socket.raw.on('ping', (payload: Buffer) => texts.add(payload.toString('hex')));

@@ -5,7 +5,7 @@ import type { Listening } from '../../support/socket.ts';
 import { type SocketNode, startSocketNode, writerOf } from '../../support/socket-node.ts';
 
 const START = '0000000000000000';
-/** More than the buffers of a loopback connection hold, both ends together. */
+/** More than the buffers at both ends of a loopback connection hold. */
 const MANY = 900;
 const LARGE = 'x'.repeat(40_000);
 
@@ -37,7 +37,7 @@ describe('A replay', () => {
     await eventually(() => expect(socket.raw.isPaused).to.equal(true));
     return socket;
   };
-  /** Waits until the server gets no byte further: the reader's buffers and its own are full. */
+  /** Waits until the server can send no more: the reader's buffers and its own are full. */
   const untilStuck = (here: SocketNode) =>
     eventually(async () => {
       const before = [...here.connections].map((one) => one.bytesWritten);
@@ -76,7 +76,7 @@ describe('A replay', () => {
     expect(found).to.include({ id, snippet: '' });
   }).timeout(60_000);
 
-  it('opens each text as its frame is sent: a reader that reads nothing has one waiting', async () => {
+  it('opens each text when its frame is sent: a stalled reader has one frame waiting', async () => {
     const { here, writer } = await begin();
     await sendMany(writer, MANY);
     const readers = await Promise.all(Array.from({ length: 8 }, () => slowBob(here)));
@@ -88,7 +88,7 @@ describe('A replay', () => {
     for (const { raw } of readers) raw.terminate();
   }).timeout(60_000);
 
-  it('closes with 4413 a reader that takes nothing for 30 s, whatever pongs it sends', async () => {
+  it('closes with 4413 a reader that takes nothing for 30 s, even if it sends pongs', async () => {
     const { here, writer } = await begin();
     await sendMany(writer, MANY);
     const socket = await slowBob(here);
@@ -104,7 +104,7 @@ describe('A replay', () => {
     expect((await socket.closed).code).to.be.oneOf([4413, 1006]);
   }).timeout(60_000);
 
-  it('is followed by what came meanwhile, in order and each once, however slow the reader', async () => {
+  it('is followed by later envelopes in order, each once, for a slow reader', async () => {
     const { here, writer } = await begin();
     const sent = await sendMany(writer, MANY);
     const socket = await slowBob(here);
@@ -119,7 +119,7 @@ describe('A replay', () => {
     expect(got.map((one) => one.position)).to.deep.equal(sent.map(({ position }) => position));
   }).timeout(60_000);
 
-  it('gives way to resync once it and what came meanwhile are more than 1,000', async () => {
+  it('is replaced by resync once it and later envelopes exceed 1,000', async () => {
     const { here, writer } = await begin();
     await sendMany(writer, MANY);
     const socket = await slowBob(here);
@@ -136,7 +136,7 @@ describe('A replay', () => {
     await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
   }).timeout(60_000);
 
-  it('waits for a store that is away, and comes back to it', async () => {
+  it('waits while a store is unavailable, and continues afterwards', async () => {
     const { here, writer } = await begin();
     const sent = [await writer.send('one'), await writer.send('two')];
     here.away.set('acme', 'fails');
@@ -147,7 +147,7 @@ describe('A replay', () => {
     expect(got.map((one) => one.message.id)).to.deep.equal(sent.map(({ id }) => id));
   });
 
-  it('closes with 1012 when a store is away for more than 10 s', async () => {
+  it('closes with 1012 when a store is unavailable for more than 10 s', async () => {
     for (const fault of ['fails', 'hangs'] as const) {
       const { here, writer } = await begin();
       await writer.send('one');
@@ -160,7 +160,7 @@ describe('A replay', () => {
     }
   });
 
-  it('gives resync where an envelope cannot be made at all, and what comes', async () => {
+  it('has a resync for an envelope that can never be built, and continues', async () => {
     const { here, writer } = await begin();
     await writer.send('damaged');
     here.away.set('acme', 'damaged');
@@ -171,7 +171,7 @@ describe('A replay', () => {
     expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
   });
 
-  it('from a position that the log has not reached is resync, and then what comes', async () => {
+  it('from a position after the log’s end is a resync, followed by live envelopes', async () => {
     const { here, writer } = await begin();
     const before = await writer.send('before');
     await eventually(() => expect(here.feed.position).to.equal(before.position));
@@ -184,7 +184,7 @@ describe('A replay', () => {
     expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
   });
 
-  it('is none without a position: ready gives where the log ends here, and then comes what comes', async () => {
+  it('is empty without a position: ready has the end of the log, and live envelopes follow', async () => {
     const { here, writer } = await begin();
     const before = await writer.send('before');
     await eventually(() => expect(here.feed.position).to.equal(before.position));

@@ -19,7 +19,7 @@ const statusOf = async (node: Entities, id: string) =>
   (await recordsIn(node.shared.events, node.codec)).get(id)?.state.status;
 
 describe('A deletion', () => {
-  /** A record with two that are deleted too, one with another behind it, and one that is cleared. */
+  /** A record with a cascade of two records and another one behind them, and a referrer whose reference is cleared. */
   const family = async (node: Entities) => {
     await defineNodes(node);
     const root = await create(node);
@@ -102,7 +102,7 @@ describe('A deletion', () => {
     const told = (await node.shared.events.readAll({ limit: 100_000 })).length - 1;
     await startEntities(node.shared).deliver(told);
     expect(await statusOf(node, child)).to.equal('live');
-    // A late mark by a process that does not know.
+    // A late mark by a process that does not know of the revert.
     await on(child, (state) => markForDeletion(state, root, attempt));
     await startEntities(node.shared).deliver(told + 2);
     expect(await statusOf(node, child)).to.equal('live');
@@ -200,7 +200,7 @@ describe('A deletion', () => {
         const [target, seat] = [await create(shared), await create(shared)];
         const { passed, open } = gate();
         const reached = gate();
-        // This writer’s second append is the referrer’s; it comes after the deletion.
+        // Holds the writer's second append, which writes the referrer, until after the deletion.
         const hold = (events: EventStore): EventStore => {
           let appends = 0;
           return {
@@ -316,7 +316,7 @@ describe('A deletion', () => {
     }
   });
 
-  it('is surveyed beforehand with the same result', async () => {
+  it('is predicted with the same result by a survey that writes nothing', async () => {
     const node = startEntities();
     const { root, goes, cleared } = await family(node);
     const keeper = await create(node, { restrict: goes.at(-1) });
@@ -327,7 +327,7 @@ describe('A deletion', () => {
     expect(await statusOf(node, root)).to.equal('live');
   });
 
-  it('marks nothing when it is visibly prevented', async () => {
+  it('marks nothing when the survey already finds a record that prevents it', async () => {
     const node = startEntities({}, undefined, 10);
     const { root, goes } = await family(node);
     await create(node, { restrict: goes.at(-1) });

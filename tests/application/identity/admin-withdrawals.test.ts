@@ -146,7 +146,7 @@ describe('Concurrent withdrawals of admins', () => {
           const as = context('ann');
           await rejection(dying.end('ann', 'ben', how, as));
           const next = areaOf(startNode(stores));
-          // A withdrawn admin withdraws nobody, also before the user’s change.
+          // An admin with withdrawn rights cannot withdraw others, even before the user's event is appended.
           expect(await rejection(next.end('ben', 'ann', how))).to.include({ code: 'conflict' });
           if (by === 'a restart') await next.finish();
           else if (by === 'another admin') await next.end('cy', 'ben', how);

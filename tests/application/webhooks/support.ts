@@ -31,7 +31,7 @@ export const cause = (causationId: string) => ({
   causationId,
 });
 
-/** A clock that stands still until moved; sleepers wake then. */
+/** A clock that only tests advance; sleepers wake then. */
 export const sleepyClock = () => {
   const clock = testClock();
   const sleepers = new Set<{ at: number; wake: () => void }>();

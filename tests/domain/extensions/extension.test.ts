@@ -173,7 +173,7 @@ describe('A token of an extension', () => {
         let state = extensionStream.initial;
         let now = BEGINNING;
         let alive: number[] = [];
-        // Begins installed, since few random stories would get anywhere otherwise.
+        // Begins installed, since most random histories would otherwise have no effect.
         state = extensionStream.evolve(state, installed, { at: now, revision: 0 });
         let dead: number[] = [];
         const check = (): void => {

@@ -29,7 +29,7 @@ describe('A file', () => {
       .gives(deleted);
   });
 
-  it('repeats its facts when it is deleted', () => {
+  it('has the same facts in the event of its deletion', () => {
     given(fileStream, uploaded)
       .when((state) => deleteFile(state))
       .gives(deleted);

@@ -153,7 +153,7 @@ describe('Texts of a form', () => {
     });
   }
 
-  it('that are empty are no values', () => {
+  it('count as no value when they are empty', () => {
     for (const { key } of FIELDS) expect(values({ [key]: '' }), key).to.deep.equal({});
     expect(values({ text: ' \t' })).to.deep.equal({});
   });
@@ -167,7 +167,7 @@ describe('Texts of a form', () => {
     expect(values({ whole: ['1', '2'], nope: '' })).to.deep.equal({ whole: ['1', '2'], nope: '' });
   });
 
-  it('never throw, and convert to themselves when they are values', () => {
+  it('convert without an error, and stay unchanged for a text field', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...keys, 'agree', 'nope'), fc.string()), (texts) => {
         const found = valuesOfTexts(FIELDS, texts, 'Europe/Berlin');

@@ -74,7 +74,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
         await target?.end();
       });
 
-      it('gives every event as it was, position included, in both directions', async () => {
+      it('returns every event unchanged, with its position, in both directions', async () => {
         const limit = 5000;
         expect(await store.readAll({ limit })).to.deep.equal(events);
         const backward = await store.readAll({ limit, direction: 'backward' });
@@ -103,7 +103,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
         expect(found).to.deep.equal(events);
       });
 
-      it('reads around a position at which no event stands', async () => {
+      it('reads from a position without an event', async () => {
         if (gap === 1) return;
         for (const at of [0, 255, 256, 700, 1498]) {
           const from = store.parsePosition(formatPosition((at + 1) * gap + 1));
@@ -129,14 +129,14 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
         }
       });
 
-      it('acknowledges the append of an imported event again, with its position', async () => {
+      it('acknowledges a repeated append of an imported event with its position', async () => {
         const first = events.find(({ revision }) => revision === 0);
         if (first === undefined) throw new Error('no first event');
         const { stream, revision, position, ...event } = first;
         expect(await store.append(stream, 'no_stream', [event])).to.deep.equal({ revision, position });
       });
 
-      it('goes on after the imported events', async () => {
+      it('continues after the imported events', async () => {
         const stream = events.at(-1)?.stream ?? '';
         const last = events.filter((one) => one.stream === stream).at(-1)?.revision ?? 0;
         const added = [newEvent(1), newEvent(2)];
@@ -163,7 +163,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
     });
     afterEach(() => target.end());
 
-    it('goes on after an interruption, and opens the store only at its end', async () => {
+    it('continues after an interruption, and opens the store only at its end', async () => {
       const log = describedLog(events);
       const first = target.openImport();
       expect(await first.begin(log, isNew)).to.deep.equal({ isComplete: false, last: undefined });
@@ -222,7 +222,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
       await fresh.close();
     });
 
-    it('takes an empty log', async () => {
+    it('accepts an empty log', async () => {
       await importAll(target.openImport(), []);
       const store = target.open();
       expect(await store.readAll()).to.deep.equal([]);

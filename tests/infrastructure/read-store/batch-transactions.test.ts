@@ -8,7 +8,7 @@ import {
   writeBatch,
 } from '../../../infrastructure/read-store/mongodb/commits.ts';
 
-/** Each event sets one document; documents and checkpoint are therefore known for each place in the log. */
+/** Each event sets one document, so that the documents at each checkpoint are known. */
 const DOCS = ['a', 'b', 'c'];
 const EVENTS = Array.from({ length: 12 }, (_, nth) => ({ id: DOCS[(nth * 7) % 3] ?? '', position: nth + 1 }));
 const text = (position: number): string => String(position).padStart(4, '0');
@@ -64,7 +64,7 @@ class FakeDatabase {
     this.commits.push(fence);
   }
 
-  /** As a lease changes hands: first the lease, then the generation's row. */
+  /** Changes the holder of the lease: first the lease, then the generation's row. */
   async handOver(fence: number, wait: Wait): Promise<void> {
     this.lease = fence;
     await wait('barrier');
@@ -72,7 +72,7 @@ class FakeDatabase {
   }
 }
 
-/** Folds all events in batches of `size`, as the holder of `fence`, from where the store is. */
+/** Folds all events in batches of `size` from the stored checkpoint, as the holder of `fence`. */
 async function fold(database: FakeDatabase, fence: number, size: number, wait: Wait): Promise<void> {
   await wait('begin');
   const from = EVENTS.findIndex(({ position }) => text(position) > database.row.checkpoint);
@@ -102,7 +102,7 @@ const unlessFenced = (work: Promise<void>): Promise<void> =>
   });
 
 describe('Batches in transactions', () => {
-  it('are seen whole, and none of a holder that lost its lease, whatever happens in which order', async () => {
+  it('are visible as a whole, and never from a holder that has lost its lease, in any order of steps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.integer({ min: 1, max: 5 }), async (scheduler, size) => {
         const database = new FakeDatabase();
@@ -130,7 +130,7 @@ describe('Batches in transactions', () => {
     );
   });
 
-  it('leave newer documents as they are', async () => {
+  it('leave newer documents unchanged', async () => {
     const replaced: Row[] = [];
     const rows = [{ collection: 'docs', all: ['a', 'b', 'c'].map((_id) => ({ _id, position: text(2) })) }];
     const steps: string[] = [];

@@ -11,7 +11,7 @@ import {
 } from '../../../infrastructure/read-store/mongodb/native-documents.ts';
 import { jsonObject } from '../../support/json-values.ts';
 
-/** As the driver does it: to bytes and back. */
+/** Serializes and parses, like the driver. */
 const sent = (form: StoredFields | string): unknown =>
   BSON.deserialize(BSON.serialize({ value: form }, { ignoreUndefined: true }), { fieldsAsRaw: {} }).value;
 
@@ -30,7 +30,7 @@ function* namesIn(value: unknown): Generator<string> {
 }
 
 describe('Documents as BSON', () => {
-  it('come back as JSON would give them back, field by field', () => {
+  it('are read as equal JSON', () => {
     fc.assert(
       fc.property(jsonObject, fc.boolean(), (value, nestedArrays) => {
         const back = documentIn(sent(storedForm(value, nestedArrays)));
@@ -40,7 +40,7 @@ describe('Documents as BSON', () => {
     );
   });
 
-  it('have no field that MongoDB or its driver reads otherwise', () => {
+  it('have no field name with a meaning for MongoDB or its driver', () => {
     fc.assert(
       fc.property(jsonObject, (value) => {
         for (const name of namesIn(storedForm(value, true))) {
@@ -52,7 +52,7 @@ describe('Documents as BSON', () => {
     );
   });
 
-  it('have other fields for other names', () => {
+  it('have different fields for different names', () => {
     const some = fc.string({ unit: 'binary', maxLength: 8 });
     const close = fc.constantFrom('', '%', '%%', '%25', '$', '%24', '.', '%2E', '__proto__', '%5F_proto__');
     fc.assert(
@@ -63,7 +63,7 @@ describe('Documents as BSON', () => {
     );
   });
 
-  it('keep usual names as they are, and tell null from absent', () => {
+  it('keep usual names unchanged, and distinguish null from absent', () => {
     const value = {
       entity_name: 'order',
       'größe in %': 1,
@@ -94,14 +94,14 @@ describe('Documents as BSON', () => {
     ['an array in an array, where the server takes none', { a: [[1]] }, false],
   ];
   for (const [title, value, nestedArrays] of texts) {
-    it(`are JSON text where fields would not hold them: ${title}`, () => {
+    it(`are stored as JSON text when fields cannot hold them: ${title}`, () => {
       const form = storedForm(value, nestedArrays);
       expect(form).to.equal(JSON.stringify(value));
       expect(documentIn(sent(form))).to.deep.equal(value);
     });
   }
 
-  it('are within 100 levels with the row around them', () => {
+  it('stay within 100 levels, including their row', () => {
     const levelsOf = (value: unknown): number =>
       typeof value === 'object' && value !== null
         ? 1 + Math.max(0, ...Object.values(value).map(levelsOf))
@@ -111,7 +111,7 @@ describe('Documents as BSON', () => {
     expect(levelsOf({ value: form })).to.be.within(80, 90);
   });
 
-  it('are refused where another program wrote what is no JSON', () => {
+  it('are refused when another program wrote something other than JSON', () => {
     for (const stored of [1, true, [1], new Date(), { at: new Date() }, { id: new BSON.ObjectId() }]) {
       expect(() => documentIn(stored)).to.throw(TypeError);
     }

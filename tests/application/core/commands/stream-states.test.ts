@@ -9,7 +9,7 @@ import { memoryStores, startNode } from '../../../support/node.ts';
 const definitions = bookEvents;
 const nodeOver = (stores: Partial<ReturnType<typeof memoryStores>>) => startNode({ ...stores, definitions });
 
-/** A book of so many entries, with the snapshots taken on the way. */
+/** A book with this many entries, and the snapshots taken meanwhile. */
 const bookOf = async (entries: number) => {
   const stores = memoryStores();
   const writer = nodeOver(stores);

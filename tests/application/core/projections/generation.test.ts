@@ -64,7 +64,7 @@ const foldAll = async (kit: ReadModelKit, store: ReadStore, size = 4): Promise<G
   throw new Error('it never came to an end');
 };
 
-/** Three tenants; `acme` meets its poison event in the middle of a batch. */
+/** Three tenants; the poison event of `acme` is in the middle of a batch. */
 const story = async (): Promise<ReadModelKit> => {
   const kit = await readModelKit();
   for (const [tenant, entry, text] of [

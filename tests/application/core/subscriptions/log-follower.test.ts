@@ -170,7 +170,7 @@ describe('the log follower', () => {
     for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS + 1);
   }).timeout(30_000);
 
-  it('reads on from the store where the other thread ends, fails or knows of no more', async () => {
+  it('continues from the store when the other thread ends, fails or has no more pages', async () => {
     const { store, asking, before, pageAfter, none } = await twoThreads(5000);
     const [first] = await store.readAll({ limit: 1 });
     const nothing = { events: [], position: first?.position ?? before };
