@@ -13,7 +13,6 @@ import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } fro
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { unboundedList } from './bounded-bodies.ts';
 import type { HttpDeps } from './deps.ts';
-import { type ExceededLimit, rateLimited } from './errors.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { impersonationLogOf } from './impersonation-log.ts';
@@ -21,6 +20,7 @@ import { SENTENCES, validationError } from './issues.ts';
 import { JSON_ONLY } from './media-types.ts';
 import type { ObserveAnswer } from './metrics.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
+import { countRequest, refuse } from './rate-limits.ts';
 import type { Reply, Route, UploadRules } from './route.ts';
 import { isKeyed } from './route-errors.ts';
 import type { Segments } from './router.ts';
@@ -112,8 +112,7 @@ export class Endpoint {
     const params = (): unknown => this.#params(segments);
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
     // Counts before access checks: refused requests also cost work, and are logged under impersonation.
-    refuse(limits.request(callerKey(principal)), 'credential');
-    if ('tenantId' in principal) refuse(limits.ofTenant(principal.tenantId, principal.rights.plan), 'tenant');
+    countRequest(limits, principal);
     this.#checkAccess(principal);
     return principal;
   }
@@ -265,11 +264,6 @@ export class Endpoint {
     return clientAddress(request, this.#deps.trustProxy);
   }
 }
-
-/** @param wait seconds until the next request is allowed @throws {DomainError} 429 */
-const refuse = (wait: number | undefined, limit: ExceededLimit): void => {
-  if (wait !== undefined) throw rateLimited(wait, limit);
-};
 
 /** @throws {DomainError} 400 */
 const check = (schema: z.ZodType | undefined, value: unknown): unknown => {

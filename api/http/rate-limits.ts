@@ -1,6 +1,8 @@
+import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
 import { networkOf } from './address.ts';
+import { type ExceededLimit, rateLimited } from './errors.ts';
 
 /** Rate limits of one process (decisions, section 3). Each function returns undefined (allowed) or seconds to wait. */
 export interface RateLimits {
@@ -129,4 +131,18 @@ export const createRateLimits = (
       return networks.take(`${networkOf(address, OF_LOGIN)}\n${folded}`, now) ?? emails.take(folded, now);
     },
   };
+};
+
+/** Counts a request of a credential and of its tenant. @throws {DomainError} `rate_limited` */
+export const countRequest = (
+  limits: Pick<RateLimits, 'request' | 'ofTenant'>,
+  principal: Principal,
+): void => {
+  refuse(limits.request(callerKey(principal)), 'credential');
+  if ('tenantId' in principal) refuse(limits.ofTenant(principal.tenantId, principal.rights.plan), 'tenant');
+};
+
+/** @param wait seconds until the next request is allowed @throws {DomainError} `rate_limited` */
+export const refuse = (wait: number | undefined, limit: ExceededLimit): void => {
+  if (wait !== undefined) throw rateLimited(wait, limit);
 };

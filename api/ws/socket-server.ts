@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { callerKey, type UserPrincipal } from '../../application/core/commands/principal.ts';
+import type { UserPrincipal } from '../../application/core/commands/principal.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../../application/core/events/event-codec.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import type { Authentication } from '../../application/identity/authentication.ts';
@@ -13,9 +13,8 @@ import type { Metrics } from '../../application/ports/metrics.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { UserForgotten, UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
-import { rateLimited } from '../http/errors.ts';
 import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
-import type { RateLimits } from '../http/rate-limits.ts';
+import { countRequest, type RateLimits } from '../http/rate-limits.ts';
 import { checkHost } from '../http/server.ts';
 import { textFrame } from './frame.ts';
 import { Lanes } from './lanes.ts';
@@ -158,11 +157,7 @@ export class SocketServer {
       this.#deps.appendLine,
     );
     return logged(impersonationLog, 101, () => {
-      const { limits } = this.#deps;
-      const wait = limits.request(callerKey(principal));
-      if (wait !== undefined) throw rateLimited(wait, 'credential');
-      const tenantsWait = limits.ofTenant(principal.tenantId, principal.rights.plan);
-      if (tenantsWait !== undefined) throw rateLimited(tenantsWait, 'tenant');
+      countRequest(this.#deps.limits, principal);
       const given = url.searchParams.get('after');
       const after = given === null ? undefined : events.parsePosition(given);
       if (given !== null && after === undefined) {
