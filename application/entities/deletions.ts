@@ -177,7 +177,7 @@ export class Deletions extends WithDeps<{
     return latest(last, finished.position);
   }
 
-  /** Refuses a small deletion that is visibly prevented before anything is marked and so hidden. */
+  /** Refuses a small deletion that another record prevents, before marking and thereby hiding any record. */
   async #refuseEarly(
     tenantId: string,
     entityName: string,

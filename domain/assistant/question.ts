@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
-/** The record that a question was asked (decisions, section 7). The stream is `assistant-<question id>`. */
+/** Records that a question was asked (decisions, section 7). The stream is `assistant-<question id>`. */
 
 /** Holds neither the question nor the reply; metadata names the person. */
 export const AssistantQuestionAsked = defineEvent(

@@ -94,7 +94,7 @@ describe('A committed bulk edit', () => {
     expect([await numberOf(node, drifted), await numberOf(node, late)]).to.deep.equal([9, 9]);
   });
 
-  it('changes a row once that others changed after the start', async () => {
+  it('changes a row only once when others changed it after the start', async () => {
     const node = await started();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const session = await node.begin(rows, EDIT);
@@ -142,7 +142,7 @@ describe('A committed bulk edit', () => {
     expect(await numberOf(node, row)).to.equal(5);
   });
 
-  it('changes a row once that is listed twice', async () => {
+  it('changes a row only once when it is listed twice', async () => {
     const node = await started();
     const rows: string[] = [];
     for (let n = 10; n < 20; n += 1) rows.push(await create(node, { n }));

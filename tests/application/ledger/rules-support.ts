@@ -17,7 +17,7 @@ import { causeOf } from '../../support/book.ts';
 import type { SharedStores } from '../../support/node.ts';
 import { request, startLedger, TENANT } from './support.ts';
 
-/** An event as partner billing will append it. */
+/** An event in the form of partner billing's. */
 export const InvoiceIssued = defineEvent(
   'InvoiceIssued',
   z.looseObject({

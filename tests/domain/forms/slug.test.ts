@@ -35,7 +35,7 @@ describe('A slug', () => {
       .gives(taken('a', '2'));
   });
 
-  it('is refused while another form uses it, whatever the age of the claim', () => {
+  it('is refused while another form uses it, at any age of the claim', () => {
     const held = given(formSlugStream, taken('b', '1'));
     held.when(take('a', '2', 'used')).isRefused('already_exists', { field: 'slug' });
     held.when(take('a', '2', 'used'), SINCE + 86_400_000).isRefused('already_exists');

@@ -251,7 +251,7 @@ describe('Bulk sessions under attack', () => {
       expect(metadata.parse(JSON.parse(last?.metadata ?? '')).$causationId).to.equal(`bulk:${made.id}:${id}`);
     });
 
-    it('in turn by tenant, however many one of them has', async () => {
+    it('in turn by tenant, even if one of them has many', async () => {
       const flood = await world.tenant();
       const many = await define(flood.admin, { key: 'n', type: 'integer' });
       await createMany(flood.admin, many, 1_000, () => ({ n: 0 }));

@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** Asks `/health/live` again and again on one connection, in a thread that a busy test does not delay. */
+/** Requests `/health/live` continuously on one connection, in a thread that a busy test does not delay. */
 
 const PAUSE_MS = 10;
 

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import type { Server } from '../../support/server.ts';
 
-/** One account attacks, and `/health/live` is asked all the while (docs/limits.md). */
+/** Attacks by one account while `/health/live` is requested continuously (docs/limits.md). */
 
 const MIB = 1024 * 1024;
 
@@ -18,18 +18,18 @@ const statusOf = (pid: number, field: 'VmHWM' | 'VmRSS'): number => {
 /** Resident memory of a process, in MiB. */
 export const memoryOf = ({ pid }: Server): number => statusOf(pid, 'VmRSS');
 
-/** The most resident memory since {@link forgetPeak}, in MiB. */
+/** Peak resident memory since {@link forgetPeak}, in MiB. */
 export const peakOf = ({ pid }: Server): number => statusOf(pid, 'VmHWM');
 
 export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
 export interface Pulse {
-  /** Longest wait of all answers, in ms. */
+  /** Longest time of an answer (ms). */
   readonly longestMs: number;
   readonly medianMs: number;
 }
 
-/** Runs an attack. @returns its result, and how long `/health/live` took meanwhile */
+/** Runs an attack. @returns its result, the durations of `/health/live` meanwhile, and the growth of memory */
 export const meanwhile = async <T>(
   server: Server,
   attack: () => Promise<T>,
@@ -60,7 +60,7 @@ export interface Silent {
   readonly closed: Promise<void>;
 }
 
-/** Sends a request, and reads nothing of its answer. */
+/** Sends a request without reading the answer. */
 export const readNothing = async (server: Server, request: string): Promise<Silent> => {
   const socket = connect(server.port, '127.0.0.1');
   socket.on('error', () => undefined);

@@ -106,7 +106,7 @@ describe('An answer', () => {
     expect(await call(gone.origin)).to.deep.include({ kind: 'failed', reason: 'connection' });
   });
 
-  it('is requested once, whatever happens to it', async () => {
+  it('is requested once, also when it fails', async () => {
     const server = await rawServer((socket) => socket.destroy());
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       await call(server.origin, { method, body: method === 'GET' ? undefined : 'x' });
