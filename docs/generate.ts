@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { catalogue } from '../domain/catalogue.ts';
 import { readModelGuide } from './read-models.ts';
 
-/** `npm run docs`: writes what is generated from the code. A test fails when it is not up to date. */
+/** `npm run docs`: writes the documents that are generated from the code. A test fails when they are outdated. */
 
 const typeOf = (schema: unknown): string => {
   const {

@@ -4,12 +4,15 @@ import type { Document, Projection } from '../domain/core/projection.ts';
 import { projections } from '../projections/all.ts';
 import { ANY_TEXT, sampleOf } from './sample-events.ts';
 
-/** `docs/read-models.md`: collections, fields and indexes, found by folding sample events with the projections themselves. */
+/**
+ * Generates `docs/read-models.md`: collections, fields and indexes, found by folding sample events with the
+ * projections.
+ */
 
 const ROUNDS = 40;
 const SEALED = 'sealed';
 
-/** Of one field: its types, how often it was there, and how often as an object with fields of its own. */
+/** A field's types, and how often it occurred, also as an object with fields. */
 interface Field {
   readonly types: Set<string>;
   seen: number;
@@ -29,7 +32,7 @@ function* sampleEvents(types: ReadonlySet<string>): Generator<{ type: string; da
   }
 }
 
-/** What the documents of each collection hold. */
+/** The fields of each collection's documents. */
 function fieldsOf({ types, fold }: Projection): ReadonlyMap<string, Fields> {
   const documents = new Map<string, Document>();
   const found = new Map<string, Fields>();
@@ -84,7 +87,7 @@ function typeOf(value: unknown): string {
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('.')));
 
-/** The types of a field in words; an array with those of its elements. */
+/** The types of a field as text; an array with those of its elements. */
 function typesOf(fields: Fields, path: string): string {
   const shown = [...(fields.get(path)?.types ?? [])]
     .filter((type) => type !== 'null')

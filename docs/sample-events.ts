@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
-/** Sample event data, made from schemas: enough to fold with, so that read models can be described by what they then hold. */
+/** Sample event data from schemas, which projections can fold. */
 
 export interface Sampling {
-  /** Which of several variants or enumerated values is taken, and whether optional fields are there. */
+  /** Selects variants, enumerated values, and whether optional fields are present. */
   readonly round: number;
 }
 
-/** Any text, and so also any name that a text becomes: `values.…`. */
+/** A placeholder for any text, also where the text becomes a name: `values.…`. */
 export const ANY_TEXT = '…';
-/** What is taken for any JSON, one after the other. */
+/** Values for fields of any JSON, used in rotation. */
 const ANY_JSON = [ANY_TEXT, 1, true, {}];
 
 const schemaShape = z.object({
@@ -30,7 +30,7 @@ const schemaShape = z.object({
   $ref: z.string().optional(),
 });
 
-/** Texts for patterns; the first that fits is taken. */
+/** Texts for patterns; the first match is used. */
 const TEXTS = [
   'id',
   'ID',
@@ -51,7 +51,7 @@ function textOf({ pattern, format }: z.infer<typeof schemaShape>): string {
     : (TEXTS.find((text) => new RegExp(pattern, 'u').test(text)) ?? 'id');
 }
 
-/** A value that the schema describes; undefined where an optional field is left out this time. */
+/** A value that fits the schema; undefined for an optional field that this round omits. */
 export function sampleOf(schema: unknown, sampling: Sampling): unknown {
   const shape = schemaShape.parse(schema);
   const { round } = sampling;

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { IForbiddenRuleType } from 'dependency-cruiser';
 import { violationsOf } from './support/cruise.ts';
 
-/** The folder table of the architecture, and what holds everywhere. */
+/** The layers of the architecture. */
 const SOURCES = ['domain', 'application', 'projections', 'infrastructure', 'api'] as const;
 const EVERYTHING = [...SOURCES, 'tests', 'bench'];
 const OURS = `^(${EVERYTHING.join('|')}|docs|console)/`;
@@ -15,7 +15,7 @@ const only = (folder: string, ...allowed: string[]): IForbiddenRuleType => ({
   to: { path: OURS, pathNot: `^(${allowed.join('|')})/` },
 });
 
-/** Files of an area that other areas of the application may import; its other files are its own. */
+/** Files of an area that other areas of the application may import. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   entities: ['deletion-marks', 'deletions', 'records', 'schemas'],
   extensions: ['extension-tokens'],
@@ -82,16 +82,16 @@ const RULES: IForbiddenRuleType[] = [
   },
 ];
 
-/** Longer than 300 lines for now; each is a use case or a class that has not been parted. */
+/** Files with more than 300 lines; each is one use case or class that has not been split. */
 const LONG = new Set(['application/entities/deletions.ts', 'application/entities/schemas.ts']);
 
-/** Where a rule of the style is broken on purpose: file and the broken rule's name. */
+/** Intended exceptions from style rules: file and name of the rule. */
 const EXCEPTIONS = new Set([
   'application/core/commands/stream-states.ts any',
   'tests/architecture.test.ts *',
 ]);
 
-/** Text of a file without comments and without what stands in quotes. */
+/** The text of a file without comments and quoted texts. */
 const codeOf = (file: string): string =>
   readFileSync(file, 'utf8')
     .replace(/\/\*[\s\S]*?\*\//g, '')
@@ -109,7 +109,7 @@ describe('the architecture', () => {
   it('holds: folders import what their row of the table allows, and nothing in a circle', async () => {
     const { violations, modules, dependencies } = await violationsOf(SOURCES, RULES);
     expect(violations).to.deep.equal([]);
-    // The check has seen the product, and not an empty folder.
+    // Ensures that the check has read the product and not an empty folder.
     expect(modules).to.be.greaterThan(100);
     expect(dependencies).to.be.greaterThan(300);
   }).timeout(60_000);

@@ -8,13 +8,13 @@ import { cleanUp, startServer } from './support/server.ts';
 import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
 
 /**
- * `npm run test:all`: every test file, in batches of neighbours, each in a process of its own and several at a time.
- * Failures are printed once more at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
+ * `npm run test:all`: runs every test file, in batches of neighbouring files, each batch in its own process and several at a
+ * time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
  *
- * `npm run test:all -- tests/e2e/ledger` runs one folder. `TEST_PROCESSES` is the number of processes at a time
- * (default: one more than there are cores, at most 4: tests wait for servers and timers). `TEST_TIMES=1` prints the processor time and the server starts of each file.
- * `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB instead of the embedded
- * store; without it that is done for the files in `OVER_EVENTSTOREDB`, which run over both.
+ * `npm run test:all -- tests/e2e/ledger` runs one folder. `TEST_PROCESSES` is the number of processes at a time (default: one
+ * more than there are cores, at most 4, since tests wait for servers and timers). `TEST_TIMES=1` prints the processor time and
+ * the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
+ * instead of the embedded store; without it only the files in `OVER_EVENTSTOREDB` run over both.
  */
 
 interface Counts {
@@ -29,12 +29,12 @@ interface Outcome extends Counts {
   readonly times: readonly FileTimes[];
 }
 
-/** Tests that start servers wait more than they compute; a machine that is shared by several needs patience. */
+/** Generous, since tests that start servers mostly wait, and the machine may be busy. */
 const TIMEOUT_MS = 40_000;
 /** Files of a batch share servers, see `sharedWorld`. */
 const BATCH = 14;
 const MONGODB = 'MongoDB';
-/** The part of an error that is printed once more at the end. */
+/** Characters of an error that are printed again at the end. */
 const FAILURE_CHARACTERS = 1500;
 
 /** Runs the files in this process and sends the outcome to the parent. */
@@ -46,7 +46,7 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   const runner = mocha.run((failed) => {
     const { passes = 0, pending = 0 } = runner.stats ?? {};
     const outcome: Outcome = { passed: passes, failed, skipped: pending, failures, times: times() };
-    // Servers and handles that a test forgot must not keep the run from ending.
+    // Servers and handles that a test left open must not prevent the exit.
     process.send?.(outcome, () => process.exit(0));
   });
   const times = process.env.TEST_TIMES === '1' ? measureFiles(runner) : () => [];
@@ -56,7 +56,7 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   });
 };
 
-/** The longest tests come first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
+/** Longest tests first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
 const FIRST = ['tests/e2e/', MONGODB, 'tests/property', 'tests/contract'];
 
 const rank = ({ files, needsMongo }: Batch): number => {
@@ -66,8 +66,8 @@ const rank = ({ files, needsMongo }: Batch): number => {
 };
 
 /**
- * Files that also run over EventStoreDB's test server: of each area the few that show how it behaves, and one with two
- * processes or a kill. All others run over it with `TEST_STORES=eventstoredb`, which takes too long for each run.
+ * Files that also run over EventStoreDB's test server: a few typical ones of each area, and one with two processes or a
+ * kill. `TEST_STORES=eventstoredb` runs all files over it, which takes too long for each run.
  */
 const OVER_EVENTSTOREDB: Readonly<Record<string, readonly string[]>> = {
   messaging: ['mentions', 'messages', 'unread'],
@@ -104,7 +104,7 @@ const batches = (under: string): Batch[] => {
   return parts.sort((a, b) => rank(a) - rank(b) || b.files.length - a.files.length);
 };
 
-/** A batch for each area, of those that were asked for. */
+/** A batch for each of the requested areas. */
 const overEventStoreDb = (asked: readonly string[]): Batch[] =>
   Object.entries(OVER_EVENTSTOREDB).flatMap(([area, names]) => {
     const chosen = names.map((name) => `tests/e2e/${area}/${name}.test.ts`);
@@ -112,7 +112,9 @@ const overEventStoreDb = (asked: readonly string[]): Batch[] =>
     return files.length === 0 ? [] : [{ files, needsMongo: false, stores: 'eventstoredb' as const }];
   });
 
-/** Node writes its cache of compiled modules when a process exits by itself; most servers of the tests are killed. */
+/**
+ * Fills the cache of compiled modules: Node writes it only when a process exits normally, and tests kill most servers.
+ */
 const fillCompileCache = async (): Promise<void> => {
   await (await startServer()).stop();
   await cleanUp();
@@ -166,9 +168,9 @@ const runAll = async (under: string): Promise<void> => {
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 };
 
-// Servers log on every level: each line is searched for credentials (`support/log-check.ts`).
+// Servers log at every level, and each line is searched for credentials (`support/log-check.ts`).
 process.env.TEST_LOG_LEVEL ??= 'trace';
-// The same modules are loaded by hundreds of processes: kept compiled, a server starts in half the time.
+// A compile cache halves the start of hundreds of processes that load the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled');
 const names = process.argv.slice(2);
 await (process.send === undefined ? runAll(names[0] ?? 'tests') : runBatch(names));

@@ -44,7 +44,7 @@ export const PostingRefused = defineEvent(
 export const BooksLocked = defineEvent(
   'BooksLocked',
   z.object({
-    /** Last day that accepts no posting, nor does any before it; null: no lock. */
+    /** The last locked day: postings on it or before are refused; null without a lock. */
     locked_through: z.string().nullable(),
   }),
 );

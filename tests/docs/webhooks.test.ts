@@ -13,7 +13,7 @@ const vectors = z
   .min(4);
 type Verify = (headers: Record<string, string | undefined>, body: Uint8Array, secret: string) => boolean;
 
-/** The kit for receivers is taken from the page as customers take it. */
+/** Extracts the verifiers from the page, as customers copy them. */
 describe('The page on webhooks', () => {
   let page: string;
   let folder: string;

@@ -113,8 +113,8 @@ export const followBoth = (
   line: Buffer,
   viewAt: number,
 ): { data: readonly Buffer[]; from: number; to: number } | undefined => {
-  // Views without backslashes have the first one in the stored text. Only `"sealed"` can start there, since all that
-  // follows is compared.
+  // In a line whose views have no backslash, the first backslash is in a stored text, after `"sealed"`. Everything
+  // after it is compared.
   const sealedAt = line.indexOf(BACKSLASH, viewAt) - SEALED.length - 1;
   const from = sealedAt > viewAt && startsWith(line, sealedAt, SEALED) ? sealedAt : line.lastIndexOf(SEALED);
   if (from < viewAt) return undefined;

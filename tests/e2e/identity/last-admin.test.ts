@@ -53,7 +53,7 @@ describe('The last admin of a tenant', () => {
           `${how}: ${statuses.join(' and ')}`,
         ).to.have.length(1);
         const refused = answers.find(({ status }) => status > 299);
-        // After the check of its credential it is 401 or 403, before it is 409.
+        // A refusal is 401 or 403 when the rights ended before the check of the credential, otherwise 409.
         expect(refused?.status).to.be.oneOf([401, 403, 409]);
         await eventually('one admin', async () => {
           const admins = await Promise.all([ann, ben].map(isAdmin));

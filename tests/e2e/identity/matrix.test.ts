@@ -10,7 +10,7 @@ import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.
 import { PLANNED, type Rule, TABLE, type Table } from './matrix-table.ts';
 
 type TenantRule = Rule & { family: 'tenant' };
-/** Status, code and `details.required`; `in`: allowed. */
+/** Expected status, code and `details.required`; `in` for an allowed caller. */
 type Outcome = 'in' | readonly [status: number, error: string, required?: string];
 
 const STRANGER: Outcome = [401, 'invalid_credential'];
@@ -22,7 +22,7 @@ const familyOnly = (rule: Rule, family: Rule['family']): Outcome =>
   rule.family === family ? 'in' : STRANGER;
 const person = (role: 'admin' | 'operator') => (rule: Rule) =>
   tenantOnly(rule, (row) => (row.role === 'any' || role === 'admin' ? 'in' : [403, 'admin_required']));
-/** `held`: with the required scope, or with all but that and the wildcard. */
+/** @param held the credential has the required scope, or all scopes but this one and the wildcard */
 const delegated = (kind: 'api_token' | 'extension', held: 'with' | 'without') => (rule: Rule) =>
   tenantOnly(rule, (row) => {
     if (row.scope !== undefined) return held === 'with' ? 'in' : [403, 'scope_missing', row.scope];
@@ -34,14 +34,16 @@ const delegated = (kind: 'api_token' | 'extension', held: 'with' | 'without') =>
 describe('Every route and every kind of credential', () => {
   let world: World;
   let home: TestTenant;
-  /** Without ledger and assistant. */
+  /** A tenant without ledger and assistant. */
   let plain: TestTenant;
   let operator: Member;
   let routes: string[];
   let credentials: Record<Kind, string>;
   /** Token of a partner without the permission for billing. */
   let bare: string;
-  /** By scope: tokens of an API token and an extension with only it, and with all others but the wildcard. */
+  /**
+   * By scope: tokens of an API token and an extension with only this scope, and with all but this one and the wildcard.
+   */
   const byScope = new Map<Scope, Record<'api_token' | 'extension', Record<'with' | 'without', string>>>();
 
   before(async function () {

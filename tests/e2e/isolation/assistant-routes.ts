@@ -2,9 +2,9 @@ import { ASK, BACKFILL } from '../assistant/support.ts';
 import type { Attack } from './routes.ts';
 
 /**
- * Attacks on the assistant. Only the tenant can be named, so A's texts answer the question word for word. Both tries
- * use the same question, since its words decide what is found of B's own. `tests/e2e/assistant/access.test.ts` shows
- * that A finds them.
+ * Attacks on the assistant. Only the tenant could be named, so the question consists of words from A's texts. Both
+ * calls ask the same question, since its words decide which of B's own texts are found.
+ * `tests/e2e/assistant/access.test.ts` shows that A finds its texts with it.
  */
 export const ASSISTANT_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/ai/assistant/ask': ({ tenant }) => [
