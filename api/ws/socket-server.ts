@@ -19,7 +19,7 @@ import { checkHost } from '../http/server.ts';
 import { textFrame } from './frame.ts';
 import { Lanes } from './lanes.ts';
 import { CLOSE, Peer } from './peer.ts';
-import { Peers } from './peers.ts';
+import { Peers, type SocketLimits } from './peers.ts';
 import { Replays } from './replays.ts';
 import { refuse, tokenOf } from './upgrade.ts';
 
@@ -36,6 +36,7 @@ export interface SocketServerDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly limits: Pick<RateLimits, 'request' | 'ofTenant'>;
+  readonly socketLimits?: SocketLimits;
   readonly appendLine: AppendLine;
   /** Called with positions that peers are told, so that their next REST reads include them. */
   readonly told: (tenantId: string, position: Position) => void;
@@ -60,6 +61,9 @@ const LOOKED_AT = [
   ...ENVELOPE_TYPES,
 ];
 
+/** Connected at a time, of this node (docs/limits.md). */
+const LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
+
 interface Handshake {
   readonly token: string;
   readonly principal: UserPrincipal;
@@ -70,7 +74,7 @@ interface Handshake {
 export class SocketServer {
   readonly #deps: SocketServerDeps;
   readonly #server: WebSocketServer;
-  readonly #peers = new Peers();
+  readonly #peers: Peers;
   readonly #lanes: Lanes;
   readonly #replays: Replays;
   readonly #heartbeat: NodeJS.Timeout;
@@ -79,6 +83,7 @@ export class SocketServer {
 
   constructor(deps: SocketServerDeps) {
     this.#deps = deps;
+    this.#peers = new Peers(deps.socketLimits ?? LIMITS);
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: MAX_FRAME_BYTES,
@@ -121,6 +126,7 @@ export class SocketServer {
     const requestId = this.#deps.ids.next();
     this.#handshake(request, requestId)
       .then((handshake) => {
+        this.#peers.checkRoom(handshake.principal.tenantId, handshake.principal.userId);
         this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, socket, handshake));
       })
       .catch((error: unknown) => refuse(socket, error, requestId));

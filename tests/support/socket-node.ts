@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
-import { SocketServer } from '../../api/ws/socket-server.ts';
+import { SocketServer, type SocketServerDeps } from '../../api/ws/socket-server.ts';
 import type { UserPrincipal } from '../../application/core/commands/principal.ts';
 import { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import { Envelopes } from '../../application/messaging/envelopes.ts';
@@ -110,7 +110,7 @@ export const writerOf = (node: TestNode, tenantId: string) => {
 
 export const startSocketNode = async (
   stores: SharedStores = memoryStores(),
-  options: { readonly heartbeatMs?: number } = {},
+  options: Partial<Pick<SocketServerDeps, 'heartbeatMs' | 'socketLimits'>> = {},
 ) => {
   /** Tenants whose keys cannot be read; `hangs` gives no answer at all. */
   const away = new Map<string, 'fails' | 'hangs' | 'damaged'>();

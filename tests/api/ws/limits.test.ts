@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { eventually } from '../../support/eventually.ts';
+import { memoryStores } from '../../support/node.ts';
+import { startSocketNode } from '../../support/socket-node.ts';
+
+describe('Sockets', () => {
+  it('are refused beyond those of a person and of a tenant, until one is closed', async () => {
+    const here = await startSocketNode(memoryStores(), { socketLimits: { perUser: 2, perTenant: 3 } });
+    const outcome = (tenant: string, user: string): Promise<string> =>
+      here.connect(tenant, user).then(
+        () => 'open',
+        (error: unknown) => String(error),
+      );
+    try {
+      const first = await here.connect('acme', 'ann');
+      expect(await outcome('acme', 'ann')).to.equal('open');
+      expect(await outcome('acme', 'ann'), 'a third of one person').to.contain('429');
+      expect(await outcome('acme', 'bob')).to.equal('open');
+      expect(await outcome('acme', 'cy'), 'a fourth of the tenant').to.contain('429');
+      expect(await outcome('other', 'ann')).to.equal('open');
+      first.close();
+      await eventually(async () => expect(await outcome('acme', 'cy')).to.equal('open'));
+    } finally {
+      await here.end();
+    }
+  });
+});
