@@ -106,7 +106,7 @@ const STYLE: readonly (readonly [string, RegExp, 'code' | 'text'])[] = [
 ];
 
 describe('the architecture', () => {
-  it('holds: folders import what their row of the table allows, and nothing in a circle', async () => {
+  it('holds: folders import only what their row of the table allows, without cycles', async () => {
     const { violations, modules, dependencies } = await violationsOf(SOURCES, RULES);
     expect(violations).to.deep.equal([]);
     // Ensures that the check has read the product and not an empty folder.
@@ -114,7 +114,7 @@ describe('the architecture', () => {
     expect(dependencies).to.be.greaterThan(300);
   }).timeout(60_000);
 
-  it('is noticed when it is broken', async () => {
+  it('is checked: violations are found', async () => {
     const forbidden = [only('application', 'application')];
     const { violations } = await violationsOf(['application', 'domain'], forbidden);
     expect(violations.length).to.be.greaterThan(20);
@@ -125,7 +125,7 @@ describe('the architecture', () => {
     ).to.include('application/core/events/event-codec.js');
   }).timeout(60_000);
 
-  it('has no source file over 300 lines but the listed ones', () => {
+  it('has no source file of more than 300 lines except the listed ones', () => {
     const long = SOURCES.flatMap((folder) => globSync(`${folder}/**/*.ts`)).filter(
       (file) => readFileSync(file, 'utf8').trimEnd().split('\n').length > 300,
     );
@@ -133,7 +133,7 @@ describe('the architecture', () => {
   });
 
   for (const [name, pattern, where] of STYLE) {
-    it(`knows no ${name}, in sources and tests`, () => {
+    it(`has no ${name} in sources and tests`, () => {
       const broken = EVERYTHING.flatMap((folder) => globSync(`${folder}/**/*.ts`))
         .filter((file) => !EXCEPTIONS.has(`${file} ${name}`) && !EXCEPTIONS.has(`${file} *`))
         .filter((file) => pattern.test(where === 'code' ? codeOf(file) : readFileSync(file, 'utf8')));

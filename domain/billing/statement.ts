@@ -83,7 +83,7 @@ interface Place {
   held: Measure;
 }
 
-/** Assigns as much usage to a place as is open there. @returns the assigned quantity */
+/** Assigns as much usage to a time range as it has open. @returns the assigned quantity */
 const hold = (place: Place, { quantity, billable }: Measure): number => {
   const taken = { quantity: Math.min(quantity, place.open.quantity), billable };
   place.open = less(place.open, taken);
@@ -129,8 +129,8 @@ const placesOf = (
       ({ window: { from }, invoice }) =>
         (invoice !== undefined && isWithin(window.from, invoice.window)) || isWithin(from, window),
     );
-  // Assigns the earliest-ending windows first, each to its earliest place, so that every line fits when any order
-  // does.
+  // Assigns the earliest-ending windows first, each to its earliest place, so that every line fits if any assignment
+  // exists.
   for (const line of lines) {
     for (const place of placesFor(line.window)) {
       const quantity = Math.min(line.billable, place.open.billable);
@@ -157,8 +157,8 @@ const placesOf = (
 };
 
 /**
- * Lines for usage that no invoice holds: of the window, except where invoices cover it, and late usage of the windows
- * of `lookedAfter`.
+ * Lines for usage without an invoice: usage of the window outside invoiced windows, and late usage of the windows of
+ * `lookedAfter`.
  * @param slices cut at {@link cutsFor}
  * @param invoices all live invoices of the customer
  */

@@ -25,11 +25,11 @@ export interface BackupPlan {
 
 /**
  * Copies the embedded stores while others write to them, in an order that makes the copies consistent:
- * 1. blobs: one that the log's copy names may be deleted later
+ * 1. blobs, since those that the log's copy names may be deleted meanwhile
  * 2. the log
- * 3. blobs again: each file that the log's copy names was stored before its event
- * 4. stored answers, except answers to writes that the log's copy lacks
- * 5. keys, in a folder of their own: each key is stored before anything is sealed with it
+ * 3. blobs again, since files that the log's copy names were stored before their events
+ * 4. stored answers, except those to writes that the log's copy lacks
+ * 5. keys, in their own folder: each key is stored before anything is sealed with it
  * @throws {BackupError}
  */
 export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest> => {

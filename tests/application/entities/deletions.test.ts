@@ -242,7 +242,7 @@ describe('A deletion', () => {
     expect(await flawsIn(node)).to.deep.equal([]);
   });
 
-  it('of a record with very many referrers has a state as small as with few', async () => {
+  it('of a record with very many referrers has a state of the same size as with few', async () => {
     const node = startEntities();
     await defineNodes(node);
     const target = await create(node);
@@ -338,7 +338,7 @@ describe('A deletion', () => {
 });
 
 describe('A retried keyed request', () => {
-  it('does not take events of its own clean-up for its effect', async () => {
+  it('does not mistake events of its own clean-up for its effect', async () => {
     const node = startEntities();
     await defineNodes(node);
     const [target, seat] = [await create(node), await create(node)];

@@ -63,7 +63,7 @@ describe('the mention notifier', () => {
     expect(await inbox('eve')).to.have.length(1);
   });
 
-  it('completes a crash between two recipients', async () => {
+  it('continues after a crash between two recipients', async () => {
     for (const fault of ['unavailable before', 'unavailable after'] as const) {
       for (const at of [0, 1]) {
         const { stores, node, send, inbox } = await village();
@@ -97,7 +97,7 @@ describe('the mention notifier', () => {
     }
   });
 
-  it('says nothing of a message deleted before it was handled', async () => {
+  it('does not notify of a message that was deleted before it was handled', async () => {
     const { node, messaging, conversation, send, sent, inbox } = await village();
     const { message } = await send('@[Bob](user:bob) a secret');
     await messaging.delete('acme', conversation.id, message.id, 'ann', contextOf(node));

@@ -69,7 +69,7 @@ describe('a retried command', () => {
     expect(second.position).to.equal(first.position);
   });
 
-  it('does not take another actor’s event with the same causation for its own', async () => {
+  it('does not mistake another actor’s event with the same causation for its own', async () => {
     const { events } = memoryStores();
     const eve = { ...causeOf('a'), actor: { kind: 'user' as const, id: 'eve' } };
     await nodeOver(events).commands.execute({ ...write('a'), cause: eve });

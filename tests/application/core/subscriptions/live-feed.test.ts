@@ -87,7 +87,7 @@ describe('the live feed', () => {
     await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
   });
 
-  it('does not decode events without a listener, and passes them', async () => {
+  it('passes events without a listener, and does not decode them', async () => {
     const stores = memoryStores();
     const node = startNode(stores);
     const talk = conversation(node);
