@@ -24,7 +24,7 @@ interface Candidate {
 export interface PlanFacts {
   readonly state: (recordId: string) => Promise<RecordState>;
   readonly referrers: (recordId: string) => AsyncIterable<{ readonly id: string }>;
-  /** The reference rule of a field; undefined when it is no reference. */
+  /** The reference rule of a field; undefined when it is not a reference. */
   readonly onDelete: (
     entityName: string,
     fieldKey: string,

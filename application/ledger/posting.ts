@@ -162,7 +162,7 @@ export class Posting extends WithDeps<{
     const isRecent = cached !== undefined && cached.revision >= seen;
     const { state, revision } = isRecent ? cached : await stream.refresh();
     if (!isUnderWay(state)) return;
-    // Only its end follows the start of an attempt, so the start is the last event.
+    // After the start of an attempt only its end is appended, so the start is the last event.
     const [stored] = await events.readStream(stream.name, { from: revision, limit: 1 });
     if (stored === undefined) throw new Error(`${stream.name} has no revision ${revision}`);
     const started = codec.decode(stored);

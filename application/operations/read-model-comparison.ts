@@ -14,13 +14,13 @@ export interface Difference {
     | 'surplus'
     /** Differs from what the log yields, or comes from other events. */
     | 'changed'
-    /** The stored value is no document. */
+    /** The stored value is not a document. */
     | 'unreadable'
     /** Correct, but its index entries are wrong. */
     | 'not_indexed'
     /** A poison event parked the tenant in this read model. */
     | 'parked'
-    /** The checkpoint is no position of the log. */
+    /** The checkpoint is not a position of the log. */
     | 'wrong_checkpoint';
   readonly projection: string;
   readonly collection?: string;
@@ -126,7 +126,7 @@ class Comparison {
     this.#found.push({ ...difference, projection: this.#projection.name });
   }
 
-  /** Documents of a tenant parked in either are not comparable. */
+  /** Documents of a tenant that is parked in either read model cannot be compared. */
   async #noteParked(): Promise<void> {
     const { parked } = await this.#deps.live.state(this.#generation);
     this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#folder.parkedTenants]);
@@ -222,7 +222,7 @@ class Comparison {
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
     }
-    // One of them is no document.
+    // One of them is not a document.
     const found: (StoredDoc | 'damaged' | undefined)[] = [];
     for (const key of keys) {
       try {

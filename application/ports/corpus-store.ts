@@ -56,8 +56,8 @@ export interface BackfillRun {
 
 /**
  * The assistant's corpus: texts of records and attachments in chunks with embeddings, per tenant. Only `Corpus`
- * (application/assistant) writes it; a backfill can rebuild it. It is no read model, since embeddings are no pure fold.
- * Every method throws `StoreUnavailable` when the store does not answer.
+ * (application/assistant) writes it; a backfill can rebuild it. It is not a read model, since an embedding is not a pure
+ * fold. Every method throws `StoreUnavailable` when the store does not answer.
  */
 export interface CorpusStore {
   /** How long (ms) a change may appear after one with a higher `seq`. */

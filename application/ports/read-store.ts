@@ -57,7 +57,7 @@ export interface StoredDoc {
 export interface ListedDoc {
   readonly tenant: string;
   readonly id: string;
-  /** Undefined when the stored value is no document. */
+  /** Undefined when the stored value is not a document. */
   readonly doc: StoredDoc | undefined;
   /** False when the stored index entries do not match the document. */
   readonly isIndexed: boolean;

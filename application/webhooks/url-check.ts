@@ -1,7 +1,7 @@
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
 
-/** @throws 400 for text that is no URL, `url_refused` for a URL that calls may not reach */
+/** @throws 400 for text that is not a URL, `url_refused` for a URL that calls may not reach */
 export const checkedUrl = async (http: Pick<OutboundHttp, 'check'>, url: string): Promise<void> => {
   if (!URL.canParse(url)) {
     throw invalid([{ path: 'url', code: 'invalid_format', message: 'This is not a URL.' }]);

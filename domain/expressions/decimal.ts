@@ -6,7 +6,7 @@ const ABOVE = '~';
 
 /**
  * An order-preserving text of a number of any length; equal numbers (`1.0`, `1.00`, `10e-1`) have the same text.
- * Undefined for a text that is no number.
+ * Undefined for a text that is not a number.
  * The number is ±0.d₁d₂… × 10^e with d₁ ≠ 0. A positive one is `2`, e, digits; zero is `1`; a negative one is `0` and
  * the nines' complement of the rest.
  */

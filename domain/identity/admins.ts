@@ -71,7 +71,7 @@ export interface WithdrawAdmin {
 // Decide
 
 /**
- * No events for a person who is no active admin or the caller, or whose rights are already withdrawn.
+ * No events for a person who is not an active admin, for the caller, and for rights that are already withdrawn.
  * @throws `conflict` when the caller is no longer an admin
  */
 export const withdrawAdmin = (

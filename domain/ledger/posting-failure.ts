@@ -109,7 +109,7 @@ export const failureOf = ({ failure }: FailureState): PostingFailure => {
   return failure;
 };
 
-/** No events when it is already recorded: a repeated event is no second attempt. */
+/** No events when it is already recorded: a repeated event is not a second attempt. */
 export const recordFailure = (
   { failure }: FailureState,
   given: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId' | 'kind' | 'source' | 'code' | 'message'>,

@@ -1,6 +1,6 @@
 /**
  * Vectors of texts, normalised to length 1.
- * @throws TypeError for a wrong number of dimensions, values that are no numbers, or length zero
+ * @throws TypeError for a wrong number of dimensions, values that are not numbers, or length zero
  */
 export const normalised = (
   vectors: readonly (readonly number[])[],

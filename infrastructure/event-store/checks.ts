@@ -11,7 +11,7 @@ const SURELY_SMALL = Math.floor(MAX_EVENT_BYTES / 3);
 
 /**
  * Refuses events that some adapter could not store, before anything is queued, so that all adapters refuse the same.
- * EventStoreDB's client ends the process on an id that is no UUID, and UTF-8 has no lone surrogates.
+ * EventStoreDB's client ends the process on an id that is not a UUID, and UTF-8 has no lone surrogates.
  * @throws {TypeError} for programming errors
  * @throws {EventTooLarge}
  */

@@ -88,7 +88,7 @@ export const auditEventRoutes = (deps: Deps): Route[] => [
   }),
 ];
 
-/** @throws 400 for a text that is no position of the log */
+/** @throws 400 for a text that is not a position of the log */
 const placeOf = (deps: Deps, text: string | undefined): Position | undefined => {
   if (text === undefined) return undefined;
   const found = deps.eventLog.parsePosition(text);

@@ -71,7 +71,7 @@ const NEVER = -1;
 
 /**
  * The version of `If-Match`: undefined without one, or for `*`, which any record matches.
- * @throws 400 for a text that is no entity tag
+ * @throws 400 for a text that is not an entity tag
  */
 export const ifMatch = (headers: IncomingHttpHeaders): number | undefined => {
   const header = headers['if-match']?.trim();

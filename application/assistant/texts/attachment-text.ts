@@ -34,7 +34,7 @@ export const textKindOf = ({ filename, content_type }: AttachmentFacts): 'text' 
   return byName === 'csv' && byType === 'text' ? 'csv' : (byType ?? byName);
 };
 
-/** The text of an attachment; empty when the bytes are no text. Reads or destroys the stream. */
+/** The text of an attachment; empty when the bytes are not text. Reads or destroys the stream. */
 export const attachmentText = async (facts: AttachmentFacts, bytes: Readable): Promise<TitledText> => {
   const text = (await decodedText(bytes, FOUND_CHARACTERS)) ?? '';
   return {

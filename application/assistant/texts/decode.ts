@@ -9,7 +9,7 @@ const BROKEN = /\ufffd/g;
 
 /**
  * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-8, or UTF-16 with
- * a byte order mark; drops invalid characters. Undefined when it is no text; the rest is then not read.
+ * a byte order mark; drops invalid characters. Undefined when it is not text; the rest is then not read.
  */
 export const decodedText = async (stream: Readable, maxCharacters: number): Promise<string | undefined> => {
   let decoder: InstanceType<typeof TextDecoder> | undefined;

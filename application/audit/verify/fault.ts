@@ -1,7 +1,7 @@
 /** Faults that a check of an export finds (docs/audit-format.md, "Checks"). */
 
 export type FaultKind =
-  /** A line that is no event, or a last line without a line feed. */
+  /** A line that is not an event, or a last line without a line feed. */
   | 'unreadable_line'
   /** An event of another tenant. */
   | 'foreign_event'

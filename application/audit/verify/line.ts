@@ -17,7 +17,7 @@ export interface ExportedEvent {
 const MEMBERS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata', 'sealed'];
 const SEALED_MEMBERS = ['data', 'metadata'];
 
-/** Undefined for a line that is no event. */
+/** Undefined for a line that is not an event. */
 export const eventOf = (line: string): ExportedEvent | undefined => {
   const event = strictJson(line);
   if (!isObject(event) || !hasOnly(event, MEMBERS)) return undefined;

@@ -131,7 +131,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined when there is none or it is no JSON. */
+  /** The parsed body; undefined when there is none or it is not JSON. */
   readonly json: Record<string, unknown>;
 }
 

@@ -44,7 +44,7 @@ describe('the corpus', () => {
     expect(embedder.embedded).to.have.length(2);
   });
 
-  it('embeds only the changed chunks of a text and drops the rest of one that shrank', async () => {
+  it('embeds only changed chunks, and drops those that a shorter text no longer has', async () => {
     await write(['one', sentences(60)]);
     const before = embedder.embedded.length;
     expect(before).to.be.greaterThan(3);
@@ -77,7 +77,7 @@ describe('the corpus', () => {
     expect((await store.heads(TENANT, [KEY]))[0]?.revision).to.equal(GONE);
   });
 
-  it('without a model either fails or keeps texts whose vectors follow', async () => {
+  it('without a model either fails, or stores texts whose vectors are computed later', async () => {
     embedder.available = false;
     expect(await rejection(write(['one', 'text']))).to.be.instanceOf(EmbedderUnavailable);
     expect(await textOf()).to.equal(undefined);

@@ -36,7 +36,7 @@ describe('the text of an attachment', () => {
     expect(await decoded(Buffer.from('\ufeffHello'))).to.equal('Hello');
   });
 
-  it('is empty for bytes that are no text', async () => {
+  it('is empty for bytes that are not text', async () => {
     const random = Uint8Array.from({ length: 5000 }, (_, index) => (index * 7919 + 13) % 251);
     const noise = Uint8Array.from({ length: 5000 }, (_, index) => 128 + ((index * 31) % 127));
     for (const bytes of [random, noise, Buffer.from('text\0text'), Buffer.from('%PDF-1.7\n\x01\x02')])

@@ -188,7 +188,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(kept).to.deep.equal(given);
     });
 
-    it('refuses an empty append, an id that is no UUID, system names and malformed text', async () => {
+    it('refuses an empty append, an id that is not a UUID, system names and malformed text', async () => {
       const stream = `${prefix()}s-1`;
       const bad = [
         store().append(stream, 'any', []),

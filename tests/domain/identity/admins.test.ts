@@ -103,7 +103,7 @@ describe('The rights of an admin', () => {
       .isRefused('conflict');
   });
 
-  it('are not withdrawn by a person who is no active admin', () => {
+  it('are not withdrawn by a person who is not an active admin', () => {
     for (const by of [
       undefined,
       personOf(registered('ann'), role('ann', 'operator')),

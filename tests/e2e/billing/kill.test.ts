@@ -17,7 +17,7 @@ import {
   send,
 } from './invoice-support.ts';
 
-/** Accepts only a failed connection, since a wrong answer is no kill. */
+/** Accepts only a failed connection, since a wrong answer is not a kill. */
 const unlessKilled = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {
     return await work;

@@ -40,7 +40,7 @@ describe('Metering and kill -9', () => {
         const answer = await who.api.post(`${BASE}/${room}/messages`, { body: 'counted' });
         expect(answer.status).to.equal(201);
       } catch (error) {
-        // Only the connection may fail: a wrong answer is no kill.
+        // Only the connection may fail: a wrong answer is not a kill.
         if (error instanceof TypeError) return;
         throw error;
       }

@@ -50,7 +50,7 @@ describe('kill -9 under load', () => {
         if (i % 7 === 0) await who.api.post(`${BASE}/${room}/read`);
         if (i % 11 === 0) await who.api.delete(`${BASE}/${room}/messages/${one.id}`);
       } catch (error) {
-        // Only the connection may fail: a wrong answer is no kill.
+        // Only the connection may fail: a wrong answer is not a kill.
         if (error instanceof TypeError) return;
         throw error;
       }

@@ -116,7 +116,7 @@ describe('Files under faults', () => {
           );
           return true;
         } catch (error) {
-          // Only the connection may fail: a wrong answer is no kill.
+          // Only the connection may fail: a wrong answer is not a kill.
           if (error instanceof TypeError) return false;
           throw error;
         }

@@ -175,7 +175,7 @@ describe('Submissions with an Idempotency-Key', () => {
         answered.set(key, submission_id);
         return true;
       } catch (error) {
-        // Only the connection may fail: a wrong answer is no kill.
+        // Only the connection may fail: a wrong answer is not a kill.
         if (error instanceof TypeError) return false;
         throw error;
       }

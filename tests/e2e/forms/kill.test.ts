@@ -39,7 +39,7 @@ describe('Submissions and kill -9', () => {
           try {
             (await send(world.anybody, path, { name: id }, id)).as(submitted, 201);
           } catch (error) {
-            // Only the connection may fail: a wrong answer is no kill.
+            // Only the connection may fail: a wrong answer is not a kill.
             if (error instanceof TypeError) return;
             throw error;
           }

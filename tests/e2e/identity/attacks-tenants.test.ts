@@ -26,7 +26,7 @@ describe('A request that names another tenant', () => {
     const rules = { ...PLANNED, ...TABLE };
     routes = (await servedRoutes(world)).flatMap((route) => {
       const rule = rules[route];
-      // An upload that is no form is 415 before its fields are read: see `tests/api/http/uploads.test.ts`.
+      // An upload that is not a form is 415 before its fields are read: see `tests/api/http/uploads.test.ts`.
       if (rule?.family !== 'tenant' || (route.startsWith('POST') && route.endsWith('/files'))) return [];
       return [{ route, scoped: rule.scope !== undefined }];
     });

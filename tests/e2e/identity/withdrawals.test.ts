@@ -107,7 +107,7 @@ describe('Withdrawals', () => {
     const remove = (extId: string) => root.api.delete(`${EXTENSIONS}/${extId}`);
 
     for (const end of ['deactivated', 'uninstalled'] as const) {
-      it(`when ${end}, for good, however soon it is back`, async () => {
+      it(`when ${end}, for good, even if it is restored at once`, async () => {
         const extId = `brief-${end}`;
         await activeExtension(root.api, extId);
         const dead: string[] = [];

@@ -281,7 +281,7 @@ describe('A check of a data folder', function () {
     ]);
   });
 
-  it('names a file that is no database, and one whose index lacks a row', async () => {
+  it('names a file that is not a database, and one whose index lacks a row', async () => {
     const folder = await copyOf(dataDir);
     spoil(folder, 'events.db', (db) => db.exec('DELETE FROM type_blocks WHERE block = 0'));
     writeFileSync(join(folder, 'answers.db'), 'this is no database, whatever its name says'.repeat(100));

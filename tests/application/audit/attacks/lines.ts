@@ -79,7 +79,7 @@ export const lineAttacks = (at: AttackedLog): void => {
       expectFault(await verdictOf(to), { kind: 'foreign_event', line: EVENTS + 1 });
     });
 
-    it('shows lines that are no events', async () => {
+    it('shows lines that are not events', async () => {
       for (const text of ['', 'null', '[]', '{}', '{"position":"x"', '\u0000']) {
         expectFault(await verdictOf(withLines(10, 11, text)), { kind: 'unreadable_line', line: 11 });
       }

@@ -97,7 +97,7 @@ describe('folded states', () => {
     }
   });
 
-  it('ignore a snapshot that is no JSON or has no position', async () => {
+  it('ignore a snapshot that is not JSON or has no position', async () => {
     const stores = await bookOf(150);
     const snapshot = stores.snapshots.snapshots.get(BOOK);
     if (snapshot === undefined) throw new Error('no snapshot');

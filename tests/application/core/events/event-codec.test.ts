@@ -236,14 +236,14 @@ describe('the event codec', () => {
     it('an unknown type', () => refused({ type: 'BookBurnt' }));
     it('a version without an upcaster', () => refused(versioned(0)));
     it('a version newer than its own', () => refused(versioned(2)));
-    it('a version that is no number', () => {
+    it('a version that is not a number', () => {
       refused(versioned('1'));
       refused(versioned(1.5));
     });
     it('data that the schema refuses', () => {
       for (const data of ['{}', 'null', '[]', '{"entry":1,"number":1,"text":"x"}']) refused({ data });
     });
-    it('texts and metadata that are no JSON', () => {
+    it('texts and metadata that are not JSON', () => {
       refused({ data: '{' });
       refused({ metadata: '{' });
       refused({ metadata: '{}' });

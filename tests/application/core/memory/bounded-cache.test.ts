@@ -43,7 +43,7 @@ describe('A bounded cache', () => {
     expect([cache.size, cache.get('big')?.length]).to.deep.equal([1, 1_000_000]);
   });
 
-  it('keeps an entry once more that was read', () => {
+  it('keeps an entry that was read for one further scan', () => {
     const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 });
     for (const key of ['kept', 'b', 'c']) cache.set(key, 1);
     for (let n = 0; n < 100; n += 1) {
@@ -125,7 +125,7 @@ describe('A bounded cache', () => {
     );
   });
 
-  it('retains nothing that was deleted while it is never full', async () => {
+  it('retains no deleted entry when it is never full', async () => {
     const cache = new BoundedCache<object>({ maxCount: 1000, maxBytes: 1e9 });
     const gone: WeakRef<object>[] = [];
     for (let n = 0; n < 5000; n += 1) {
