@@ -59,7 +59,9 @@ async function insertNew(keys: Rows, rows: readonly Row[]): Promise<void> {
     await keys.insertMany(rows, { ordered: false });
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError)) throw error;
-    const foreign = [error.writeErrors].flat().some((failure) => failure.code !== 11000);
+    const failures = [error.writeErrors].flat();
+    // Without failures of single rows the connection was lost, and any row may be missing.
+    const foreign = failures.length === 0 || failures.some(({ code }) => code !== 11000);
     if (foreign || error.result.getWriteConcernError() !== undefined) throw error;
   }
 }

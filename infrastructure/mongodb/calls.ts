@@ -1,15 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type Collection,
-  type Filter,
-  MongoError,
-  MongoNetworkError,
-  MongoServerError,
-  MongoServerSelectionError,
-  MongoTopologyClosedError,
-} from 'mongodb';
+import { type Collection, type Filter, MongoServerError } from 'mongodb';
 import { z } from 'zod';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { failureOf } from './failures.ts';
 
 /** Time limit of a whole port operation, retries included. */
 const DEADLINE_MS = 10_000;
@@ -55,43 +48,14 @@ async function retrying<T>(operation: () => Promise<T>, until: number): Promise<
     try {
       return await operation();
     } catch (error) {
-      if (isGone(error)) throw new StoreUnavailable('MongoDB cannot be reached', { cause: error });
-      if (!isTransient(error)) throw error;
+      const failure = failureOf(error);
+      if (failure === 'gone') throw new StoreUnavailable('MongoDB cannot be reached', { cause: error });
+      if (failure === 'final') throw error;
       const pause = Math.min(1_000, 20 * 2 ** attempt) * (0.5 + Math.random());
       if (Date.now() + pause > until) throw new StoreUnavailable('MongoDB keeps failing', { cause: error });
       await delay(pause);
     }
   }
-}
-
-function isGone(error: unknown): boolean {
-  return (
-    error instanceof MongoServerSelectionError || error instanceof MongoTopologyClosedError || isClosed(error)
-  );
-}
-
-function isClosed(error: unknown): boolean {
-  return error instanceof Error && ['MongoNotConnectedError', 'MongoClientClosedError'].includes(error.name);
-}
-
-/** Codes of elections, shutdowns and interrupted operations. */
-const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
-  6, 7, 89, 91, 112, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
-]);
-
-/** Includes an unknown commit, since the retried operations are safe to repeat. */
-const TRANSIENT_LABELS = [
-  'RetryableWriteError',
-  'RetryableError',
-  'TransientTransactionError',
-  'UnknownTransactionCommitResult',
-];
-
-function isTransient(error: unknown): boolean {
-  if (error instanceof MongoNetworkError) return true;
-  if (!(error instanceof MongoError)) return false;
-  if (TRANSIENT_LABELS.some((label) => error.hasErrorLabel(label))) return true;
-  return error instanceof MongoServerError && TRANSIENT_CODES.has(error.code);
 }
 
 /**
