@@ -15,7 +15,7 @@ export class Api {
   readonly #pool: Pool;
 
   constructor(port: number, connections = 64) {
-    // Attacked servers may be slow: the bench measures that and does not give up.
+    // Long timeouts, since an attacked server may be slow, which the bench measures.
     const patience = { headersTimeout: 120_000, bodyTimeout: 120_000 };
     this.#pool = new Pool(`http://127.0.0.1:${port}`, { connections, ...patience });
   }
@@ -65,10 +65,10 @@ export class Api {
 
 const withId = z.object({ id: z.string() });
 
-/** Of the tenants of this bench. */
+/** Entitlements of the bench's tenants. */
 export const ENTITLED = { ledger: true, assistant: true };
 
-/** The accounts that the posting rules use. */
+/** Opens the accounts that the posting rules use. */
 export const openAccounts = async (api: Api, token: string): Promise<void> => {
   await api.must('POST', 'gl/accounts', token, { code: '1200', name: 'Receivables', type: 'Asset' });
   await api.must('POST', 'gl/accounts', token, { code: '4000', name: 'Sales', type: 'Revenue' });

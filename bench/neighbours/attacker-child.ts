@@ -5,7 +5,7 @@ const [port, name] = process.argv.slice(2);
 const stop = new AbortController();
 process.on('SIGTERM', () => {
   stop.abort();
-  // Requests under way need not end.
+  // Does not wait for open requests.
   setTimeout(() => process.exit(0), 500);
 });
 const chosen = name === 'all' ? attacks : attacks.filter((attack) => attack.name === name);

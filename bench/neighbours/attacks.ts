@@ -3,7 +3,7 @@ import { tenantToken } from '../http/tokens.ts';
 import { Api, ENTITLED, openAccounts, repeat } from './api.ts';
 import { holdAnswers, holdReplays, readReplays } from './sockets.ts';
 
-/** What a loud tenant does with ten ordinary accounts under the default limits (docs/benchmarks.md, Neighbours). */
+/** Attacks by a loud tenant with ten ordinary accounts under the default limits (docs/benchmarks.md, Neighbours). */
 
 export const LOUD = 'loud';
 const ACCOUNTS = 10;
@@ -12,7 +12,7 @@ const RECORDS = 20_000;
 
 export interface Attack {
   readonly name: string;
-  /** Makes what the attack needs: without limits, before the measurement. */
+  /** Creates the data that the attack needs, without limits and before the measurement. */
   readonly prepare?: (loud: Loud) => Promise<void>;
   /** Attacks until the signal. Refusals are expected and not counted. */
   readonly run: (loud: Loud, signal: AbortSignal) => Promise<void>;
@@ -61,7 +61,7 @@ const fieldsOf = (count: number, label = 'A field with an ordinary label') =>
     type: 'text',
   }));
 
-/** Before all attacks: the tenant, its people, an entity and its records. */
+/** Creates the tenant, its people, an entity and its records, before all attacks. */
 export const prepareLoud = async (loud: Loud, root: string): Promise<void> => {
   const { api, tenant, tokens, owner } = loud;
   await api.must('POST', '/super/tenants', root, {
@@ -198,7 +198,7 @@ export const attacks: readonly Attack[] = [
     name: 'webhooks of hundreds of subscriptions',
     prepare: ({ api, owner, port }) =>
       repeat(600, 16, (nth) =>
-        // The server's own port refuses these calls: each one is tried again later.
+        // The server's own port refuses these calls, so each is retried later.
         api.call('POST', 'webhooks', owner, {
           url: `http://127.0.0.1:${port}/hooks/${nth}`,
           events: ['entity.updated'],

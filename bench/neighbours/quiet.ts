@@ -6,23 +6,23 @@ import { tenantToken } from '../http/tokens.ts';
 import { percentile, until } from '../rounds.ts';
 import { Api, ENTITLED, openAccounts, parsed } from './api.ts';
 
-/** The tenant that the attacks must not disturb. It runs in a process of its own (`quiet-child.ts`). */
+/** The tenant that the attacks must not disturb. It runs in its own process (`quiet-child.ts`). */
 
 export const QUIET = 'quiet';
 const ENTITY = 'parcel';
-/** Records of this entity are posted by a rule, one a second, so that the balance tells how many were. */
+/** A rule posts records of this entity, one a second, so that the balance shows how many were posted. */
 const POSTED = 'receipt';
 const PER_SECOND = 10;
 const PROBE_MS = 1000;
 const RECORDS = 500;
-/** Waiting for what is under way at the end of a measurement. */
+/** Maximum wait (ms) for open work at the end of a measurement. */
 const SETTLE_MS = 60_000;
 
-/** What the quiet tenant experienced, in ms. */
+/** Latencies of the quiet tenant (ms). */
 export interface Experience {
   /** p99 of each kind of request. */
   readonly requests: Readonly<Record<string, number>>;
-  /** The slowest of each kind of work in the background; infinite if it did not come. */
+  /** Maximum for each kind of background work; infinite if it did not arrive. */
   readonly work: Readonly<Record<string, number>>;
   /** Answers other than 2xx. */
   readonly refused: number;
@@ -30,7 +30,7 @@ export interface Experience {
 
 const token = (user: string): string => tenantToken(QUIET, user, 'admin');
 
-/** Makes what the load needs: without limits, before the measurement. */
+/** Creates the data that the load needs, without limits and before the measurement. */
 export const prepareQuiet = async (port: number, root: string): Promise<void> => {
   const api = new Api(port);
   const owner = token('owner');
@@ -99,7 +99,7 @@ export const experience = async (port: number, seconds: number): Promise<Experie
   };
   const began = performance.now();
   const running: Promise<unknown>[] = [];
-  // Two people take turns, so that each stays under the limit of requests.
+  // Two people alternate, so that each stays below the request limit.
   for (const [kind, ask] of Object.entries(kinds)) {
     const callers = kind === 'message' ? [owner, token('bea')] : [token(`${kind}-1`), token(`${kind}-2`)];
     const loop = async (): Promise<void> => {

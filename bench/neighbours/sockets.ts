@@ -41,7 +41,7 @@ const handshake = (token: string): string =>
 const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 const PONG_MS = 5000;
 
-/** WebSockets that ask for everything from the beginning, read nothing and send pongs. */
+/** WebSockets that request a full replay, read nothing and send pongs. */
 export const holdReplays = (
   port: number,
   tokens: readonly string[],
@@ -55,7 +55,7 @@ export const holdReplays = (
     socket.once('close', () => clearInterval(pongs));
   });
 
-/** WebSockets that ask for everything from the beginning, read it, and come back. */
+/** WebSockets that request a full replay, read it, and reconnect. */
 export const readReplays = (
   port: number,
   tokens: readonly string[],
@@ -71,7 +71,7 @@ export const readReplays = (
 const UNREAD = 260;
 const ANONYMOUS = 1000;
 
-/** Requests for large answers that are never read: of accounts, and of the anonymous document. */
+/** Requests large answers without reading them: by accounts, and of the public document. */
 export const holdAnswers = async (
   port: number,
   tokens: readonly string[],

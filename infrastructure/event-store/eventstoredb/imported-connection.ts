@@ -125,7 +125,8 @@ async function* allOf(
 }
 
 /**
- * The server's position of an event; if there is none, that of the event before it, or when reading backward after it.
+ * The server's position for an original one. Without an event there, that of the event before it, or of the event after
+ * it when reading backward.
  */
 const serverPlace = async (
   { connection, timeoutMs, known }: Mapped,

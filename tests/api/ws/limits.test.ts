@@ -4,7 +4,7 @@ import { memoryStores } from '../../support/node.ts';
 import { startSocketNode } from '../../support/socket-node.ts';
 
 describe('Sockets', () => {
-  it('are refused beyond those of a person and of a tenant, until one is closed', async () => {
+  it('are refused above the limits of a person and of a tenant, until one is closed', async () => {
     const here = await startSocketNode(memoryStores(), { socketLimits: { perUser: 2, perTenant: 3 } });
     const outcome = (tenant: string, user: string): Promise<string> =>
       here.connect(tenant, user).then(

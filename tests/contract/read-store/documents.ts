@@ -140,7 +140,7 @@ export function documentTests({ store, harness }: Context): void {
       });
     }
 
-    it('gives back any JSON exactly', async () => {
+    it('returns any JSON exactly', async () => {
       await fc.assert(
         fc.asyncProperty(jsonObject, async (value) => {
           const bench = await workbench(store());

@@ -8,7 +8,7 @@ import { csvOf, type Session } from './support.ts';
 
 /** Kills the process that works on a session, and reads the result from the log. */
 
-/** Total of rounds: each a session, killed one to three times and compared with an undisturbed one. */
+/** Total number of rounds. Each round kills a session one to three times, and compares it with an undisturbed one. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 6);
 
 /** One of several equal runs; only names of entities differ. */
@@ -122,7 +122,7 @@ export class Killer {
     };
     return this.withLog(async (store) => {
       const lengths: number[] = [];
-      // A remote store answers thousands of reads at once too late.
+      // A remote store answers thousands of concurrent reads too late.
       for (let at = 0; at < ids.length; at += READS) {
         const some = ids.slice(at, at + READS);
         lengths.push(...(await Promise.all(some.map((id) => lengthOf(store, id)))));
@@ -132,8 +132,8 @@ export class Killer {
   }
 
   /**
-   * Events of each record after some length, with their sources; ids as indexes of their records, and one name for
-   * both entities.
+   * Events of each record from revision `since` on, with their sources. Ids become indexes of the records, and both
+   * entities get the same name, so that two runs can be compared.
    */
   histories(
     { entity, ids }: Side,

@@ -119,7 +119,7 @@ describe('Erasures, crashes and restored backups', () => {
       [],
     );
 
-    // Twice: the second start finds an older key store that was brought up to the log before.
+    // Starts twice: the second start finds a key store that the first has brought up to date.
     for (let nth = 0; nth < 2; nth += 1) {
       await world.restart();
       // Already erased before the server is ready.
