@@ -87,6 +87,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
 
   const fail = (exchange: Exchange, endpoint: Endpoint | undefined, error: unknown): void => {
     const answer = errorAnswer(error);
+    metrics.refused(answer);
     if (answer.status >= 500) {
       const fields = { ...factsOf(exchange, endpoint), status: answer.status };
       // An expensive search is the caller's error, not the server's.

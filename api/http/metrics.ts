@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics } from '../../application/ports/metrics.ts';
+import type { ErrorAnswer } from './errors.ts';
 
 /** Counts one answer. @param status HTTP status @param seconds from the request's arrival to its answer */
 export type ObserveAnswer = (status: number, seconds: number) => void;
@@ -7,6 +8,8 @@ export type ObserveAnswer = (status: number, seconds: number) => void;
 export interface HttpMetrics {
   /** The observer of one route: resolves its labels once. */
   route(method: string, pattern: string): ObserveAnswer;
+  /** Counts a request that exceeded a limit; other answers are ignored. */
+  refused(answer: ErrorAnswer): void;
   /** Metrics in Prometheus text format. */
   expose(): Promise<string>;
   readonly contentType: string;
@@ -65,6 +68,12 @@ export const createMetrics = (options: { process?: boolean } = {}): Metrics & Ht
     labelNames: ['projection'] as const,
     registers,
   });
+  const refusals = new Counter({
+    name: 'requests_refused_total',
+    help: 'Requests that exceeded a limit (docs/limits.md), WebSocket handshakes included.',
+    labelNames: ['limit'] as const,
+    registers,
+  });
   const sockets = new Gauge({ name: 'websockets_open', help: 'Open WebSocket connections.', registers });
   const envelopes = new Counter({
     name: 'websocket_envelopes_total',
@@ -84,6 +93,10 @@ export const createMetrics = (options: { process?: boolean } = {}): Metrics & Ht
     parkedTenants: (projection, count) => parked.set({ projection }, count),
     socketsOpen: (count) => sockets.set(count),
     envelopesSent: (count) => envelopes.inc(count),
+    refused: ({ body }) => {
+      const limit = body.error === 'rate_limited' ? body.details?.limit : undefined;
+      if (typeof limit === 'string') refusals.inc({ limit });
+    },
     route: (method, pattern) => {
       const classes: { observe(seconds: number): void }[] = [];
       return (status, seconds) => {

@@ -13,7 +13,9 @@ import type { Metrics } from '../../application/ports/metrics.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { UserForgotten, UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
+import { errorAnswer } from '../http/errors.ts';
 import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
+import type { HttpMetrics } from '../http/metrics.ts';
 import { countRequest, type RateLimits } from '../http/rate-limits.ts';
 import { checkHost } from '../http/server.ts';
 import { textFrame } from './frame.ts';
@@ -40,7 +42,7 @@ export interface SocketServerDeps {
   readonly appendLine: AppendLine;
   /** Called with positions that peers are told, so that their next REST reads include them. */
   readonly told: (tenantId: string, position: Position) => void;
-  readonly metrics: Metrics;
+  readonly metrics: Metrics & Pick<HttpMetrics, 'refused'>;
   readonly logger: Logger;
   readonly heartbeatMs?: number;
   /** Monotonic milliseconds. */
@@ -94,7 +96,7 @@ export class SocketServer {
     // The library would answer these refusals with HTML.
     this.#server.on('wsClientError', (error, socket) => {
       const issue = { path: 'Sec-WebSocket-Key', code: 'invalid_format', message: error.message };
-      refuse(socket, invalid([issue]), deps.ids.next());
+      refuse(socket, errorAnswer(invalid([issue])), deps.ids.next());
     });
     const { envelopes, events, codec, told, metrics, logger } = deps;
     const monotonic = deps.monotonic ?? (() => performance.now());
@@ -129,7 +131,11 @@ export class SocketServer {
         this.#peers.checkRoom(handshake.principal.tenantId, handshake.principal.userId);
         this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, socket, handshake));
       })
-      .catch((error: unknown) => refuse(socket, error, requestId));
+      .catch((error: unknown) => {
+        const answer = errorAnswer(error);
+        this.#deps.metrics.refused(answer);
+        refuse(socket, answer, requestId);
+      });
   };
 
   /** Asks every peer to reconnect, without waiting. */

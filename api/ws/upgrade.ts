@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/core/errors.ts';
 import { bearerToken } from '../http/authorization.ts';
-import { errorAnswer } from '../http/errors.ts';
+import type { ErrorAnswer } from '../http/errors.ts';
 
 /**
  * The token of `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. Two different tokens are refused,
@@ -24,8 +24,7 @@ export const tokenOf = (request: IncomingMessage, url: URL): string | undefined 
 };
 
 /** Answers an upgrade like any refused request. */
-export const refuse = (socket: Duplex, error: unknown, requestId: string): void => {
-  const { status, headers, body } = errorAnswer(error);
+export const refuse = (socket: Duplex, { status, headers, body }: ErrorAnswer, requestId: string): void => {
   const text = JSON.stringify(body);
   const own = Object.entries({ ...headers, 'X-Request-Id': requestId });
   socket.end(

@@ -149,7 +149,7 @@ export const startSocketNode = async (
     limits: { request: () => undefined, ofTenant: () => undefined },
     appendLine: async () => undefined,
     told: (_tenantId, position) => void told.push(position),
-    metrics: silentMetrics,
+    metrics: { ...silentMetrics, refused: () => undefined },
     monotonic: time.now,
     ...options,
   });

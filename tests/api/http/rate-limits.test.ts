@@ -63,6 +63,8 @@ describe('Rate limits', () => {
     expect(refused.json.details).to.deep.equal({ retry_after: 4, limit: 'credential' });
     expect((await ask('late')).status).to.equal(401);
     expect((await ask('operator')).status).to.equal(400);
+    const { text } = await server.request('GET', '/metrics');
+    expect(text).to.contain('requests_refused_total{limit="credential"} 1');
     now += 4_000;
     expect((await ask('admin')).status).to.equal(400);
     await server.close();
