@@ -18,6 +18,7 @@ import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
 import { type Areas, composeAreas, listOf } from './compose/areas.ts';
 import { type Core, composeCore } from './compose/core.ts';
+import { watchEventLoop } from './event-loop.ts';
 import { createHttpApp } from './http/app.ts';
 import { ExpensiveRequests } from './http/expensive-requests.ts';
 import type { Check } from './http/health.ts';
@@ -126,6 +127,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     }
   }
   work.push(...all.flatMap(({ everywhere }) => everywhere?.(signal) ?? []));
+  const stopWatching = watchEventLoop(metrics);
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())
@@ -214,6 +216,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     isEmpty: async () => (await wait(() => stores.events.head())) === undefined,
     stop: async () => {
       clearInterval(sweeper);
+      stopWatching();
       freshness.stop();
       sockets.close();
       for (const { closing } of all) closing?.();

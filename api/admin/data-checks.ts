@@ -43,6 +43,7 @@ const metrics: Metrics = {
   eventsProjected: nothing,
   projectionLag: nothing,
   parkedTenants: nothing,
+  eventLoopBlocked: nothing,
   socketsOpen: nothing,
   envelopesSent: nothing,
 };

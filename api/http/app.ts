@@ -1,4 +1,5 @@
 import express, { type Express, type Request, type Response } from 'express';
+import { mark } from '../../application/core/concurrency/turn-marks.ts';
 import { SearchGivenUp } from '../../application/ports/read-store.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import type { HttpDeps } from './deps.ts';
@@ -109,6 +110,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
         endpoint = found[0];
         const reply = await endpoint.serve(exchange, found[1]);
         await exchange.impersonationLog?.replied(reply);
+        mark(endpoint.route.operationId);
         send(exchange, reply);
       }
     } catch (error) {

@@ -6,6 +6,7 @@ import {
   type Principal,
 } from '../../application/core/commands/principal.ts';
 import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
+import { mark } from '../../application/core/concurrency/turn-marks.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress } from './address.ts';
@@ -80,12 +81,14 @@ export class Endpoint {
 
   async serve(exchange: Exchange, segments: Segments): Promise<Reply> {
     const { route } = this;
+    mark(route.operationId);
     const principal = await this.#admit(exchange, segments);
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
     const body = (await readBody(exchange.request, this.#bodyRules)) ?? EMPTY;
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)), 'address');
     }
+    mark(route.operationId);
     checkNamed(principal, body);
     const head = this.#head(exchange, principal);
     // A malformed id is a 404 like an unknown one, so the path is checked after everything that is a 400.
@@ -249,6 +252,7 @@ export class Endpoint {
       upload: upload?.file,
     };
     upload?.take();
+    mark(this.route.operationId);
     // `route()` paired the handler's types with these schemas and erased them.
     const reply = await this.route.handle(request as never);
     if (reply.position !== undefined) this.#deps.answered(tenantOf(principal), reply.position);

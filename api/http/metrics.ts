@@ -17,6 +17,8 @@ export interface HttpMetrics {
 
 const LATENCY = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+const BLOCKS = [0.03, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10];
+
 /**
  * The application's metrics and the HTTP latency in one registry (`GET /metrics`).
  * @param options.process also collects memory, event loop lag and garbage collection
@@ -80,7 +82,15 @@ export const createMetrics = (options: { process?: boolean } = {}): Metrics & Ht
     help: 'Envelopes that were sent to WebSockets.',
     registers,
   });
+  const blocked = new Histogram({
+    name: 'event_loop_block_seconds',
+    help: 'Processor time of ticks of the event loop that took more than 20 ms, by the code that ran.',
+    labelNames: ['code'] as const,
+    buckets: BLOCKS,
+    registers,
+  });
   return {
+    eventLoopBlocked: (code, seconds) => blocked.observe({ code }, seconds),
     eventsAppended: (count, seconds) => {
       appended.inc(count);
       appendTime.observe(seconds);

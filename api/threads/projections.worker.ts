@@ -124,6 +124,7 @@ const metricsBy = (post: (message: FromProjections) => void): Metrics => {
     eventsAppended: () => undefined,
     socketsOpen: () => undefined,
     envelopesSent: () => undefined,
+    eventLoopBlocked: () => undefined,
     eventsProjected: (projection, count, seconds) => note({ name: 'projected', projection, count, seconds }),
     projectionLag: (projection, seconds) => {
       if (lags.get(projection) === seconds) return;

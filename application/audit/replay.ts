@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type { EventDefinition } from '../../domain/core/event.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import { metadataSchema } from '../core/events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
@@ -36,11 +36,15 @@ export interface ReplayPage {
 /** Events scanned per page; then it returns what it found and where to continue. */
 const MAX_SCANNED = 50_000;
 /** UTF-16 units of stored text per piece of an export; a piece is made in one tick. */
-const PIECE_UNITS = 128 * 1024;
-/** Limits of one read for an export: events, and approximate UTF-16 units of stored text. */
+const PIECE_UNITS = 64 * 1024;
+/** Limits of one read: events, and approximate UTF-16 units of stored text. */
 const PAGE = 512;
-const FIRST_PAGE = 32;
+const FIRST_PAGE = 8;
 const PAGE_UNITS = 256 * 1024;
+/** Most by which a read is longer than the one before, since its events may be larger. */
+const GROWTH = 4;
+/** UTF-16 units of stored text at which a page of the list ends. */
+const MAX_UNITS = 512 * 1024;
 
 /** Reads a tenant's events in log order, for auditors. */
 export class Replay {
@@ -68,23 +72,28 @@ export class Replay {
     this.#stopping.abort();
   }
 
-  /** A page may hold fewer than `limit` events, even none, and still have a next one. */
+  /** A page may hold fewer than `limit` events, even none, and still have a next one. It ends after about 1 MiB. */
   async page(tenantId: string, query: ReplayQuery, limit: number): Promise<ReplayPage> {
     const filter = filterOf(tenantId, query);
     if (filter === undefined) return { events: [], next: undefined };
     const found: StoredEvent[] = [];
     let next = query.after;
+    let units = 0;
+    let most = FIRST_PAGE;
     for (let scanned = 0; scanned < MAX_SCANNED; ) {
-      const wanted = limit - found.length;
+      const wanted = Math.min(most, limit - found.length);
       const page =
         query.stream === undefined
           ? await this.#events.scanAll({ from: next, filter, limit: wanted }, MAX_SCANNED - scanned)
           : await this.#pageOfStream(query.stream, next, wanted);
       // Counts at least one per step, so that the loop ends.
       scanned += Math.max(1, page.scanned);
-      for (const event of page.events) if (selects(query, event)) found.push(event);
+      const selected = page.events.filter((event) => selects(query, event));
+      found.push(...selected);
+      units += unitsOf(selected);
+      most = nextLimit(page.events);
       next = page.next;
-      if (next === undefined || found.length >= limit) break;
+      if (next === undefined || found.length >= limit || units > MAX_UNITS) break;
     }
     return { events: await this.#views.open(found), next };
   }
@@ -100,17 +109,18 @@ export class Replay {
     if (filter === undefined || end === undefined || (query.after ?? '') >= end) return;
     let from = query.after;
     let limit = FIRST_PAGE;
+    const slice = timeSlices.of(tenantId, 'exportEvents');
     while (!this.stopping.aborted) {
+      await slice.next();
       const { events, next } =
         query.stream === undefined
           ? await this.#events.scanAll({ from, filter, limit }, MAX_SCANNED)
           : await this.#pageOfStream(query.stream, from, limit);
       const wanted = events.filter((event) => event.position <= end && selects(query, event));
       for (const piece of piecesOf(wanted)) {
+        await slice.next();
         const opened = await this.#views.open(piece);
         yield Buffer.from(opened.map(exportLine).join(''));
-        // Serves requests between pieces.
-        await setImmediate();
       }
       if (next === undefined || next >= end) return;
       from = next;
@@ -142,10 +152,14 @@ export class Replay {
 
 /** Sizes the next page by the average event of the last one. */
 const nextLimit = (last: readonly StoredEvent[]): number => {
-  const units = last.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  const units = unitsOf(last);
   if (units === 0) return PAGE;
-  return Math.max(1, Math.min(PAGE, Math.floor((PAGE_UNITS * last.length) / units)));
+  const fitting = Math.floor((PAGE_UNITS * last.length) / units);
+  return Math.max(1, Math.min(PAGE, GROWTH * last.length, fitting));
 };
+
+const unitsOf = (events: readonly StoredEvent[]): number =>
+  events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
 
 /** Splits a page into pieces of bounded size. */
 const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly StoredEvent[]> {

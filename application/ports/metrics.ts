@@ -7,4 +7,6 @@ export interface Metrics {
   parkedTenants(projection: string, count: number): void;
   socketsOpen(count: number): void;
   envelopesSent(count: number): void;
+  /** One tick of the event loop took longer than its budget. @param code the operation or subscriber that ran */
+  eventLoopBlocked(code: string, seconds: number): void;
 }

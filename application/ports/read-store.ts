@@ -95,9 +95,8 @@ export interface FindQuery {
   /** Bounds on the field after those of `equals`. */
   readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
   readonly order?: 'asc' | 'desc' | undefined;
+  /** A page also ends after about 1 MiB of documents (one at least); `next` is then set. */
   readonly limit: number;
-  /** Ends a page after about 2 MiB of documents; `next` is then set. Default: only `limit` ends it. */
-  readonly bounded?: boolean | undefined;
   /** Cursor of an earlier page (exclusive). */
   readonly after?: Cursor | undefined;
 }
@@ -109,10 +108,10 @@ export interface Cursor {
 }
 
 /** The first entries of a range of a single-valued index. */
-export type EntriesQuery = Omit<FindQuery, 'bounded'>;
+export type EntriesQuery = FindQuery;
 
 /** All entries of a range of an index. */
-export type RangeQuery = Omit<FindQuery, 'limit' | 'bounded' | 'after'>;
+export type RangeQuery = Omit<FindQuery, 'limit' | 'after'>;
 
 export interface FindResult {
   readonly docs: readonly { id: string; value: JsonObject }[];
@@ -208,7 +207,7 @@ export interface ReadStore {
   ): Promise<readonly (readonly JsonObject[])[]>;
   /**
    * A page of the documents that a filter selects; paging through unchanging data neither skips nor repeats a row. A
-   * page ends after about 2 MiB of documents (one at least). Long scans yield to other work. Only for `searchable`
+   * page ends after about 1 MiB of documents (one at least). Long scans yield to other work. Only for `searchable`
    * collections.
    * @throws {SearchGivenUp} after 10 s, or at once when too many searches wait
    * @throws {InvalidCursor}

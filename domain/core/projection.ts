@@ -130,14 +130,13 @@ export interface PageQuery {
   readonly equals: readonly Scalar[];
   readonly range?: { readonly gt?: Scalar; readonly lt?: Scalar };
   readonly order: 'asc' | 'desc';
+  /** A page also ends after about 1 MiB of documents, with `next` set; one document at least. */
   readonly limit: number;
-  /** Ends a page after about 2 MiB; for large documents whose caller follows `next`. */
-  readonly bounded?: boolean;
   readonly after?: PageEnd | undefined;
 }
 
 /** Selects a whole range of an index. */
-export interface RangeQuery extends Omit<PageQuery, 'limit' | 'bounded' | 'after'> {
+export interface RangeQuery extends Omit<PageQuery, 'limit' | 'after'> {
   readonly collection: string;
 }
 

@@ -1,5 +1,5 @@
 /** Maximum bytes of stored documents per page, so that a page does not block the event loop. */
-const PAGE_BYTES = 2 * 1024 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 
 /** Decides for each document in order whether it fits on the page; the first one always does. */
 export function pageRoom<D>(

@@ -107,7 +107,6 @@ export const invoicesOf = async (
     index: 'by_facet',
     equals: [facet(filter)],
     order: 'desc',
-    bounded: true,
     ...page,
   });
   return { docs: docs.map((doc) => doc.invoice), next };

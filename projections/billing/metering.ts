@@ -82,7 +82,6 @@ async function* inOrder<D>(
       equals: [],
       order: 'asc',
       limit: PAGE,
-      bounded: true,
       after,
     });
     yield* page.docs;

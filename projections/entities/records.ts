@@ -223,7 +223,6 @@ export const allRecordsOf = (
     index: 'by_entity',
     equals: [entityName],
     order: 'asc',
-    bounded: true,
     ...page,
   });
 
@@ -233,7 +232,7 @@ export const recordsOfTenant = (
   tenantId: string,
   page: PageOf,
 ): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, { index: 'by_entity', equals: [], order: 'asc', bounded: true, ...page });
+  reader.find('records', tenantId, { index: 'by_entity', equals: [], order: 'asc', ...page });
 
 /** Records that refer to one, including those being deleted. */
 export const referrersOf = (
@@ -246,7 +245,6 @@ export const referrersOf = (
     index: 'by_ref',
     equals: [targetId],
     order: 'asc',
-    bounded: true,
     ...page,
   });
 
@@ -261,7 +259,6 @@ export const recordsBeingDeleted = (
     index: 'by_deletion',
     equals: [deletionId],
     order: 'asc',
-    bounded: true,
     ...page,
   });
 
@@ -276,6 +273,5 @@ export const notesOf = (
     index: 'by_record',
     equals: [recordId],
     order: 'asc',
-    bounded: true,
     ...page,
   });

@@ -122,7 +122,6 @@ export const entriesOf = (
     },
     order: 'desc',
     // Bounded, since an entry may have a thousand lines.
-    bounded: true,
     ...page,
   });
 
@@ -156,6 +155,5 @@ export const postedEntries = (
     equals: [],
     range: { gt: 0, lt: through + 1 },
     order: 'asc',
-    bounded: true,
     ...page,
   });

@@ -137,7 +137,6 @@ export const jobsOf = (
     index: 'by_facet',
     equals: [facet(filter)],
     order: 'desc',
-    bounded: true,
     ...page,
   });
 

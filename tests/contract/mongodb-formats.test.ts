@@ -86,7 +86,7 @@ await describeWithMongo('stored forms', (title, start) => {
         undefined,
         ['a', 'b'],
       ]);
-      const query = { collection: 'docs', tenant: 'acme', index: 'by_n', limit: 5, bounded: true };
+      const query = { collection: 'docs', tenant: 'acme', index: 'by_n', limit: 5 };
       expect((await store.find(generation, query)).docs).to.have.length(2);
       const listed = await store.list(generation, 'docs', undefined, 5);
       expect(listed.map(({ doc, isIndexed }) => [doc?.value.n, isIndexed])).to.deep.equal([

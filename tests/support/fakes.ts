@@ -44,6 +44,7 @@ export const silentMetrics: Metrics = {
   parkedTenants: () => undefined,
   socketsOpen: () => undefined,
   envelopesSent: () => undefined,
+  eventLoopBlocked: () => undefined,
 };
 
 /** Keys in memory; tests may read them and replace single methods. */

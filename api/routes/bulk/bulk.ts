@@ -13,6 +13,7 @@ import { jsonProblem } from '../../../domain/entities/json-values.ts';
 import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../../projections/bulk/bulk.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
 import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { pageInParts } from '../../http/page-parts.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
 import { cursor, idParams, limit, text } from '../../http/schemas.ts';
@@ -193,14 +194,15 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       responses: { 200: z.array(sessionView) },
       reads: READS,
       handle: async ({ principal: { tenantId }, query }) => {
-        const after = decodeCursor(query.cursor);
-        const page = await bulkSessionsOf(reader, tenantId, { limit: query.limit, after });
-        const body = await Promise.all(
-          page.docs.map(async ({ id, session }) =>
+        const wanted = { limit: query.limit, after: decodeCursor(query.cursor) };
+        const { views, next } = await pageInParts(wanted, async (part) => {
+          const page = await bulkSessionsOf(reader, tenantId, part);
+          const shown = page.docs.map(async ({ id, session }) =>
             viewOf(sessionIn(session), await previewOf(tenantId, id, undefined), IN_LIST),
-          ),
-        );
-        return { status: 200, body, next: nextPage(page.next) };
+          );
+          return { views: await Promise.all(shown), next: page.next };
+        });
+        return { status: 200, body: views, next: nextPage(next) };
       },
     }),
 

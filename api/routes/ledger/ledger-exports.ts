@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { create as attachment } from 'content-disposition';
 import type { TimeTravel } from '../../../application/audit/time-travel.ts';
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { LedgerSettings } from '../../../application/ledger/settings.ts';
 import type { Page, PageEnd } from '../../../domain/core/projection.ts';
@@ -54,37 +55,54 @@ const ENTRY_COLUMNS = [
 
 type NameOf = (code: string) => string;
 
-const rowsOf = (entry: EntryDoc, nameOf: NameOf) =>
-  entry.lines.map((line, index) => [
-    entry.number,
-    entry.id,
-    entry.state,
-    entry.date,
-    entry.memo,
-    entry.currency,
-    index + 1,
-    line.account_code,
-    line.account_name ?? nameOf(line.account_code),
-    line.debit,
-    line.credit,
-    line.memo,
-    entry.source.kind,
-    entry.reversal_of,
-    entry.reversed_by,
-    entry.created_at,
-    entry.posted_at,
-  ]);
+/** Lines printed in one step. */
+const STEP = 100;
+
+const rowsOf = (entry: EntryDoc, nameOf: NameOf, first: number) =>
+  entry.lines
+    .slice(first, first + STEP)
+    .map((line, index) => [
+      entry.number,
+      entry.id,
+      entry.state,
+      entry.date,
+      entry.memo,
+      entry.currency,
+      first + index + 1,
+      line.account_code,
+      line.account_name ?? nameOf(line.account_code),
+      line.debit,
+      line.credit,
+      line.memo,
+      entry.source.kind,
+      entry.reversal_of,
+      entry.reversed_by,
+      entry.created_at,
+      entry.posted_at,
+    ]);
+
+function* csvOf(entry: EntryDoc, nameOf: NameOf): Generator<string> {
+  for (let first = 0; first < entry.lines.length; first += STEP) yield csvRows(rowsOf(entry, nameOf, first));
+}
 
 async function* inPages(
+  tenantId: string,
   head: string,
   pageAfter: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<EntryDoc>>,
-  print: (entries: readonly EntryDoc[]) => string,
+  print: (entry: EntryDoc) => Iterable<string>,
 ): AsyncGenerator<string> {
   yield head;
+  const slice = timeSlices.of(tenantId, 'exportLedger');
   let after: PageEnd | undefined;
   do {
+    await slice.next();
     const page = await pageAfter({ limit: PAGE, after });
-    if (page.docs.length > 0) yield print(page.docs);
+    for (const entry of page.docs) {
+      for (const text of print(entry)) {
+        yield text;
+        await slice.pause();
+      }
+    }
     after = page.next;
   } while (after !== undefined);
 }
@@ -121,9 +139,10 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
         const known = await names(tenantId, ({ name }) => name);
         const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
         const pages = inPages(
+          tenantId,
           csvRows([ENTRY_COLUMNS]),
           (page) => entriesOf(reader, tenantId, query, page),
-          (entries) => csvRows(entries.flatMap((entry) => rowsOf(entry, nameOf))),
+          (entry) => csvOf(entry, nameOf),
         );
         return download(CSV_TYPE, 'entries.csv', Readable.from(pages));
       },
@@ -166,10 +185,10 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
         const known = new Map(chart.map((account) => [account.code_key, hledgerAccount(account)]));
         const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
         const pages = inPages(
+          tenantId,
           hledgerHead(chart, currencies),
           (page) => postedEntries(reader, tenantId, last, page),
-          (entries) =>
-            entries.map((entry) => hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)).join(''),
+          (entry) => [hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)],
         );
         return download('text/plain; charset=utf-8', 'journal.hledger', Readable.from(pages));
       },

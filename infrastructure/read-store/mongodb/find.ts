@@ -95,10 +95,6 @@ function hitsOf(source: Source, plan: IndexPlan, query: FindQuery, range: KeyRan
 
 const within = (session: ClientSession | undefined) => (session === undefined ? {} : { session });
 
-/** Infinite for an unbounded page. */
-const bytesOf = ({ bounded }: FindQuery): number | undefined =>
-  bounded === true ? undefined : Number.POSITIVE_INFINITY;
-
 async function singleValued(
   { rows, session }: Source,
   plan: IndexPlan,
@@ -109,7 +105,7 @@ async function singleValued(
   const found = rows
     .find({ tenant: query.tenant, [field]: { $gt: range.low, $lt: range.high } }, within(session))
     .sort({ [field]: range.descending ? -1 : 1 });
-  const { page, hasMore } = await pageRows(found, query.limit, bytesOf(query));
+  const { page, hasMore } = await pageRows(found, query.limit);
   return { hits: page.map((row) => ({ key: textIn(row, field), row })), hasMore };
 }
 
@@ -131,7 +127,7 @@ async function withinHead(
   const found = rows
     .find({ tenant: query.tenant, [`h_${plan.name}`]: head, [field]: bounds }, within(session))
     .sort({ [field]: range.descending ? -1 : 1 });
-  const { page, hasMore } = await pageRows(found, query.limit, bytesOf(query));
+  const { page, hasMore } = await pageRows(found, query.limit);
   return { hits: page.map((row) => ({ key: head + textIn(row, field), row })), hasMore };
 }
 
@@ -167,7 +163,7 @@ async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range:
   });
   // A document was deleted meanwhile; a short page would look like the last one.
   if (hits.length < entries.length) return unwound(source, plan, query, range);
-  const hasRoom = pageRoom<Row>(query.limit, sizeOf, bytesOf(query));
+  const hasRoom = pageRoom<Row>(query.limit, sizeOf);
   const end = hits.findIndex(({ row }) => !hasRoom(row));
   return end < 0 ? { hits, hasMore: false } : { hits: hits.slice(0, end), hasMore: true };
 }

@@ -164,11 +164,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
-    const hasRoom = pageRoom<string>(
-      query.limit,
-      Buffer.byteLength,
-      query.bounded ? undefined : Number.POSITIVE_INFINITY,
-    );
+    const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
     const docs: { id: string; value: JsonObject }[] = [];
     let last = '';
     for (const row of statement.iterate(query.tenant, low, high, query.limit + 1)) {

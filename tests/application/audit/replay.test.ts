@@ -147,7 +147,8 @@ describe('The replay of a small tenant’s events in a large log', () => {
       // The memory store has no index: it scans all, which validates the count.
       const isIndexed = this.test?.parent?.title.includes('SQLite') === true;
       if (isIndexed) {
-        expect(looks.scanned).to.be.at.most(3 * STEP);
+        // The first read takes no more than its own few events.
+        expect(looks.scanned).to.be.at.most(3 * STEP + 8);
         const page = await replayOf(events).page('small', {}, 20);
         expect(page.events).to.have.length(20);
         expect(looks.scanned).to.be.at.most(6 * STEP);

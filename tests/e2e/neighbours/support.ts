@@ -23,6 +23,22 @@ export const peakOf = ({ pid }: Server): number => statusOf(pid, 'VmHWM');
 
 export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
+/** Ticks of the server's event loop that used more processor time than this, by the code that ran. */
+const blocksOf = async ({ base }: Server): Promise<ReadonlyMap<string, number>> => {
+  const text = await (await fetch(`${base}/metrics`)).text();
+  const count = (suffix: string): [string, number][] =>
+    [...text.matchAll(new RegExp(`^event_loop_block_seconds_${suffix} (\\d+)$`, 'gm'))].map(
+      ([, code = '', found]) => [code, Number(found)],
+    );
+  const short = new Map(count('bucket\\{le="0.05",code="(\\w+)"\\}'));
+  return new Map(
+    count('count\\{code="(\\w+)"\\}').map(([code, all]) => [code, all - (short.get(code) ?? 0)]),
+  );
+};
+
+const more = (after: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): string[] =>
+  [...after].filter(([code, count]) => count > (before.get(code) ?? 0)).map(([code]) => code);
+
 export interface Pulse {
   /** Longest time of an answer (ms). */
   readonly longestMs: number;
@@ -33,9 +49,17 @@ export interface Pulse {
 export const meanwhile = async <T>(
   server: Server,
   attack: () => Promise<T>,
-): Promise<{ readonly result: T; readonly pulse: Pulse; readonly grownMiB: number }> => {
+): Promise<{
+  readonly result: T;
+  readonly pulse: Pulse;
+  /** How much the resident memory grew at most. */
+  readonly grownMiB: number;
+  /** Code that held the event loop for more than 50 ms of processor time. */
+  readonly blockedBy: readonly string[];
+}> => {
   const worker = new Worker(join(import.meta.dirname, 'pulse.worker.ts'), { workerData: server.base });
   await once(worker, 'message');
+  const blocks = await blocksOf(server);
   const before = memoryOf(server);
   forgetPeak(server);
   try {
@@ -48,7 +72,8 @@ export const meanwhile = async <T>(
       .parse(answer)
       .sort((a, b) => a - b);
     const pulse = { longestMs: taken.at(-1) ?? 0, medianMs: taken[taken.length >> 1] ?? 0 };
-    return { result, pulse, grownMiB: peakOf(server) - before };
+    const grownMiB = peakOf(server) - before;
+    return { result, pulse, grownMiB, blockedBy: more(await blocksOf(server), blocks) };
   } finally {
     await worker.terminate();
   }

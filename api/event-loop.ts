@@ -1,0 +1,30 @@
+import { takeLongest } from '../application/core/concurrency/turn-marks.ts';
+import type { Metrics } from '../application/ports/metrics.ts';
+
+/** How often (ms) the thread's processor time is read. */
+const SAMPLE_MS = 10;
+/** Budget (ms) of one tick of the event loop. */
+export const TICK_BUDGET_MS = 20;
+
+/**
+ * Reports ticks of the event loop that take more than the budget, with the code that ran longest. Counts processor time
+ * of this thread, so that other processes of the machine do not matter. @returns ends it
+ */
+export const watchEventLoop = (metrics: Pick<Metrics, 'eventLoopBlocked'>): (() => void) => {
+  const spent = (): number => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
+  let before = spent();
+  takeLongest();
+  const timer = setInterval(() => {
+    const now = spent();
+    // The timer runs once per tick at the latest: all but one interval was used by one tick.
+    const ms = now - before - SAMPLE_MS;
+    before = now;
+    const code = takeLongest();
+    if (ms > TICK_BUDGET_MS) metrics.eventLoopBlocked(code, ms / 1000);
+  }, SAMPLE_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+};

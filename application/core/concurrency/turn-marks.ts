@@ -1,0 +1,32 @@
+/**
+ * Names the code that holds the event loop. Code marks the places where long work may begin; the time from one mark to
+ * the next counts for the first (docs/decisions/0038-bounds-of-requests-and-answers.md).
+ */
+
+/** Code without a mark since the last sample. */
+const UNMARKED = 'other';
+
+let current = UNMARKED;
+let since = performance.now();
+let longest = UNMARKED;
+let longestMs = 0;
+
+/** @param code from a closed set, since it labels a metric: an operation or a subscriber */
+export const mark = (code: string): void => {
+  const now = performance.now();
+  if (now - since > longestMs) {
+    longestMs = now - since;
+    longest = current;
+  }
+  current = code;
+  since = now;
+};
+
+/** The code with the longest time since the last call. */
+export const takeLongest = (): string => {
+  mark(UNMARKED);
+  const found = longest;
+  longest = UNMARKED;
+  longestMs = 0;
+  return found;
+};
