@@ -32,7 +32,7 @@ export interface PlatformOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Lifetime of leases: after a crash another node takes over this late. */
+  /** Lifetime of leases: another node takes over from a crashed one after this time. */
   readonly leaseMs?: number;
   readonly heartbeatMs?: number;
 }

@@ -8,8 +8,9 @@ const RECALL = 0.9;
 const REFUSED = 0.9;
 
 /**
- * Quality of the assistant on the labelled set, with the product's chunker, embedder, index, ranking and answerer. The
- * yardsticks rank by keywords alone and by embeddings alone; they have no threshold, since ours would not suit them.
+ * Measures the assistant's quality on the labelled set, with the product's chunker, embedder, index, ranking and
+ * answerer. The yardsticks rank by keywords alone and by embeddings alone, without the threshold, which fits only the
+ * combined score.
  */
 export const benchAssistantQuality = async (scale: number): Promise<Line[]> => {
   const part = partOfSet(scale);

@@ -116,7 +116,7 @@ describe('The lines of an export', function () {
       const { fault } = await verdictWith(index, line);
       expect([fault?.kind, fault?.line]).to.deep.equal(['unreadable_line', index + 1]);
     }
-    // Read as text it would only be a changed event.
+    // Decoded leniently, it would only count as a changed event.
     expect((await verdictWith(index, body)).fault?.kind).to.equal('changed_event');
   });
 

@@ -40,7 +40,7 @@ describe('Webhooks under concurrent changes', () => {
     await eventually('an attempt', () => receiver.received.length === 1);
     await suspended(own, 'suspended');
     const calls = receiver.received.length;
-    // An open call may still end; its retry would be due long before this is over.
+    // An open call may still end; a retry would come well within this wait.
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(receiver.received.length - calls).to.be.at.most(1);
     const stopped = receiver.received.length;
@@ -124,7 +124,7 @@ describe('Webhooks under concurrent changes', () => {
     await api.patch(path, { state: 'active' });
     await test(tenant.admin, hook.id);
     const one = await eventually('the test', () => receiver.received[0]);
-    // One of the five signs, along with its predecessor.
+    // One of the five secrets signs, along with its predecessor.
     expect(secrets.filter((secret) => verifies(one, secret))).to.have.length(1);
     expect(secrets.filter((secret) => verifies(one, secret, 'x-service-signature-previous'))).to.have.length(
       1,
