@@ -100,9 +100,9 @@ const K1 = 1.2;
 const B = 0.5;
 /** A smaller corpus counts as this many rows, since in a corpus of three every word would be common. */
 const LEAST_ROWS = 100;
-/** Two words with this common prefix, one being the start of the other, count as related, */
+/** Two words count as related when one is the start of the other and has at least this many characters. */
 const BEGINNING = 5;
-/** with this share of the weight of an exact match. */
+/** Weight of a related word, as a share of an exact match. */
 const KIN = 0.6;
 
 /** Bits for the word's count in a posting, which combines row and count in one number, to keep lists small. */
