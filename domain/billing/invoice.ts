@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 import { type Content, contentSchema, type StatementLine, type Window, windowSchema } from './shapes.ts';
 
 /**
@@ -111,47 +111,29 @@ const settled = (
   state: LiveInvoice['state'],
 ): LiveInvoice => ({ id, window, revision, state, at, attempt });
 
-const evolve = (state: InvoicesState, event: InvoiceEvent, meta: EventMeta): InvoicesState => {
-  switch (event.type) {
-    case 'InvoiceGenerated': {
-      const { invoice_id: id, window, revision } = event.data;
-      const made: LiveInvoice = { id, window, revision, state: 'generated', at: meta.revision, attempt: 0 };
-      return { ...state, live: [...state.live, made], count: state.count + 1 };
-    }
-    case 'InvoiceIssueStarted':
-      return change(state, event.data.invoice_id, (invoice) => ({
-        ...settled(invoice, 'issuing'),
-        attempt: event.data.attempt,
-        since: meta.at,
-      }));
-    case 'InvoiceIssueDelayed':
-      return change(state, event.data.invoice_id, (invoice) => ({
-        ...invoice,
-        error: event.data.error,
-        delays: (invoice.delays ?? 0) + 1,
-      }));
-    case 'InvoiceIssueRefused':
-      return change(state, event.data.invoice_id, (invoice) => settled(invoice, 'generated'));
-    case 'InvoiceIssued':
-      return change(state, event.data.invoice_id, (invoice) => settled(invoice, 'issued'));
-    case 'InvoiceVoided': {
-      const { invoice_id, window, revision } = event.data;
-      return {
-        ...state,
-        live: state.live.filter(({ id }) => id !== invoice_id),
-        voided: { ...state.voided, [windowKey(window)]: revision },
-      };
-    }
-    default:
-      return event satisfies never;
-  }
-};
-
 export const invoicesStream: StreamType<InvoicesState, InvoiceEvent> = {
   category: 'invoices',
   stateVersion: 1,
   initial: { live: [], voided: {}, count: 0 },
-  evolve,
+  evolve: folded({
+    InvoiceGenerated: (state, { invoice_id: id, window, revision }, meta) => {
+      const made: LiveInvoice = { id, window, revision, state: 'generated', at: meta.revision, attempt: 0 };
+      return { ...state, live: [...state.live, made], count: state.count + 1 };
+    },
+    InvoiceIssueStarted: (state, { invoice_id, attempt }, { at }) =>
+      change(state, invoice_id, (invoice) => ({ ...settled(invoice, 'issuing'), attempt, since: at })),
+    InvoiceIssueDelayed: (state, { invoice_id, error }) =>
+      change(state, invoice_id, (invoice) => ({ ...invoice, error, delays: (invoice.delays ?? 0) + 1 })),
+    InvoiceIssueRefused: (state, { invoice_id }) =>
+      change(state, invoice_id, (invoice) => settled(invoice, 'generated')),
+    InvoiceIssued: (state, { invoice_id }) =>
+      change(state, invoice_id, (invoice) => settled(invoice, 'issued')),
+    InvoiceVoided: (state, { invoice_id, window, revision }) => ({
+      ...state,
+      live: state.live.filter(({ id }) => id !== invoice_id),
+      voided: { ...state.voided, [windowKey(window)]: revision },
+    }),
+  }),
 };
 
 // Commands

@@ -21,3 +21,32 @@ export interface StreamType<State, Event> {
   readonly initial: State;
   readonly evolve: (state: State, event: Event, meta: EventMeta) => State;
 }
+
+/** The state after an event, for each event type. */
+type Folds<State, Event extends { readonly type: string; readonly data: unknown }> = {
+  readonly [Type in Event['type']]: (
+    state: State,
+    data: Extract<Event, { readonly type: Type }>['data'],
+    meta: EventMeta,
+  ) => State;
+};
+
+/** Builds `evolve` from one fold per event type. */
+export const folded = <State, Event extends { readonly type: string; readonly data: unknown }>(
+  folds: Folds<State, Event>,
+): StreamType<State, Event>['evolve'] => {
+  const byType = new Map<string, (state: State, data: unknown, meta: EventMeta) => State>(
+    Object.entries(folds),
+  );
+  return (state, event, meta) => {
+    const fold = byType.get(event.type);
+    return fold === undefined ? state : fold(state, event.data, meta);
+  };
+};
+
+/** Restricts folds to some states; the others stay as they are. */
+export const only =
+  <State, Some extends State>(isSome: (state: State) => state is Some) =>
+  <Data>(fold: (state: Some, data: Data, meta: EventMeta) => State) =>
+  (state: State, data: Data, meta: EventMeta): State =>
+    isSome(state) ? fold(state, data, meta) : state;

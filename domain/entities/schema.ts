@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, only, type StreamType } from '../core/stream-type.ts';
 import { type Field, storedField } from './fields.ts';
 import { isSame } from './json-values.ts';
 import { tightenings } from './tightenings.ts';
@@ -78,33 +78,34 @@ export interface EntitySchema extends SchemaDefinition {
 }
 export type SchemaState = { readonly exists: false } | EntitySchema;
 
-const evolve = (state: SchemaState, event: SchemaEvent, meta: EventMeta): SchemaState => {
-  if (event.type === 'EntityDefined') {
-    const { entity_name: name, label, fields, workflow } = event.data;
-    return { exists: true, name, label, fields, workflow, createdAt: meta.at, updatedAt: meta.at };
-  }
-  if (!state.exists) return state;
-  switch (event.type) {
-    case 'EntityChangeProposed': {
-      const { change_id: id, label, fields, workflow } = event.data;
-      return { ...state, proposal: { id, label, fields, workflow, at: meta.at } };
-    }
-    case 'EntityChanged': {
-      const { label, fields, workflow } = event.data;
-      return { ...state, label, fields, workflow, proposal: undefined, updatedAt: meta.at };
-    }
-    case 'EntityChangeAbandoned':
-      return { ...state, proposal: undefined };
-    default:
-      return event satisfies never;
-  }
-};
+const onSchema = only((state: SchemaState): state is EntitySchema => state.exists);
 
 export const schemaStream: StreamType<SchemaState, SchemaEvent> = {
   category: 'schema',
   stateVersion: 1,
   initial: { exists: false },
-  evolve,
+  evolve: folded({
+    EntityDefined: (_state, { entity_name: name, ...definition }, { at }) => ({
+      exists: true,
+      name,
+      ...definition,
+      createdAt: at,
+      updatedAt: at,
+    }),
+    EntityChangeProposed: onSchema((state, { entity_name: _name, change_id: id, ...definition }, { at }) => ({
+      ...state,
+      proposal: { id, ...definition, at },
+    })),
+    EntityChanged: onSchema((state, { label, fields, workflow }, { at }) => ({
+      ...state,
+      label,
+      fields,
+      workflow,
+      proposal: undefined,
+      updatedAt: at,
+    })),
+    EntityChangeAbandoned: onSchema((state) => ({ ...state, proposal: undefined })),
+  }),
 };
 
 // Commands

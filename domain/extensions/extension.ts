@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
 import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
 
 /**
@@ -73,10 +73,14 @@ const tokensFromAfter = (state: Extension, at: number): number =>
     ? Math.max(Math.floor(at / 1000) + 1, state.lastIssuedAt + 1, state.tokensFrom)
     : state.tokensFrom;
 
-const evolve = (state: Extension, event: ExtensionEvent, meta: EventMeta): Extension => {
-  if (event.type === 'ExtensionInstalled') {
-    const { data } = event;
-    return {
+const onInstalled = only((state: Extension): state is InstalledExtension => state.installed);
+
+export const extensionStream: StreamType<Extension, ExtensionEvent> = {
+  category: 'extension',
+  stateVersion: 2,
+  initial: { installed: false, tokensFrom: 0 },
+  evolve: folded({
+    ExtensionInstalled: ({ tokensFrom }, data, { at }) => ({
       installed: true,
       extId: data.ext_id,
       name: data.name,
@@ -85,32 +89,27 @@ const evolve = (state: Extension, event: ExtensionEvent, meta: EventMeta): Exten
       url: data.url,
       state: 'inactive',
       createdBy: data.created_by,
-      createdAt: meta.at,
-      updatedAt: meta.at,
-      tokensFrom: state.tokensFrom,
+      createdAt: at,
+      updatedAt: at,
+      tokensFrom,
       lastIssuedAt: 0,
-    };
-  }
-  if (!state.installed) return state;
-  switch (event.type) {
-    case 'ExtensionActivated':
-      return { ...state, state: 'active', updatedAt: meta.at };
-    case 'ExtensionDeactivated':
-      return { ...state, state: 'inactive', updatedAt: meta.at, tokensFrom: tokensFromAfter(state, meta.at) };
-    case 'ExtensionUninstalled':
-      return { installed: false, tokensFrom: tokensFromAfter(state, meta.at) };
-    case 'ExtensionTokenMinted':
-      return { ...state, lastIssuedAt: Math.max(state.lastIssuedAt, event.data.issued_at) };
-    default:
-      return event satisfies never;
-  }
-};
-
-export const extensionStream: StreamType<Extension, ExtensionEvent> = {
-  category: 'extension',
-  stateVersion: 2,
-  initial: { installed: false, tokensFrom: 0 },
-  evolve,
+    }),
+    ExtensionActivated: onInstalled((state, _data, { at }) => ({ ...state, state: 'active', updatedAt: at })),
+    ExtensionDeactivated: onInstalled((state, _data, { at }) => ({
+      ...state,
+      state: 'inactive',
+      updatedAt: at,
+      tokensFrom: tokensFromAfter(state, at),
+    })),
+    ExtensionUninstalled: onInstalled((state, _data, { at }) => ({
+      installed: false,
+      tokensFrom: tokensFromAfter(state, at),
+    })),
+    ExtensionTokenMinted: onInstalled((state, { issued_at }) => ({
+      ...state,
+      lastIssuedAt: Math.max(state.lastIssuedAt, issued_at),
+    })),
+  }),
 };
 
 // Commands

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A file attached to a record (decisions, section 6). The stream holds its metadata; the blob store holds its bytes
@@ -41,22 +41,15 @@ export interface AttachedFile extends FileFacts {
 }
 export type AnyFile = { readonly status: 'none' } | AttachedFile | { readonly status: 'deleted' };
 
-const evolve = (state: AnyFile, event: FileEvent, meta: EventMeta): AnyFile => {
-  switch (event.type) {
-    case 'FileUploaded':
-      return state.status === 'none' ? { status: 'attached', ...event.data, createdAt: meta.at } : state;
-    case 'FileDeleted':
-      return { status: 'deleted' };
-    default:
-      return event satisfies never;
-  }
-};
-
 export const fileStream: StreamType<AnyFile, FileEvent> = {
   category: 'file',
   stateVersion: 1,
   initial: { status: 'none' },
-  evolve,
+  evolve: folded({
+    FileUploaded: (state, facts, { at }) =>
+      state.status === 'none' ? { status: 'attached', ...facts, createdAt: at } : state,
+    FileDeleted: () => ({ status: 'deleted' }),
+  }),
 };
 
 // Decide

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, only, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A public form that creates records of an entity (decisions, section 6, Form). Its stream is `form-<id>`; slug.ts
@@ -81,31 +81,25 @@ const defined = ({ slug, claim_id: claimId, title, entity_name: entityName, fiel
   fields,
 });
 
-const evolve = (state: Form, event: FormEvent, { at }: EventMeta): Form => {
-  if (event.type === 'FormCreated') {
-    const { form_id: id } = event.data;
-    return { status: 'draft', id, ...defined(event.data), createdAt: at, updatedAt: at };
-  }
-  if (!isForm(state)) return state;
-  switch (event.type) {
-    case 'FormChanged':
-      return { ...state, ...defined(event.data), updatedAt: at };
-    case 'FormPublished':
-      return { ...state, status: 'published', updatedAt: at };
-    case 'FormArchived':
-      return { ...state, status: 'archived', updatedAt: at };
-    case 'FormDeleted':
-      return { status: 'deleted' };
-    default:
-      return event satisfies never;
-  }
-};
+const onForm = only(isForm);
 
 export const formStream: StreamType<Form, FormEvent> = {
   category: 'form',
   stateVersion: 1,
   initial: { status: 'none' },
-  evolve,
+  evolve: folded({
+    FormCreated: (_state, data, { at }) => ({
+      status: 'draft',
+      id: data.form_id,
+      ...defined(data),
+      createdAt: at,
+      updatedAt: at,
+    }),
+    FormChanged: onForm((form, data, { at }) => ({ ...form, ...defined(data), updatedAt: at })),
+    FormPublished: onForm((form, _data, { at }) => ({ ...form, status: 'published', updatedAt: at })),
+    FormArchived: onForm((form, _data, { at }) => ({ ...form, status: 'archived', updatedAt: at })),
+    FormDeleted: onForm(() => ({ status: 'deleted' })),
+  }),
 };
 
 // Commands and decide

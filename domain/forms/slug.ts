@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * The form that holds a slug of a tenant, in one stream each: `form_slug-<slug>`. No append covers two streams, so a
@@ -31,16 +31,12 @@ export const formSlugStream: StreamType<FormSlug, FormSlugEvent> = {
   category: 'form_slug',
   stateVersion: 1,
   initial: { claim: undefined },
-  evolve: (_state, event, { at }) => {
-    switch (event.type) {
-      case 'FormSlugTaken':
-        return { claim: { formId: event.data.form_id, claimId: event.data.claim_id, since: at } };
-      case 'FormSlugFreed':
-        return { claim: undefined };
-      default:
-        return event satisfies never;
-    }
-  },
+  evolve: folded({
+    FormSlugTaken: (_state, data, { at }) => ({
+      claim: { formId: data.form_id, claimId: data.claim_id, since: at },
+    }),
+    FormSlugFreed: () => ({ claim: undefined }),
+  }),
 };
 
 const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/;

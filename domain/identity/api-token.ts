@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, invalidCredential, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
 /**
@@ -76,10 +76,14 @@ export interface MintedApiToken {
 }
 export type ApiToken = { readonly exists: false } | MintedApiToken;
 
-const evolve = (state: ApiToken, event: ApiTokenEvent, meta: EventMeta): ApiToken => {
-  if (event.type === 'ApiTokenMinted') {
-    const { data } = event;
-    return {
+const onToken = only((state: ApiToken): state is MintedApiToken => state.exists);
+
+export const apiTokenStream: StreamType<ApiToken, ApiTokenEvent> = {
+  category: 'api_token',
+  stateVersion: 1,
+  initial: { exists: false },
+  evolve: folded({
+    ApiTokenMinted: (_state, data, { at }) => ({
       exists: true,
       id: data.token_id,
       name: data.name,
@@ -87,28 +91,14 @@ const evolve = (state: ApiToken, event: ApiTokenEvent, meta: EventMeta): ApiToke
       secretHash: data.secret_hash,
       scopes: data.scopes,
       createdBy: data.created_by,
-      createdAt: meta.at,
+      createdAt: at,
       expiresAt: data.expires_at === null ? undefined : Date.parse(data.expires_at),
       lastUsedAt: undefined,
       revokedAt: undefined,
-    };
-  }
-  if (!state.exists) return state;
-  switch (event.type) {
-    case 'ApiTokenRevoked':
-      return { ...state, revokedAt: meta.at };
-    case 'ApiTokenUsed':
-      return { ...state, lastUsedAt: meta.at };
-    default:
-      return event satisfies never;
-  }
-};
-
-export const apiTokenStream: StreamType<ApiToken, ApiTokenEvent> = {
-  category: 'api_token',
-  stateVersion: 1,
-  initial: { exists: false },
-  evolve,
+    }),
+    ApiTokenRevoked: onToken((token, _data, { at }) => ({ ...token, revokedAt: at })),
+    ApiTokenUsed: onToken((token, _data, { at }) => ({ ...token, lastUsedAt: at })),
+  }),
 };
 
 // Commands

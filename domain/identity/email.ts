@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * An e-mail address within a tenant. No append covers two streams, so an address is reserved, then the user is
@@ -38,18 +38,11 @@ export const emailStream: StreamType<Email, EmailEvent> = {
   category: 'email',
   stateVersion: 1,
   initial: { status: 'free' },
-  evolve: (_state, event, meta) => {
-    switch (event.type) {
-      case 'EmailReserved':
-        return { status: 'reserved', userId: event.data.user_id, since: meta.at };
-      case 'EmailClaimed':
-        return { status: 'claimed', userId: event.data.user_id };
-      case 'EmailReleased':
-        return { status: 'free' };
-      default:
-        return event satisfies never;
-    }
-  },
+  evolve: folded({
+    EmailReserved: (_state, { user_id: userId }, { at }) => ({ status: 'reserved', userId, since: at }),
+    EmailClaimed: (_state, { user_id: userId }) => ({ status: 'claimed', userId }),
+    EmailReleased: () => ({ status: 'free' }),
+  }),
 };
 
 // Commands and decide

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
 
 /** A platform admin operates globally and belongs to no tenant (specification, Authentication 2). */
 
@@ -34,21 +34,13 @@ export const platformAdminStream: StreamType<PlatformAdmin, PlatformAdminEvent> 
   category: 'admin',
   stateVersion: 1,
   initial: { exists: false },
-  evolve: (state, event) => {
-    switch (event.type) {
-      case 'PlatformAdminRegistered':
-        return {
-          exists: true,
-          id: event.data.admin_id,
-          email: event.data.email,
-          passwordHash: event.data.password_hash,
-        };
-      case 'PlatformAdminPasswordSet':
-        return state.exists ? { ...state, passwordHash: event.data.password_hash } : state;
-      default:
-        return event satisfies never;
-    }
-  },
+  evolve: folded({
+    PlatformAdminRegistered: (_state, { admin_id: id, email, password_hash: passwordHash }) => {
+      return { exists: true, id, email, passwordHash };
+    },
+    PlatformAdminPasswordSet: (state, { password_hash: passwordHash }) =>
+      state.exists ? { ...state, passwordHash } : state,
+  }),
 };
 
 // Commands and decide

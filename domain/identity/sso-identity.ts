@@ -19,25 +19,13 @@ export type SsoIdentityEvent = EventOf<(typeof ssoIdentityEvents)[number]>;
 
 // State
 
-export type SsoIdentity =
-  | { readonly linked: false }
-  | {
-      readonly linked: true;
-      readonly userId: string;
-    };
+export type SsoIdentity = { readonly linked: false } | { readonly linked: true; readonly userId: string };
 
 export const ssoIdentityStream: StreamType<SsoIdentity, SsoIdentityEvent> = {
   category: 'sso',
   stateVersion: 1,
   initial: { linked: false },
-  evolve: (_state, event) => {
-    switch (event.type) {
-      case 'SsoIdentityLinked':
-        return { linked: true, userId: event.data.user_id };
-      default:
-        return event.type satisfies never;
-    }
-  },
+  evolve: (_state, { data }) => ({ linked: true, userId: data.user_id }),
 };
 
 // Commands and decide

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, only, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A person of a tenant (specification, Authentication; decisions, section 3). The person's own key seals name, e-mail
@@ -90,53 +90,41 @@ export interface RegisteredUser {
 }
 export type User = { readonly exists: false } | RegisteredUser;
 
-const fold = (state: User, event: UserEvent, meta: EventMeta): User => {
-  if (event.type === 'UserRegistered') {
-    return {
-      exists: true,
-      id: event.data.user_id,
-      email: event.data.email,
-      displayName: event.data.display_name,
-      role: event.data.role,
-      status: 'active',
-      passwordHash: undefined,
-      createdAt: meta.at,
-    };
-  }
-  if (!state.exists) return state;
-  switch (event.type) {
-    case 'UserPasswordSet':
-      return { ...state, passwordHash: event.data.password_hash };
-    case 'UserRenamed':
-      return { ...state, displayName: event.data.display_name };
-    case 'UserRoleChanged':
-      return { ...state, role: event.data.role };
-    case 'UserStatusChanged':
-      return { ...state, status: event.data.status };
-    case 'UserForgotten':
-      return {
-        ...state,
-        status: 'deactivated',
-        passwordHash: undefined,
-        forgotten: { emailHash: event.data.email_hash },
-      };
-    default:
-      return event satisfies never;
-  }
-};
+const onUser = only((state: User): state is RegisteredUser => state.exists);
 
-const evolve = (state: User, event: UserEvent, meta: EventMeta): User => {
-  const next = fold(state, event, meta);
-  if (!next.exists) return next;
-  const isAdmin = next.role === 'admin' && next.status === 'active';
-  return { ...next, adminSince: isAdmin ? (next.adminSince ?? meta.revision) : undefined };
-};
+const evolve = folded<User, UserEvent>({
+  UserRegistered: (_state, data, { at }) => ({
+    exists: true,
+    id: data.user_id,
+    email: data.email,
+    displayName: data.display_name,
+    role: data.role,
+    status: 'active',
+    passwordHash: undefined,
+    createdAt: at,
+  }),
+  UserPasswordSet: onUser((user, { password_hash: passwordHash }) => ({ ...user, passwordHash })),
+  UserRenamed: onUser((user, { display_name: displayName }) => ({ ...user, displayName })),
+  UserRoleChanged: onUser((user, { role }) => ({ ...user, role })),
+  UserStatusChanged: onUser((user, { status }) => ({ ...user, status })),
+  UserForgotten: onUser((user, { email_hash: emailHash }) => ({
+    ...user,
+    status: 'deactivated',
+    passwordHash: undefined,
+    forgotten: { emailHash },
+  })),
+});
 
 export const userStream: StreamType<User, UserEvent> = {
   category: 'user',
   stateVersion: 3,
   initial: { exists: false },
-  evolve,
+  evolve: (state, event, meta) => {
+    const next = evolve(state, event, meta);
+    if (!next.exists) return next;
+    const isAdmin = next.role === 'admin' && next.status === 'active';
+    return { ...next, adminSince: isAdmin ? (next.adminSince ?? meta.revision) : undefined };
+  },
 };
 
 // Commands

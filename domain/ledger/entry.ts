@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
 import { type Content, content, requireSize, type Source, source } from './content.ts';
 
 /**
@@ -148,58 +148,6 @@ export type Entry =
 
 const contentOf = ({ date, memo, currency, lines }: Content): Content => ({ date, memo, currency, lines });
 
-const evolve = (state: Entry, event: EntryEvent, meta: EventMeta): Entry => {
-  switch (event.type) {
-    case 'EntryDrafted':
-      return {
-        status: 'draft',
-        id: event.data.entry_id,
-        content: contentOf(event.data),
-        source: event.data.source,
-        createdAt: meta.at,
-      };
-    case 'EntryDraftChanged':
-      return state.status === 'draft' ? { ...state, content: contentOf(event.data) } : state;
-    case 'EntryDraftDiscarded':
-      return { status: 'discarded', refused: event.data.refused === true };
-    case 'EntryPostingStarted':
-      return state.status === 'draft'
-        ? { ...state, status: 'posting', attempt: attemptOf(event.data) }
-        : state;
-    case 'EntryPostingAbandoned': {
-      if (state.status !== 'posting') return state;
-      const { attempt: _attempt, ...draft } = state;
-      return { ...draft, status: 'draft' };
-    }
-    case 'EntryPostingSettled': {
-      if (state.status !== 'posting') return state;
-      const { number, revision } = event.data;
-      return { status: 'posted', id: state.id, number, revision, date: state.content.date };
-    }
-    case 'EntryReversalStarted': {
-      if (state.status !== 'posted') return state;
-      const { mirror_id, date, memo } = event.data;
-      const mirror = { id: mirror_id, date, memo };
-      return { ...state, status: 'reversing', attempt: attemptOf(event.data), mirror };
-    }
-    case 'EntryReversalAbandoned': {
-      if (state.status !== 'reversing') return state;
-      const { attempt: _attempt, mirror: _mirror, ...posted } = state;
-      return { ...posted, status: 'posted' };
-    }
-    case 'EntryReversalSettled': {
-      if (state.status !== 'reversing') return state;
-      const { attempt: _attempt, ...posted } = state;
-      const { mirror_id, revision } = event.data;
-      return { ...posted, status: 'reversed', mirror: { id: mirror_id, revision } };
-    }
-    case 'EntryMirrorPrepared':
-      return { status: 'mirror', id: event.data.entry_id, reversalOf: event.data.reversal_of };
-    default:
-      return event satisfies never;
-  }
-};
-
 const attemptOf = (data: z.output<typeof EntryPostingStarted.schema | typeof started>): PostingAttempt => ({
   id: data.attempt_id,
   journalRevision: data.journal_revision,
@@ -210,7 +158,49 @@ export const entryStream: StreamType<Entry, EntryEvent> = {
   category: 'entry',
   stateVersion: 2,
   initial: { status: 'none' },
-  evolve,
+  evolve: folded({
+    EntryDrafted: (_state, { entry_id: id, source, ...data }, { at }) => ({
+      status: 'draft',
+      id,
+      content: contentOf(data),
+      source,
+      createdAt: at,
+    }),
+    EntryDraftChanged: (state, data) =>
+      state.status === 'draft' ? { ...state, content: contentOf(data) } : state,
+    EntryDraftDiscarded: (_state, { refused }) => ({ status: 'discarded', refused: refused === true }),
+    EntryPostingStarted: (state, data) =>
+      state.status === 'draft' ? { ...state, status: 'posting', attempt: attemptOf(data) } : state,
+    EntryPostingAbandoned: (state) => {
+      if (state.status !== 'posting') return state;
+      const { attempt: _attempt, ...draft } = state;
+      return { ...draft, status: 'draft' };
+    },
+    EntryPostingSettled: (state, { number, revision }) => {
+      if (state.status !== 'posting') return state;
+      return { status: 'posted', id: state.id, number, revision, date: state.content.date };
+    },
+    EntryReversalStarted: (state, data) => {
+      if (state.status !== 'posted') return state;
+      const { mirror_id: id, date, memo } = data;
+      return { ...state, status: 'reversing', attempt: attemptOf(data), mirror: { id, date, memo } };
+    },
+    EntryReversalAbandoned: (state) => {
+      if (state.status !== 'reversing') return state;
+      const { attempt: _attempt, mirror: _mirror, ...posted } = state;
+      return { ...posted, status: 'posted' };
+    },
+    EntryReversalSettled: (state, { mirror_id: id, revision }) => {
+      if (state.status !== 'reversing') return state;
+      const { attempt: _attempt, ...posted } = state;
+      return { ...posted, status: 'reversed', mirror: { id, revision } };
+    },
+    EntryMirrorPrepared: (_state, { entry_id: id, reversal_of: reversalOf }) => ({
+      status: 'mirror',
+      id,
+      reversalOf,
+    }),
+  }),
 };
 
 // Commands

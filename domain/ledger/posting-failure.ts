@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type DomainError, type FieldIssue, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
 import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
 
 /**
@@ -57,37 +57,22 @@ export interface PostingFailure {
   readonly resolvedAt?: number | undefined;
 }
 
-export const evolveFailure = (
-  state: PostingFailure | undefined,
-  event: PostingFailureEvent,
-  { at }: Pick<EventMeta, 'at'>,
-): PostingFailure | undefined => {
-  if (event.type === 'PostingRuleFailed') {
-    const { failure_id, rule_id, event_id, source_kind, source, code, message } = event.data;
-    return {
-      id: failure_id,
-      ruleId: rule_id,
-      eventId: event_id,
-      kind: source_kind,
-      source,
-      code,
-      message,
-      attempts: 1,
-      createdAt: at,
-    };
-  }
-  if (state === undefined) return undefined;
-  switch (event.type) {
-    case 'PostingRetryFailed': {
-      const { code, message } = event.data;
-      return { ...state, code, message, attempts: state.attempts + 1 };
-    }
-    case 'PostingFailureResolved':
-      return { ...state, resolvedAt: at };
-    default:
-      return event satisfies never;
-  }
-};
+export const evolveFailure = folded<PostingFailure | undefined, PostingFailureEvent>({
+  PostingRuleFailed: (_state, data, { at }) => ({
+    id: data.failure_id,
+    ruleId: data.rule_id,
+    eventId: data.event_id,
+    kind: data.source_kind,
+    source: data.source,
+    code: data.code,
+    message: data.message,
+    attempts: 1,
+    createdAt: at,
+  }),
+  PostingRetryFailed: (state, { code, message }) =>
+    state && { ...state, code, message, attempts: state.attempts + 1 },
+  PostingFailureResolved: (state, _data, { at }) => state && { ...state, resolvedAt: at },
+});
 
 /** Wraps the failure, because a stream's state must be an object. */
 export interface FailureState {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, invalid, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { Decided, DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type Decided, type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 
 /**
@@ -90,37 +90,27 @@ export type Conversation =
       readonly lastReadAt: number;
     };
 
-const initial: Conversation = { status: 'none' };
-
-const evolve = (state: Conversation, event: ConversationEvent, meta: EventMeta): Conversation => {
-  if (event.type === 'ConversationStarted') {
-    return {
-      status: 'started',
-      id: event.data.conversation_id,
-      dmKey: event.data.dm_key,
-      participants: event.data.participant_user_ids,
-      createdAt: meta.at,
-      lastReadAt: 0,
-    };
-  }
-  if (state.status === 'none') return state;
-  switch (event.type) {
-    case 'MessageSent':
-    case 'MessageEdited':
-    case 'MessageDeleted':
-      return state;
-    case 'ConversationRead':
-      return { ...state, lastReadAt: Math.max(state.lastReadAt, meta.at) };
-    default:
-      return event satisfies never;
-  }
-};
+const unchanged = (state: Conversation): Conversation => state;
 
 export const conversationStream: StreamType<Conversation, ConversationEvent> = {
   category: 'conversation',
   stateVersion: 1,
-  initial,
-  evolve,
+  initial: { status: 'none' },
+  evolve: folded({
+    ConversationStarted: (_state, data, { at }) => ({
+      status: 'started',
+      id: data.conversation_id,
+      dmKey: data.dm_key,
+      participants: data.participant_user_ids,
+      createdAt: at,
+      lastReadAt: 0,
+    }),
+    MessageSent: unchanged,
+    MessageEdited: unchanged,
+    MessageDeleted: unchanged,
+    ConversationRead: (state, _data, { at }) =>
+      state.status === 'none' ? state : { ...state, lastReadAt: Math.max(state.lastReadAt, at) },
+  }),
 };
 
 // Commands

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A person's inbox (specification, Notifications). Its stream holds raised and read notifications, so that `marked`
@@ -45,18 +45,13 @@ export const inboxStream: StreamType<Inbox, InboxEvent> = {
   category: 'inbox',
   stateVersion: 1,
   initial: { unread: [] },
-  evolve: (state, event) => {
-    switch (event.type) {
-      case 'NotificationRaised':
-        return { unread: [...state.unread, event.data.notification_id] };
-      case 'NotificationsRead': {
-        const read = new Set(event.data.notification_ids);
-        return { unread: state.unread.filter((id) => !read.has(id)) };
-      }
-      default:
-        return event satisfies never;
-    }
-  },
+  evolve: folded({
+    NotificationRaised: ({ unread }, { notification_id }) => ({ unread: [...unread, notification_id] }),
+    NotificationsRead: ({ unread }, { notification_ids }) => {
+      const read = new Set(notification_ids);
+      return { unread: unread.filter((id) => !read.has(id)) };
+    },
+  }),
 };
 
 // Commands

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A partner, whose customers are tenants (decisions, section 3, Platform), in the platform's streams. Changes by the
@@ -36,27 +36,23 @@ export interface ExistingPartner extends PartnerSettings {
 }
 export type Partner = { readonly exists: false } | ExistingPartner;
 
-const evolve = (state: Partner, event: PartnerEvent, meta: EventMeta): Partner => {
-  if (event.type === 'PartnerCreated') {
-    const { partner_id, ...values } = event.data;
-    return { exists: true, id: partner_id, createdAt: meta.at, ...values };
-  }
-  if (!state.exists) return state;
-  switch (event.type) {
-    case 'PartnerChanged': {
-      const { name = state.name, home_tenant_id = state.home_tenant_id } = event.data;
-      return { ...state, name, home_tenant_id };
-    }
-    default:
-      return event satisfies never;
-  }
-};
-
 export const partnerStream: StreamType<Partner, PartnerEvent> = {
   category: 'partner',
   stateVersion: 1,
   initial: { exists: false },
-  evolve,
+  evolve: folded({
+    PartnerCreated: (_state, { partner_id: id, ...values }, { at }) => ({
+      exists: true,
+      id,
+      createdAt: at,
+      ...values,
+    }),
+    PartnerChanged: (state, data) => {
+      if (!state.exists) return state;
+      const { name = state.name, home_tenant_id = state.home_tenant_id } = data;
+      return { ...state, name, home_tenant_id };
+    },
+  }),
 };
 
 // Commands

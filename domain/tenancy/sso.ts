@@ -38,22 +38,16 @@ export interface TenantSso {
   readonly revision: number;
 }
 
-export const evolveSso = (event: SsoEvent, meta: EventMeta): TenantSso | undefined => {
-  switch (event.type) {
-    case 'TenantSsoConfigured':
-      return {
-        issuer: event.data.issuer,
-        clientId: event.data.client_id,
-        clientSecret: event.data.client_secret,
-        returnOrigins: event.data.return_origins,
-        revision: meta.revision,
-      };
-    case 'TenantSsoRemoved':
-      return undefined;
-    default:
-      return event satisfies never;
-  }
-};
+export const ssoOf = (
+  data: z.output<typeof TenantSsoConfigured.schema>,
+  { revision }: EventMeta,
+): TenantSso => ({
+  issuer: data.issuer,
+  clientId: data.client_id,
+  clientSecret: data.client_secret,
+  returnOrigins: data.return_origins,
+  revision,
+});
 
 // Commands and decide
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
-import { evolveSso, ssoEvents, type TenantSso } from './sso.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, only, type StreamType } from '../core/stream-type.ts';
+import { ssoEvents, ssoOf, type TenantSso } from './sso.ts';
 
 /** A tenant of the platform (decisions, section 3, Platform), in the platform's streams. */
 
@@ -94,37 +94,25 @@ export const settingsOf = (values: TenantSettings): TenantSettings => ({
   timezone: values.timezone,
 });
 
-const evolve = (state: Tenant, event: TenantEvent, meta: EventMeta): Tenant => {
-  if (event.type === 'TenantCreated') {
-    return {
-      exists: true,
-      id: event.data.tenant_id,
-      status: 'active',
-      createdAt: meta.at,
-      ...settingsOf(event.data),
-    };
-  }
-  if (!state.exists) return state;
-  switch (event.type) {
-    case 'TenantChanged': {
-      const { tenant_id: _id, ...values } = event.data;
-      return { ...state, ...defined(values) };
-    }
-    case 'TenantStatusChanged':
-      return { ...state, status: event.data.status };
-    case 'TenantSsoConfigured':
-    case 'TenantSsoRemoved':
-      return { ...state, sso: evolveSso(event, meta) };
-    default:
-      return event satisfies never;
-  }
-};
+const onTenant = only((state: Tenant): state is ExistingTenant => state.exists);
 
 export const tenantStream: StreamType<Tenant, TenantEvent> = {
   category: 'tenant',
   stateVersion: 1,
   initial: { exists: false },
-  evolve,
+  evolve: folded({
+    TenantCreated: (_state, data, { at }) => ({
+      exists: true,
+      id: data.tenant_id,
+      status: 'active',
+      createdAt: at,
+      ...settingsOf(data),
+    }),
+    TenantChanged: onTenant((state, { tenant_id: _id, ...values }) => ({ ...state, ...defined(values) })),
+    TenantStatusChanged: onTenant((state, { status }) => ({ ...state, status })),
+    TenantSsoConfigured: onTenant((state, data, meta) => ({ ...state, sso: ssoOf(data, meta) })),
+    TenantSsoRemoved: onTenant((state) => ({ ...state, sso: undefined })),
+  }),
 };
 
 // Commands

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
@@ -152,49 +152,37 @@ const ended = (state: ScheduledDelivery, status: ScheduledDelivery['status']): S
   status: state.replay === undefined ? status : 'pending',
 });
 
-type When = Pick<EventMeta, 'at'>;
-
-export const evolveDelivery = (state: Delivery, event: DeliveryEvent, { at }: When): Delivery => {
-  if (event.type === 'DeliveryScheduled') return scheduled(event.data, at);
-  if (state.kind !== 'scheduled') return state;
-  switch (event.type) {
-    case 'DeliveryBodyContinued':
-      return state;
-    case 'DeliverySucceeded': {
-      const after = attempted(state, event.data, at);
-      return ended({ ...after, responseCode: event.data.response_code }, 'delivered');
-    }
-    case 'DeliveryFailed': {
-      const { response_code: responseCode, error: lastError, next_attempt_at } = event.data;
-      const after = attempted(state, event.data, at);
-      return { ...after, responseCode, lastError, dueAt: after.dueAt ?? Date.parse(next_attempt_at) };
-    }
-    case 'DeliveryDeadLettered': {
-      const { response_code: responseCode, error: lastError } = event.data;
-      const after = ended({ ...attempted(state, event.data, at), responseCode, lastError }, 'dead');
-      return after.status === 'dead' ? { ...after, deadAt: at } : after;
-    }
-    case 'DeliveryRefused': {
-      const after = attempted(state, event.data, at);
-      return ended({ ...after, responseCode: null, lastError: event.data.error }, 'failed');
-    }
-    case 'DeliveryReplayRequested': {
-      const { replay_id: id, due_at, order } = event.data;
-      const replay = { id, dueAt: Date.parse(due_at), ...(order === undefined ? {} : { order }) };
-      return { ...state, status: 'pending', dueAt: replay.dueAt, deadAt: null, replay, lastReplayId: id };
-    }
-    case 'DeliveryDropped':
-      return { kind: 'dropped' };
-    default:
-      return event satisfies never;
-  }
-};
+const onScheduled = only((state: Delivery): state is ScheduledDelivery => state.kind === 'scheduled');
 
 export const deliveryStream: StreamType<Delivery, DeliveryEvent> = {
   category: 'delivery',
   stateVersion: 1,
   initial: { kind: 'none' },
-  evolve: evolveDelivery,
+  evolve: folded({
+    DeliveryScheduled: (_state, data, { at }) => scheduled(data, at),
+    DeliveryBodyContinued: (state) => state,
+    DeliverySucceeded: onScheduled((state, data, { at }) =>
+      ended({ ...attempted(state, data, at), responseCode: data.response_code }, 'delivered'),
+    ),
+    DeliveryFailed: onScheduled((state, data, { at }) => {
+      const { response_code: responseCode, error: lastError, next_attempt_at } = data;
+      const after = attempted(state, data, at);
+      return { ...after, responseCode, lastError, dueAt: after.dueAt ?? Date.parse(next_attempt_at) };
+    }),
+    DeliveryDeadLettered: onScheduled((state, data, { at }) => {
+      const { response_code: responseCode, error: lastError } = data;
+      const after = ended({ ...attempted(state, data, at), responseCode, lastError }, 'dead');
+      return after.status === 'dead' ? { ...after, deadAt: at } : after;
+    }),
+    DeliveryRefused: onScheduled((state, data, { at }) =>
+      ended({ ...attempted(state, data, at), responseCode: null, lastError: data.error }, 'failed'),
+    ),
+    DeliveryReplayRequested: onScheduled((state, { replay_id: id, due_at, order }) => {
+      const replay = { id, dueAt: Date.parse(due_at), ...(order === undefined ? {} : { order }) };
+      return { ...state, status: 'pending', dueAt: replay.dueAt, deadAt: null, replay, lastReplayId: id };
+    }),
+    DeliveryDropped: onScheduled(() => ({ kind: 'dropped' })),
+  }),
 };
 
 // Commands and decide

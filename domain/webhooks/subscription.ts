@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 import type { Plan } from '../tenancy/tenant.ts';
 import { ALL_EVENTS, eventsOf, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
 import { checkActive, checkTotal } from './subscription-limits.ts';
@@ -111,58 +111,40 @@ export interface Subscriptions {
 }
 
 /** One subscription; undefined while it does not exist. */
-export const evolveSubscription = (
-  before: Subscription | undefined,
-  event: SubscriptionEvent,
-  { at }: Pick<EventMeta, 'at'>,
-): Subscription | undefined => {
-  if (event.type === 'WebhookCreated') {
-    const { subscription_id: id, url, events: wanted, description, secret } = event.data;
-    const times = { createdAt: at, updatedAt: at, activatedAt: at };
-    return {
-      id,
-      url,
-      events: wanted,
-      description,
-      secret,
-      state: 'active',
-      ...times,
-      deadLetters: [],
-      countedTo: '',
-    };
-  }
-  if (before === undefined) return undefined;
-  switch (event.type) {
-    case 'WebhookChanged': {
-      const {
-        url = before.url,
-        events: wanted = before.events,
-        description = before.description,
-      } = event.data;
-      return { ...before, url, events: wanted, description, updatedAt: at };
-    }
-    case 'WebhookPaused':
-      return { ...before, state: 'paused', updatedAt: at };
-    case 'WebhookActivated':
-      return { ...before, state: 'active', updatedAt: at, activatedAt: at, deadLetters: [] };
-    case 'WebhookSecretRotated': {
-      const previous = { secret: before.secret, until: Date.parse(event.data.previous_until) };
-      return { ...before, secret: event.data.secret, previous, updatedAt: at, secretRotatedAt: at };
-    }
-    case 'WebhookDeadLetterCounted': {
-      const deadLetters = [...before.deadLetters, event.data.delivery_id];
-      return { ...before, deadLetters, countedTo: event.data.source_position };
-    }
-    case 'WebhookDeadLettersCleared':
-      return { ...before, deadLetters: [], countedTo: event.data.source_position };
-    case 'WebhookDeadLettersReplayed':
-      return before;
-    case 'WebhookDeleted':
-      return undefined;
-    default:
-      return event satisfies never;
-  }
-};
+export const evolveSubscription = folded<Subscription | undefined, SubscriptionEvent>({
+  WebhookCreated: (_before, { subscription_id: id, ...data }, { at }) => ({
+    id,
+    ...data,
+    state: 'active',
+    createdAt: at,
+    updatedAt: at,
+    activatedAt: at,
+    deadLetters: [],
+    countedTo: '',
+  }),
+  WebhookChanged: (before, { url, events, description }, { at }) =>
+    before && {
+      ...before,
+      url: url ?? before.url,
+      events: events ?? before.events,
+      description: description ?? before.description,
+      updatedAt: at,
+    },
+  WebhookPaused: (before, _data, { at }) => before && { ...before, state: 'paused', updatedAt: at },
+  WebhookActivated: (before, _data, { at }) =>
+    before && { ...before, state: 'active', updatedAt: at, activatedAt: at, deadLetters: [] },
+  WebhookSecretRotated: (before, { secret, previous_until }, { at }) => {
+    if (before === undefined) return undefined;
+    const previous = { secret: before.secret, until: Date.parse(previous_until) };
+    return { ...before, secret, previous, updatedAt: at, secretRotatedAt: at };
+  },
+  WebhookDeadLetterCounted: (before, { delivery_id, source_position: countedTo }) =>
+    before && { ...before, deadLetters: [...before.deadLetters, delivery_id], countedTo },
+  WebhookDeadLettersCleared: (before, { source_position: countedTo }) =>
+    before && { ...before, deadLetters: [], countedTo },
+  WebhookDeadLettersReplayed: (before) => before,
+  WebhookDeleted: () => undefined,
+});
 
 export const subscriptionsStream: StreamType<Subscriptions, SubscriptionEvent> = {
   category: 'webhooks',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * Public links of a job (specification, Access tokens; decisions, section 6, Public link), in the stream `link-<job
@@ -57,27 +57,19 @@ const bounded = (links: readonly Link[], now: number): readonly Link[] => {
   return links.filter((link) => !forgotten.has(link));
 };
 
-const evolve = ({ links }: Links, event: LinkEvent, { at }: EventMeta): Links => {
-  switch (event.type) {
-    case 'PublicLinkCreated': {
-      const { link_id: id, token_hash: tokenHash, expires_at } = event.data;
-      const link = { id, tokenHash, expiresAt: Date.parse(expires_at), revoked: false };
-      return { links: bounded([...links, link], at) };
-    }
-    case 'PublicLinkRevoked':
-      return {
-        links: links.map((link) => (link.id === event.data.link_id ? { ...link, revoked: true } : link)),
-      };
-    default:
-      return event satisfies never;
-  }
-};
-
 export const linkStream: StreamType<Links, LinkEvent> = {
   category: 'link',
   stateVersion: 1,
   initial: { links: [] },
-  evolve,
+  evolve: folded({
+    PublicLinkCreated: ({ links }, { link_id: id, token_hash: tokenHash, expires_at }, { at }) => {
+      const link = { id, tokenHash, expiresAt: Date.parse(expires_at), revoked: false };
+      return { links: bounded([...links, link], at) };
+    },
+    PublicLinkRevoked: ({ links }, { link_id }) => ({
+      links: links.map((link) => (link.id === link_id ? { ...link, revoked: true } : link)),
+    }),
+  }),
 };
 
 // Decide

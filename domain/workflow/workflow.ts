@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
 
 /**
@@ -93,10 +93,14 @@ const FORGOTTEN_MS = 2 * ANNOUNCED_MS;
 const underWay = (open: readonly Announcement[], now: number): readonly Announcement[] =>
   open.filter(({ at }) => now - at < FORGOTTEN_MS);
 
-const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMeta): Workflow => {
-  if (event.type === 'WorkflowCreated') {
-    const { name, definition } = event.data;
-    return {
+const onWorkflow = only((state: Workflow): state is ExistingWorkflow => state.exists);
+
+export const workflowStream: StreamType<Workflow, WorkflowEvent> = {
+  category: 'workflow',
+  stateVersion: 2,
+  initial: { exists: false },
+  evolve: folded({
+    WorkflowCreated: (_state, { name, definition }, { at }) => ({
       exists: true,
       name,
       draft: definition,
@@ -107,40 +111,32 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
       open: [],
       createdAt: at,
       updatedAt: at,
-    };
-  }
-  if (!state.exists) return state;
-  switch (event.type) {
-    case 'WorkflowDraftSaved':
-      return { ...state, draft: event.data.definition, updatedAt: at };
-    case 'WorkflowPublished':
-      return {
-        ...state,
-        draft: event.data.definition,
-        published: event.data.definition,
-        publishedAt: at,
-        versions: [...state.versions, revision],
-        // Publishing drops announcements; a change under way is then announced again.
-        open: [],
-        updatedAt: at,
-      };
-    case 'WorkflowUseAnnounced': {
-      const { entity_name: name } = event.data;
-      const usedBy = state.usedBy.includes(name) ? state.usedBy : [...state.usedBy, name];
-      return { ...state, usedBy, open: [...underWay(state.open, at), { revision, at }] };
-    }
-    case 'WorkflowUseSettled':
-      return { ...state, open: state.open.filter((each) => each.revision !== event.data.announced) };
-    default:
-      return event satisfies never;
-  }
-};
-
-export const workflowStream: StreamType<Workflow, WorkflowEvent> = {
-  category: 'workflow',
-  stateVersion: 2,
-  initial: { exists: false },
-  evolve,
+    }),
+    WorkflowDraftSaved: onWorkflow((state, { definition }, { at }) => ({
+      ...state,
+      draft: definition,
+      updatedAt: at,
+    })),
+    WorkflowPublished: onWorkflow((state, { definition }, { at, revision }) => ({
+      ...state,
+      draft: definition,
+      published: definition,
+      publishedAt: at,
+      versions: [...state.versions, revision],
+      // Publishing drops announcements; a change under way is then announced again.
+      open: [],
+      updatedAt: at,
+    })),
+    WorkflowUseAnnounced: onWorkflow((state, { entity_name: name }, { at, revision }) => ({
+      ...state,
+      usedBy: state.usedBy.includes(name) ? state.usedBy : [...state.usedBy, name],
+      open: [...underWay(state.open, at), { revision, at }],
+    })),
+    WorkflowUseSettled: onWorkflow((state, { announced }) => ({
+      ...state,
+      open: state.open.filter(({ revision }) => revision !== announced),
+    })),
+  }),
 };
 
 /** Whether the newest definition is the published one. */

@@ -1,3 +1,4 @@
+import type { EventMeta } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
   iso,
@@ -31,7 +32,7 @@ const foldRule = (event: PostingRuleEvent & { readonly at: number }) => [
   })),
 ];
 
-const foldFailure = (event: PostingFailureEvent & { readonly at: number }) => [
+const foldFailure = (event: PostingFailureEvent & EventMeta) => [
   touch<FailureDoc>('failures', event.data.failure_id, (doc) => {
     const failure = evolveFailure(doc?.failure, event, event);
     return failure === undefined ? undefined : { created_at: doc?.created_at ?? iso(event.at), failure };

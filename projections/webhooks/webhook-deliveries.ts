@@ -1,3 +1,4 @@
+import type { EventMeta } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
   iso,
@@ -8,7 +9,7 @@ import {
 } from '../../domain/core/projection.ts';
 import {
   type DeliveryEvent,
-  evolveDelivery,
+  deliveryStream,
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
 
@@ -49,9 +50,9 @@ const docOf = (delivery: ScheduledDelivery): DeliveryDoc => {
   };
 };
 
-const fold = (event: DeliveryEvent & { readonly at: number }) => [
+const fold = (event: DeliveryEvent & EventMeta) => [
   touch<DeliveryDoc>('webhook_deliveries', event.data.delivery_id, (doc) => {
-    const after = evolveDelivery(doc?.delivery ?? { kind: 'none' }, event, event);
+    const after = deliveryStream.evolve(doc?.delivery ?? { kind: 'none' }, event, event);
     return after.kind === 'scheduled' ? docOf(after) : undefined;
   }),
 ];

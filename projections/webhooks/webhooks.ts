@@ -1,3 +1,4 @@
+import type { EventMeta } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
   iso,
@@ -20,7 +21,7 @@ export interface SubscriptionDoc {
   readonly subscription: Subscription;
 }
 
-const fold = (event: SubscriptionEvent & { readonly at: number }) => [
+const fold = (event: SubscriptionEvent & EventMeta) => [
   touch<SubscriptionDoc>('webhooks', event.data.subscription_id, (doc) => {
     const subscription = evolveSubscription(doc?.subscription, event, event);
     return subscription === undefined

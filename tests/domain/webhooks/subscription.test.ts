@@ -161,7 +161,7 @@ describe('Webhook subscriptions', () => {
     const [second] = rotate('three', now + 10);
     let one = state.byId.a;
     for (const event of [first, second]) {
-      if (event !== undefined) one = evolveSubscription(one, event, { at: now });
+      if (event !== undefined) one = evolveSubscription(one, event, { at: now, revision: 0 });
     }
     expect(one?.secret).to.equal('three');
     expect(one?.previous).to.deep.equal({ secret: 'two', until: now + 1010 });
