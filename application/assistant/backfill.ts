@@ -24,17 +24,6 @@ export interface CorpusInventory {
   attachments(tenantId: string): AsyncIterable<Omit<FileFacts, 'entity_name'>>;
 }
 
-export interface BackfillDeps {
-  readonly corpus: Corpus;
-  readonly sources: Sources;
-  readonly inventory: CorpusInventory;
-  readonly directory: Directory;
-  readonly store: CorpusStore;
-  readonly lease: LeaseOptions;
-  /** @throws {EmbedderUnavailable} without a model */
-  readonly checkModel: () => Promise<unknown>;
-}
-
 /** Sources embedded together; two such groups at a time, so that the embedder does not wait for the store. */
 const GROUP = 32;
 const AT_ONCE = 2;
@@ -45,7 +34,16 @@ const POLL_MS = 200;
  * all nodes; further requests wait for it and get its counts. After a crash a waiting request starts a new run, which
  * skips finished sources.
  */
-export class Backfills extends WithDeps<BackfillDeps> {
+export class Backfills extends WithDeps<{
+  readonly corpus: Corpus;
+  readonly sources: Sources;
+  readonly inventory: CorpusInventory;
+  readonly directory: Directory;
+  readonly store: CorpusStore;
+  readonly lease: LeaseOptions;
+  /** @throws {EmbedderUnavailable} without a model */
+  readonly checkModel: () => Promise<unknown>;
+}> {
   readonly #running = new Map<string, Promise<BackfillCounts>>();
   readonly #stopping = new AbortController();
 

@@ -6,13 +6,6 @@ import { StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Corpus } from './corpus.ts';
 
-export interface CompletionDeps {
-  readonly store: Pick<CorpusStore, 'withoutVectors'>;
-  readonly corpus: Pick<Corpus, 'complete'>;
-  readonly logger: Logger;
-  readonly isEntitled: (tenantId: string) => Promise<boolean>;
-}
-
 /** Tenants embedded at the same time; the embedder schedules them fairly. */
 const TENANTS = 8;
 /** Most sources read per look-up; their keys are kept in memory. */
@@ -25,7 +18,12 @@ const TOGETHER = 6;
  * Computes vectors of sources whose texts were stored without them, because embedding would have delayed other tenants.
  * One queue per tenant. A restart finds the remaining sources in the store.
  */
-export class Completion extends WithDeps<CompletionDeps> {
+export class Completion extends WithDeps<{
+  readonly store: Pick<CorpusStore, 'withoutVectors'>;
+  readonly corpus: Pick<Corpus, 'complete'>;
+  readonly logger: Logger;
+  readonly isEntitled: (tenantId: string) => Promise<boolean>;
+}> {
   readonly #waiting = new Map<string, Map<string, SourceKey>>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #stopping = new AbortController();

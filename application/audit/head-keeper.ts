@@ -29,15 +29,13 @@ interface Waiting {
   readonly reject: () => void;
 }
 
-export interface HeadKeeperDeps {
+/** Follows the log and stores the last revision and hash of each stream, in batches and apart from commands. */
+export class HeadKeeper extends WithDeps<{
   readonly events: Pick<EventStore, 'head' | 'readStream' | 'wake'>;
   readonly follower: LogFollower;
   readonly heads: HeadStore;
   readonly logger: Logger;
-}
-
-/** Follows the log and stores the last revision and hash of each stream, in batches and apart from commands. */
-export class HeadKeeper extends WithDeps<HeadKeeperDeps> {
+}> {
   #noted = new Map<string, NotedHead>();
   /** The positions up to which events were read, and their hashes stored. */
   #position: Position | undefined;

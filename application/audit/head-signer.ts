@@ -17,7 +17,8 @@ const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
-export interface HeadSignerDeps {
+/** Signs heads of tenants, on request and regularly while events are appended. */
+export class HeadSigner extends WithDeps<{
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
   readonly heads: HeadStore;
   /** Undefined: no heads are signed. */
@@ -28,10 +29,7 @@ export interface HeadSignerDeps {
   readonly logger: Logger;
   /** Whether an owner of streams is a tenant. */
   readonly isTenant: (owner: string) => boolean;
-}
-
-/** Signs heads of tenants, on request and regularly while events are appended. */
-export class HeadSigner extends WithDeps<HeadSignerDeps> {
+}> {
   #delivery = new AbortController();
 
   /**

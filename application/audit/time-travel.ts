@@ -1,5 +1,5 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import { invalid, notFound } from '../../domain/core/errors.ts';
+import { invalidAt, notFound } from '../../domain/core/errors.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
@@ -36,11 +36,11 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
   async placeOf(text: string, path: string): Promise<Position> {
     const position = this.deps.events.parsePosition(text);
     if (position === undefined) {
-      throw invalid([{ path, code: 'invalid_format', message: 'This is not a position.' }]);
+      throw invalidAt(path, 'invalid_format', 'This is not a position.');
     }
     const head = await this.deps.events.head();
     if (head === undefined || position > head) {
-      throw invalid([{ path, code: 'too_big', message: 'The log has not come so far.' }]);
+      throw invalidAt(path, 'too_big', 'The log has not come so far.');
     }
     return position;
   }

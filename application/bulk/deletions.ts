@@ -8,6 +8,7 @@ import {
 } from '../../domain/entities/record.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Hindrance } from '../entities/deletion-marks.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { isDeletionOf } from './row-job.ts';
@@ -35,18 +36,13 @@ export interface PlanFacts {
  * Plans the deletion of many records in any order by the rules of `deletion-marks.ts`, without writing. A record that
  * prevents another's deletion does so only until it is deleted itself.
  */
-export class DeletionPlan {
-  readonly #facts: PlanFacts;
+export class DeletionPlan extends WithDeps<PlanFacts> {
   /** Entity names by id. */
   readonly #removed = new Map<string, string>();
   readonly #cleared = new Map<string, string>();
   readonly #waiting = new Map<string, Candidate>();
   /** Candidates by the record that prevents them. */
   readonly #hinderedBy = new Map<string, string[]>();
-
-  constructor(facts: PlanFacts) {
-    this.#facts = facts;
-  }
 
   /** Adds a record to delete. */
   async consider(rootId: string, entityName: string): Promise<void> {
@@ -79,7 +75,7 @@ export class DeletionPlan {
     while (level.length > 0) {
       const next: string[] = [];
       for (const targetId of level) {
-        for await (const { id } of this.#facts.referrers(targetId)) {
+        for await (const { id } of this.deps.referrers(targetId)) {
           if (members.has(id) || this.#removed.has(id)) continue;
           const found = await this.#visit(id, targetId);
           if (found === undefined) continue;
@@ -101,12 +97,12 @@ export class DeletionPlan {
   }
 
   async #visit(id: string, targetId: string) {
-    const state = await this.#facts.state(id);
+    const state = await this.deps.state(id);
     if (state.status !== 'live') return undefined;
     const { entityName } = state;
     let found: { rule: 'restrict' | 'clear'; entityName: string; fieldKey: string } | undefined;
     for (const fieldKey of keysPointingTo(state, targetId)) {
-      const rule = await this.#facts.onDelete(entityName, fieldKey);
+      const rule = await this.deps.onDelete(entityName, fieldKey);
       if (rule === 'cascade') return { rule, entityName, fieldKey };
       if (found?.rule !== 'restrict') found = { rule: rule ?? 'clear', entityName, fieldKey };
     }

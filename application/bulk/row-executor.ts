@@ -12,6 +12,7 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Deletions } from '../entities/deletions.ts';
 import type { Records } from '../entities/records.ts';
 import { type Schemas, writersOf } from '../entities/schemas.ts';
@@ -31,7 +32,11 @@ const SKIPPED: RowResult = { kind: 'skipped' };
 /** Tries of a row that loses races before it is retried later. */
 const RACES = 5;
 
-interface Deps {
+/**
+ * Applies a session's operation to rows, by the decisions of single commands. Repeats have no further effect, since the
+ * causation identifies a row's events (decision 15).
+ */
+export class RowExecutor extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
   readonly writers: WriterGate;
@@ -39,19 +44,7 @@ interface Deps {
   readonly deletions: Deletions;
   readonly jobs: Jobs;
   readonly ids: Ids;
-}
-
-/**
- * Applies a session's operation to rows, by the decisions of single commands. Repeats have no further effect, since the
- * causation identifies a row's events (decision 15).
- */
-export class RowExecutor {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Applies rows together; never rejects. A row is rejected with {StoreUnavailable}, `unavailable` or
    * `read_model_behind` when its outcome is unknown and it must be retried.
@@ -74,7 +67,7 @@ export class RowExecutor {
   /** Whether the session has applied the row; completes a deletion that it started. @throws as {@link apply} */
   async isDone(job: RowJob, recordId: string): Promise<boolean> {
     if (!isUuid(recordId)) return false;
-    const stream = this.#deps.streams.of(recordStream, job.tenantId, recordId);
+    const stream = this.deps.streams.of(recordStream, job.tenantId, recordId);
     if (job.opParams.kind === 'delete') {
       const { state, position } = await stream.refresh();
       const result = await this.#gone(job, state, position);
@@ -92,10 +85,10 @@ export class RowExecutor {
     const { tenantId, entityName } = job;
     const edits = ids.map((id) => new RowEdit(job, id, values, this.#context(job, id)));
     try {
-      const settled = await this.#deps.writers.within(writersOf(tenantId, entityName), () =>
-        this.#deps.streams.executeAll(recordStream, tenantId, edits, {
+      const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
+        this.deps.streams.executeAll(recordStream, tenantId, edits, {
           passing: true,
-          prepare: () => this.#deps.schemas.fresh(tenantId, entityName),
+          prepare: () => this.deps.schemas.fresh(tenantId, entityName),
         }),
       );
       return await Promise.allSettled(
@@ -120,7 +113,7 @@ export class RowExecutor {
     const command = { values, ifVersion: versionOf(job, state) };
     const context = this.#context(job, state.id);
     try {
-      const edited = await this.#deps.records.update(tenantId, entityName, state.id, command, context);
+      const edited = await this.deps.records.update(tenantId, entityName, state.id, command, context);
       return edited.changed ? { kind: 'succeeded', position: edited.position } : SKIPPED;
     } catch (thrown) {
       return refused(thrown, state);
@@ -136,17 +129,17 @@ export class RowExecutor {
     mayBeDone: boolean,
   ): Promise<readonly SettledRow[]> {
     const { tenantId } = job;
-    const streams = ids.map((id) => this.#deps.streams.of(recordStream, tenantId, id));
+    const streams = ids.map((id) => this.deps.streams.of(recordStream, tenantId, id));
     const cold = ids.filter((_, at) => streams[at]?.cached() === undefined);
     // Loads states into the cache, where the commands find them. A state that cannot be read fails its own command.
-    const loaded = await this.#deps.streams
+    const loaded = await this.deps.streams
       .loadAll(recordStream, tenantId, cold, { passing: false })
       .catch(() => []);
     const heads = new Map(cold.map((id, at) => [id, loaded[at]]));
     const settled = await Promise.allSettled(
       ids.map((id) => this.#applyOne(job, params, id, heads.get(id), mayBeDone)),
     );
-    for (const id of cold) this.#deps.streams.of(recordStream, tenantId, id).evict();
+    for (const id of cold) this.deps.streams.of(recordStream, tenantId, id).evict();
     return settled;
   }
 
@@ -157,7 +150,7 @@ export class RowExecutor {
     loaded: Head | undefined,
     mayBeDone: boolean,
   ): Promise<RowResult> {
-    const stream = this.#deps.streams.of(recordStream, job.tenantId, recordId);
+    const stream = this.deps.streams.of(recordStream, job.tenantId, recordId);
     for (let tries = 0; tries < RACES; tries += 1) {
       const head: Head = tries === 0 && loaded !== undefined ? loaded : await stream.refresh();
       refuseMixUp(head.state, recordId);
@@ -189,7 +182,7 @@ export class RowExecutor {
     const actor = { id: job.committedBy, role: 'admin' } as const;
     const context = this.#context(job, state.id);
     const command = { eventName, ifVersion: versionOf(job, state) };
-    const result = await this.#deps.jobs.tryTransition(
+    const result = await this.deps.jobs.tryTransition(
       job.tenantId,
       state.id,
       command,
@@ -213,11 +206,11 @@ export class RowExecutor {
 
   async #delete(job: RowJob, state: LiveRecord): Promise<RowResult | 'again'> {
     const { tenantId, entityName, sessionId } = job;
-    const newId = () => `${deletionPrefix(sessionId)}${this.#deps.ids.next()}`;
+    const newId = () => `${deletionPrefix(sessionId)}${this.deps.ids.next()}`;
     const context = { ...this.#context(job, state.id), priorAttempt: undefined, newId };
     const command = { ifVersion: versionOf(job, state), untilSwept: true };
     try {
-      const position = await this.#deps.deletions.delete(tenantId, entityName, state.id, command, context);
+      const position = await this.deps.deletions.delete(tenantId, entityName, state.id, command, context);
       return { kind: 'succeeded', position };
     } catch (thrown) {
       if (isLostRace(thrown)) return 'again';
@@ -237,12 +230,12 @@ export class RowExecutor {
     const attempt = { deletionId, rootId: cascadeOf ?? state.id };
     const { cause } = this.#context(job, state.id);
     if (state.status === 'deleting') {
-      if (cascadeOf === undefined) await this.#deps.deletions.resume(tenantId, attempt, cause);
-      else await this.#deps.deletions.follow(tenantId, state.id, attempt, cause);
+      if (cascadeOf === undefined) await this.deps.deletions.resume(tenantId, attempt, cause);
+      else await this.deps.deletions.follow(tenantId, state.id, attempt, cause);
       return 'again';
     }
     // An earlier run may have stopped before the cascade was complete.
-    if (cascadeOf === undefined) await this.#deps.deletions.sweep(tenantId, attempt, cause, position);
+    if (cascadeOf === undefined) await this.deps.deletions.sweep(tenantId, attempt, cause, position);
     return SUCCEEDED;
   }
 
@@ -250,7 +243,7 @@ export class RowExecutor {
     return {
       cause: { ...cause, causationId: rowCausation(sessionId, recordId) },
       priorAttempt: { after: since },
-      newId: () => this.#deps.ids.next(),
+      newId: () => this.deps.ids.next(),
     };
   }
 }

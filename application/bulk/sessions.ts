@@ -8,7 +8,7 @@ import {
 } from '../../domain/bulk/session.ts';
 import { cancelSession, startCommit } from '../../domain/bulk/session-decisions.ts';
 import type { OpParams, RowError, Selection } from '../../domain/bulk/session-events.ts';
-import { invalid } from '../../domain/core/errors.ts';
+import { invalidAt } from '../../domain/core/errors.ts';
 import { type Filter, parseFilter } from '../../domain/expressions/filter.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -145,8 +145,7 @@ export class Bulk extends WithDeps<{
       }
     }
     if (rows.size <= MAX_ROWS) return [...rows];
-    const message = `A bulk operation works on at most ${MAX_ROWS} records.`;
-    throw invalid([{ path: 'selection', code: 'too_big', message }]);
+    throw invalidAt('selection', 'too_big', `A bulk operation works on at most ${MAX_ROWS} records.`);
   }
 
   async #count(tenantId: string, { selection, entityName }: SessionState): Promise<number | undefined> {

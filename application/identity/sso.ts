@@ -1,4 +1,4 @@
-import { DomainError, invalid, notFound, tenantSuspended } from '../../domain/core/errors.ts';
+import { DomainError, invalidAt, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -83,8 +83,11 @@ export class Sso extends WithDeps<{
     checkActive(tenant);
     const allowed = returnTo === undefined ? undefined : allowedReturn(returnTo, tenant.sso.returnOrigins);
     if (returnTo !== undefined && allowed === undefined) {
-      const message = 'return_to must be a URL of an origin that the tenant allows.';
-      throw invalid([{ path: 'return_to', code: 'not_allowed', message }]);
+      throw invalidAt(
+        'return_to',
+        'not_allowed',
+        'return_to must be a URL of an origin that the tenant allows.',
+      );
     }
     const settings = await this.#settings(tenantId, tenant.sso);
     const begun = await this.#logged(tenantId, () => this.deps.provider.start(settings, redirectUri));

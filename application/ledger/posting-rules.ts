@@ -28,6 +28,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -35,18 +36,6 @@ import type { ChartOfAccounts } from './chart-of-accounts.ts';
 import type { Entries } from './entries.ts';
 import type { PostingSources } from './posting-sources.ts';
 import { entryIdOf, type RuleRunner } from './rule-runner.ts';
-
-interface Deps {
-  readonly streams: Streams;
-  readonly directory: Directory;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
-  readonly clock: Clock;
-  readonly chart: ChartOfAccounts;
-  readonly entries: Entries;
-  readonly sources: PostingSources;
-  readonly runner: RuleRunner;
-}
 
 export interface RuleOutcome {
   readonly rule: PostingRule;
@@ -64,13 +53,17 @@ export interface Preview {
 }
 
 /** Use cases on posting rules and their failures (decisions, section 9, Posting rule). */
-export class PostingRules {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+export class PostingRules extends WithDeps<{
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly clock: Clock;
+  readonly chart: ChartOfAccounts;
+  readonly entries: Entries;
+  readonly sources: PostingSources;
+  readonly runner: RuleRunner;
+}> {
   /** @throws 400 for invalid rules; `unknown_account`, `account_inactive`; `constraint_violated` */
   async create(tenantId: string, given: RuleContent, context: RequestContext): Promise<RuleOutcome> {
     const id = context.newId();
@@ -105,7 +98,7 @@ export class PostingRules {
    */
   async preview(tenantId: string, id: string, payload: unknown): Promise<Preview> {
     const rule = await this.#rule(tenantId, id);
-    const { directory, clock, entries } = this.#deps;
+    const { directory, clock, entries } = this.deps;
     const tenant = await directory.tenant(tenantId);
     const { timezone = 'UTC', currency = '' } = tenant ?? {};
     const outcome = applyRule(rule, { payload, at: clock.now(), timezone, currency });
@@ -136,7 +129,7 @@ export class PostingRules {
   }
 
   async #applied(tenantId: string, failure: PostingFailure, context: RequestContext) {
-    const { events, codec, sources, runner } = this.#deps;
+    const { events, codec, sources, runner } = this.deps;
     const { stream, revision } = failure.source;
     const [stored] = await events.readStream(stream, { from: revision, limit: 1 });
     if (stored === undefined) throw new Error(`${stream} has no revision ${revision}`);
@@ -150,19 +143,19 @@ export class PostingRules {
   }
 
   async #requireLines(tenantId: string, { lines }: Pick<RuleContent, 'lines'>): Promise<void> {
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant !== undefined) requireFixedAmounts(lines, tenant.currency);
-    await this.#deps.chart.resolve(tenantId, lines);
+    await this.deps.chart.resolve(tenantId, lines);
   }
 
   /** Reads the store before it fails. @throws `not_found` */
   async #rule(tenantId: string, id: string): Promise<PostingRule> {
-    const stream = this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES);
+    const stream = this.deps.streams.of(postingRulesStream, tenantId, POSTING_RULES);
     return ruleOf(await stream.loadWhere(({ byId }) => Object.hasOwn(byId, id)), id);
   }
 
   async #fresh(tenantId: string): Promise<PostingRuleSet> {
-    return (await this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).refresh()).state;
+    return (await this.deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).refresh()).state;
   }
 
   /** The outcome of an earlier try of the same keyed request, without later changes. */
@@ -178,7 +171,7 @@ export class PostingRules {
     decide: (state: PostingRuleSet) => readonly PostingRuleEvent[],
   ): Promise<Outcome<PostingRuleSet, PostingRuleEvent>> {
     const type = postingRulesStream;
-    return this.#deps.streams.of(type, tenantId, POSTING_RULES).execute({ cause, priorAttempt }, decide);
+    return this.deps.streams.of(type, tenantId, POSTING_RULES).execute({ cause, priorAttempt }, decide);
   }
 
   #onFailure(
@@ -187,7 +180,7 @@ export class PostingRules {
     { cause, priorAttempt }: RequestContext,
     decide: (state: FailureState) => readonly PostingFailureEvent[],
   ): Promise<Outcome<FailureState, PostingFailureEvent>> {
-    return this.#deps.streams.of(postingFailureStream, tenantId, id).execute({ cause, priorAttempt }, decide);
+    return this.deps.streams.of(postingFailureStream, tenantId, id).execute({ cause, priorAttempt }, decide);
   }
 }
 

@@ -15,6 +15,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import { type EventStore, EventTooLarge } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -49,22 +50,14 @@ export interface Refusal {
   readonly message: string;
 }
 
-interface Deps {
+/** Applies posting rules to events (decisions, section 9, Posting rule). */
+export class RuleRunner extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly events: EventStore;
   readonly entries: Entries;
   readonly logger: Logger;
-}
-
-/** Applies posting rules to events (decisions, section 9, Posting rule). */
-export class RuleRunner {
-  readonly #deps: Deps;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
+}> {
   /**
    * Makes the rule's entry, unless it exists or the rule does not match.
    * @returns the refusal; undefined for none
@@ -85,7 +78,7 @@ export class RuleRunner {
         return { code: 'payload_too_large', message: 'The entry is too large.' };
       }
       const { rule, event } = application;
-      this.#deps.logger.error({ err: error, rule_id: rule.id, event_id: event.id }, 'a posting rule failed');
+      this.deps.logger.error({ err: error, rule_id: rule.id, event_id: event.id }, 'a posting rule failed');
       return { code: 'internal_error', message: 'The rule could not be applied.' };
     }
   }
@@ -115,7 +108,7 @@ export class RuleRunner {
       }),
     );
     // Another process may have succeeded meanwhile, so each checks after its write.
-    if (await this.#deps.entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
+    if (await this.deps.entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
       await this.#onFailure(application, context, resolved(application));
     }
   }
@@ -126,12 +119,12 @@ export class RuleRunner {
     { slot, redraft }: Options,
   ): Promise<void> {
     const { tenantId, payload, kind } = source;
-    const tenant = await this.#deps.directory.tenant(tenantId);
+    const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined) throw new DomainError('not_found', 'There is no such tenant.');
     const { timezone, currency } = tenant;
     const outcome = applyRule(rule, { payload, at: event.at, timezone, currency });
     if (!outcome.matches || outcome.entry === undefined) return;
-    await this.#deps.entries.record(
+    await this.deps.entries.record(
       tenantId,
       {
         id: entryIdOf({ rule, event }),
@@ -149,7 +142,7 @@ export class RuleRunner {
     if (!(await this.#hasFailed(application))) return false;
     const { tenantId } = application.source;
     const id = failureIdOf(application);
-    const { failure } = (await this.#deps.streams.of(postingFailureStream, tenantId, id).refresh()).state;
+    const { failure } = (await this.deps.streams.of(postingFailureStream, tenantId, id).refresh()).state;
     return failure?.resolvedAt !== undefined;
   }
 
@@ -157,7 +150,7 @@ export class RuleRunner {
   async #hasFailed(application: Application): Promise<boolean> {
     const { category } = postingFailureStream;
     const stream = streamName(application.source.tenantId, category, failureIdOf(application));
-    return (await this.#deps.events.readStream(stream, { limit: 1 })).length > 0;
+    return (await this.deps.events.readStream(stream, { limit: 1 })).length > 0;
   }
 
   #onFailure(
@@ -167,7 +160,7 @@ export class RuleRunner {
   ): Promise<Outcome<FailureState, PostingFailureEvent>> {
     const { tenantId } = application.source;
     const id = failureIdOf(application);
-    return this.#deps.streams.of(postingFailureStream, tenantId, id).execute({ cause }, decide);
+    return this.deps.streams.of(postingFailureStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

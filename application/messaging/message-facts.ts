@@ -8,6 +8,7 @@ import type { StreamState } from '../core/commands/stream-states.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { textKeyOf } from '../core/privacy/key-ids.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 
 /** A message from the read model, with the model's checkpoint. */
@@ -17,21 +18,11 @@ export interface MessageLookup {
 }
 
 /** Finds facts of old messages for commands (docs/decisions/0001-facts-of-old-messages.md). */
-export class MessageFactsReader {
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #lookUp: (tenantId: string, messageId: string) => Promise<MessageLookup>;
-
-  constructor(
-    events: EventStore,
-    codec: EventCodec,
-    lookUp: (tenantId: string, messageId: string) => Promise<MessageLookup>,
-  ) {
-    this.#events = events;
-    this.#codec = codec;
-    this.#lookUp = lookUp;
-  }
-
+export class MessageFactsReader extends WithDeps<{
+  events: EventStore;
+  codec: EventCodec;
+  lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
+}> {
   /** The facts of a message at `head`: from the read model, and from the stream's events after its checkpoint. */
   async of(
     tenantId: string,
@@ -40,7 +31,7 @@ export class MessageFactsReader {
     head: StreamState<Conversation>,
   ): Promise<MessageFacts | undefined> {
     if (head.revision < 0) return undefined;
-    const { checkpoint, message } = await this.#lookUp(tenantId, messageId);
+    const { checkpoint, message } = await this.deps.lookUpMessage(tenantId, messageId);
     let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
     const stream = streamName(tenantId, conversationStream.category, conversationId);
     for (const event of await this.#tail(stream, head.revision, checkpoint)) {
@@ -54,10 +45,10 @@ export class MessageFactsReader {
     const tail: RecordedEvent[] = [];
     let from = revision;
     while (from >= 0) {
-      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit: 100 });
+      const page = await this.deps.events.readStream(stream, { direction: 'backward', from, limit: 100 });
       for (const stored of page) {
         if (checkpoint !== undefined && stored.position <= checkpoint) return tail.reverse();
-        tail.push(this.#codec.decode(stored));
+        tail.push(this.deps.codec.decode(stored));
       }
       from -= Math.max(page.length, 1);
       if (page.length === 0) break;

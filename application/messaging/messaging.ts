@@ -1,4 +1,4 @@
-import { DomainError, invalid, notFound } from '../../domain/core/errors.ts';
+import { DomainError, invalidAt, notFound } from '../../domain/core/errors.ts';
 import {
   type Conversation,
   type ConversationEvent,
@@ -50,7 +50,7 @@ export class Messaging extends WithDeps<{
   keys: KeyRing;
   lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
 }> {
-  readonly #facts = new MessageFactsReader(this.deps.events, this.deps.codec, this.deps.lookUpMessage);
+  readonly #facts = new MessageFactsReader(this.deps);
 
   /**
    * Finds or starts the conversation of exactly these people and the caller.
@@ -67,8 +67,7 @@ export class Messaging extends WithDeps<{
     position: Position | undefined;
   }> {
     const participants = [...new Set([callerId, ...participantIds])].sort();
-    const issue = (code: string, message: string) =>
-      invalid([{ path: 'participant_user_ids', code, message }]);
+    const issue = (code: string, message: string) => invalidAt('participant_user_ids', code, message);
     if (participants.length < 2) throw issue('too_small', 'A conversation needs at least two people.');
     if (participants.length > MAX_PARTICIPANTS)
       throw issue('too_big', 'A conversation has at most 50 people.');

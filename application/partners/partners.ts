@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { type DomainError, notFound, violated } from '../../domain/core/errors.ts';
 import {
   type ChangePartner,
   changePartner,
@@ -28,9 +28,7 @@ type Changed = { partner: ExistingPartner; position: Position | undefined };
 
 /** A 422 for a field that refers to something unknown. */
 export const unknownReference = (path: string, message: string): DomainError =>
-  new DomainError('constraint_violated', message, {
-    issues: [{ path, code: 'unknown_reference', message }],
-  });
+  violated(path, 'unknown_reference', message);
 
 /** Use cases on partners, for platform admins (decisions, section 3, Platform). */
 export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDirectory }> {

@@ -1,4 +1,4 @@
-import { invalid, notFound } from '../../domain/core/errors.ts';
+import { invalidAt, notFound } from '../../domain/core/errors.ts';
 import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
@@ -69,7 +69,7 @@ export class Tenancy extends WithDeps<{
     context: RequestContext,
   ): Promise<{ tenant: ExistingTenant; position: Position | undefined }> {
     if (!isTenantId(tenant.id)) {
-      throw invalid([{ path: 'id', code: 'invalid_id', message: 'This id cannot be a tenant id.' }]);
+      throw invalidAt('id', 'invalid_id', 'This id cannot be a tenant id.');
     }
     const { admin, id, ...settings } = tenant;
     const requirePartner = await this.#partnerCheck(settings.partner_id);

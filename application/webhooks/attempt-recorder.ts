@@ -8,6 +8,7 @@ import type { StreamState } from '../core/commands/stream-states.ts';
 import type { StreamCommand, Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
@@ -45,16 +46,11 @@ const TRIES = 6;
  * Records outcomes of attempts in batches (decision 21). Each is decided on the state its attempt began with; for a
  * delivery changed since, `executeAll` decides it again on the new state.
  */
-export class AttemptRecorder {
-  readonly #deps: RecorderDeps;
+export class AttemptRecorder extends WithDeps<RecorderDeps> {
   #waiting: Waiting[] = [];
   #lastSize = 0;
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
-
-  constructor(deps: RecorderDeps) {
-    this.#deps = deps;
-  }
 
   /**
    * @returns the position of the delivery's last event
@@ -89,7 +85,7 @@ export class AttemptRecorder {
   async #write(tenantId: string, batch: readonly Waiting[]): Promise<void> {
     const commands = batch.map(({ done, tries }) => commandOf(done, tries));
     const options = { passing: true };
-    const settled = await this.#deps.streams
+    const settled = await this.deps.streams
       .executeAll(deliveryStream, tenantId, commands, options)
       .catch((reason: unknown) => batch.map(() => ({ status: 'rejected' as const, reason })));
     for (const [at, waiting] of batch.entries()) {
@@ -103,7 +99,7 @@ export class AttemptRecorder {
   async #again(waiting: Waiting, error: unknown): Promise<void> {
     const { done, tries, reject } = waiting;
     if (!isUnavailable(error) || tries >= TRIES) return reject(error);
-    const { logger, sleep } = this.#deps;
+    const { logger, sleep } = this.deps;
     logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded yet');
     await sleep(50 * 2 ** tries, NEVER);
     this.#waiting.push({ ...waiting, tries: tries + 1 });

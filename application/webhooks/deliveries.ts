@@ -15,6 +15,7 @@ import {
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import { storedBody } from './body.ts';
@@ -36,22 +37,14 @@ export type DeadLetterLog = (
   position: Position | undefined,
 ) => AsyncIterable<DeadLetter>;
 
-interface Deps {
+/** Tests and replays of deliveries (specification, Webhooks; decisions, section 8). */
+export class WebhookDeliveries extends WithDeps<{
   readonly streams: Streams;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterLog;
   readonly head: () => Promise<Position | undefined>;
-}
-
-/** Tests and replays of deliveries (specification, Webhooks; decisions, section 8). */
-export class WebhookDeliveries {
-  readonly #deps: Deps;
-  readonly #subscriptions: SubscriptionLookup;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#subscriptions = new SubscriptionLookup(deps.streams);
-  }
+}> {
+  readonly #subscriptions = new SubscriptionLookup(this.deps.streams);
 
   /** @throws `not_found`, `subscription_paused` */
   async test(
@@ -61,9 +54,9 @@ export class WebhookDeliveries {
   ): Promise<{ deliveryId: string; position: Position | undefined }> {
     await this.#subscriptions.active(tenantId, id);
     const deliveryId = context.newId();
-    const occurredAt = this.#deps.clock.now();
+    const occurredAt = this.deps.clock.now();
     const body = envelopeText({ id: deliveryId, event: TEST_EVENT, occurredAt, tenantId, data: TEST_DATA });
-    const { position } = await this.#deps.streams
+    const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)
       .execute(context, (state) =>
         scheduleDelivery(state, {
@@ -81,7 +74,7 @@ export class WebhookDeliveries {
     const { subscriptionId } = await this.#delivery(tenantId, deliveryId);
     await this.#subscriptions.active(tenantId, subscriptionId);
     const replayId = context.newId();
-    const { position } = await this.#deps.streams
+    const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)
       .execute(context, (current, { now }) => requestReplay(current, { id: replayId, dueAt: now }));
     return position;
@@ -100,12 +93,12 @@ export class WebhookDeliveries {
     await this.#subscriptions.active(tenantId, id);
     let count = 0;
     let until = '';
-    for await (const { deadAt } of this.#deps.deadLetters(tenantId, id, await this.#deps.head())) {
+    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.head())) {
       count += 1;
       until = deadAt;
     }
     const replayId = context.newId();
-    const { events, position } = await this.#deps.streams
+    const { events, position } = await this.deps.streams
       .of(subscriptionsStream, tenantId, SUBSCRIPTIONS)
       .execute(context, (state) => replayDeadLetters(state, id, { id: replayId, until, count }));
     const noted = events.map((event) => dataOf(WebhookDeadLettersReplayed, event)?.count ?? 0);
@@ -119,9 +112,9 @@ export class WebhookDeliveries {
   ): Promise<void> {
     const { tenantId, position, at } = event;
     const { subscription_id: id, replay_id: replayId, until } = asked;
-    for await (const { id: deliveryId, deadAt } of this.#deps.deadLetters(tenantId, id, position)) {
+    for await (const { id: deliveryId, deadAt } of this.deps.deadLetters(tenantId, id, position)) {
       if (deadAt > until) return;
-      await this.#deps.streams
+      await this.deps.streams
         .of(deliveryStream, tenantId, deliveryId)
         .execute({ cause: systemCause(event) }, (state) =>
           state.kind === 'scheduled' ? requestReplay(state, { id: replayId, dueAt: at, order: deadAt }) : [],
@@ -131,7 +124,7 @@ export class WebhookDeliveries {
 
   /** @throws `not_found` */
   async #delivery(tenantId: string, id: string): Promise<ScheduledDelivery> {
-    const stream = this.#deps.streams.of(deliveryStream, tenantId, id);
+    const stream = this.deps.streams.of(deliveryStream, tenantId, id);
     const state = await stream.loadWhere(({ kind }) => kind === 'scheduled');
     if (state.kind !== 'scheduled') throw notFound();
     return state;

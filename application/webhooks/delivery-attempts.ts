@@ -11,6 +11,7 @@ import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
@@ -60,20 +61,11 @@ const MAX_ERROR = 500;
  * One attempt of one delivery: sign, call, record. The record comes last, so that an interrupted attempt is made again
  * with the same id, number and body; a late record has no effect.
  */
-export class DeliveryAttempts {
-  readonly #deps: AttemptDeps;
-  readonly #subscriptions: SubscriptionLookup;
-  readonly #secrets: SigningKeys;
-  readonly #reader: DeliveryReader;
-  readonly #recorder: AttemptRecorder;
-
-  constructor(deps: AttemptDeps) {
-    this.#deps = deps;
-    this.#reader = new DeliveryReader(deps);
-    this.#recorder = new AttemptRecorder(deps);
-    this.#subscriptions = new SubscriptionLookup(deps.streams);
-    this.#secrets = new SigningKeys(deps.keys);
-  }
+export class DeliveryAttempts extends WithDeps<AttemptDeps> {
+  readonly #subscriptions = new SubscriptionLookup(this.deps.streams);
+  readonly #secrets = new SigningKeys(this.deps.keys);
+  readonly #reader = new DeliveryReader(this.deps);
+  readonly #recorder = new AttemptRecorder(this.deps);
 
   /** Undefined for a deleted subscription; reads the store when the cache does not have it. */
   subscription(tenantId: string, id: string): Promise<Subscription | undefined> {
@@ -83,7 +75,7 @@ export class DeliveryAttempts {
   /** Deliveries wait while the subscription is paused or the tenant suspended. */
   async waits(tenantId: string, { state }: Subscription): Promise<boolean> {
     if (state === 'paused') return true;
-    const { state: tenant } = await this.#deps.streams.of(tenantStream, PLATFORM, tenantId).load();
+    const { state: tenant } = await this.deps.streams.of(tenantStream, PLATFORM, tenantId).load();
     return isSuspended(tenant);
   }
 
@@ -107,7 +99,7 @@ export class DeliveryAttempts {
     signal: AbortSignal,
     own: AttemptHints = {},
   ): Promise<Made | Pick<Made, 'position'> | undefined> {
-    const { clock } = this.#deps;
+    const { clock } = this.deps;
     const looked = this.#reader.look(tenantId, deliveryId, own);
     const { head, body } = looked instanceof Promise ? await looked : looked;
     const { state, position } = head;
@@ -138,7 +130,7 @@ export class DeliveryAttempts {
   /** The subscription if it is active, from cached states only. */
   #goesOn(tenantId: string, { subscriptionId }: ScheduledDelivery): Subscription | undefined {
     const subscription = this.#subscriptions.known(tenantId, subscriptionId);
-    const tenant = this.#deps.streams.of(tenantStream, PLATFORM, tenantId).cached();
+    const tenant = this.deps.streams.of(tenantStream, PLATFORM, tenantId).cached();
     if (subscription?.state !== 'active' || tenant === undefined) return undefined;
     return isSuspended(tenant.state) ? undefined : subscription;
   }
@@ -153,10 +145,10 @@ export class DeliveryAttempts {
   async drop(tenantId: string, deliveryId: string): Promise<Position | undefined> {
     const [first] = await this.#reader.bodyOf(tenantId, deliveryId);
     if (first === undefined) return undefined;
-    const { position } = await this.#deps.streams
+    const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)
       .execute({ cause: systemCause(first) }, dropDelivery);
-    this.#deps.streams.of(deliveryStream, tenantId, deliveryId).evict();
+    this.deps.streams.of(deliveryStream, tenantId, deliveryId).evict();
     return position;
   }
 
@@ -169,7 +161,7 @@ export class DeliveryAttempts {
     body: Buffer,
     signal: AbortSignal,
   ): Promise<OutboundAnswer> {
-    const { clock, http, timeoutMs } = this.#deps;
+    const { clock, http, timeoutMs } = this.deps;
     const signed = { event, deliveryId: id, attempt: attempts + 1, body, now: clock.now(), secret };
     const headers = headersOf({ ...signed, previous: before });
     const maxResponseBytes = MAX_RESPONSE_BYTES;
@@ -177,7 +169,7 @@ export class DeliveryAttempts {
   }
 
   #outcomeOf(answer: OutboundAnswer, attempt: number): AttemptOutcome {
-    const { clock, random, retrySeconds } = this.#deps;
+    const { clock, random, retrySeconds } = this.deps;
     switch (answer.kind) {
       case 'refused':
         return { kind: 'refused', error: cut(answer.message) };

@@ -2,6 +2,7 @@ import { type Delivery, deliveryStream } from '../../domain/webhooks/delivery.ts
 import type { StreamState, StreamStates } from '../core/commands/stream-states.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import { isWhole, partsOf } from './body.ts';
 
@@ -28,23 +29,14 @@ const AHEAD_IN_ALL = 128 * AHEAD;
 const READING = 16;
 
 /** Reads deliveries from their streams, one by one or several that are sent next. */
-export class DeliveryReader {
-  readonly #states: StreamStates;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
+export class DeliveryReader extends WithDeps<{
+  readonly states: StreamStates;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+}> {
   /** Characters held now. */
   #ahead = 0;
   #reading = 0;
-
-  constructor(deps: {
-    readonly states: StreamStates;
-    readonly events: EventStore;
-    readonly codec: EventCodec;
-  }) {
-    this.#states = deps.states;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-  }
 
   /**
    * Reads deliveries without further events and with the body in one event, nearly all of them, in one query. Leaves
@@ -52,7 +44,7 @@ export class DeliveryReader {
    */
   async gather(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     const found = new Map<string, FoundDelivery>();
-    const wanted = ids.filter((id) => this.#states.cached(streamOf(tenantId, id)) === undefined);
+    const wanted = ids.filter((id) => this.deps.states.cached(streamOf(tenantId, id)) === undefined);
     if (this.#reading >= READING || this.#ahead + AHEAD > AHEAD_IN_ALL) return found;
     this.#reading += 1;
     this.#ahead += AHEAD;
@@ -78,7 +70,7 @@ export class DeliveryReader {
     found: Map<string, FoundDelivery>,
   ): Promise<number> {
     const readAt = performance.now();
-    const read = await this.#events.readStreams(
+    const read = await this.deps.events.readStreams(
       ids.map((id) => streamOf(tenantId, id)),
       2,
       budget,
@@ -98,7 +90,7 @@ export class DeliveryReader {
   /** An event that cannot be decoded fails later, in its own attempt. */
   #decoded(stored: StoredEvent): LoggedEvent | undefined {
     try {
-      return this.#codec.decodeOnce(stored);
+      return this.deps.codec.decodeOnce(stored);
     } catch {
       return undefined;
     }
@@ -116,7 +108,7 @@ export class DeliveryReader {
     const { made } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);
-    const cached = this.#states.cachedOf(deliveryStream, stream);
+    const cached = this.deps.states.cachedOf(deliveryStream, stream);
     if (cached !== undefined)
       return { head: cached, body: made === undefined ? (found?.body ?? []) : [made] };
     if (found !== undefined && performance.now() - found.readAt < FRESH_MS) return found;
@@ -126,7 +118,7 @@ export class DeliveryReader {
   async #read(stream: string): Promise<Look> {
     const body: LoggedEvent[] = [];
     const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
-    const head = await this.#states.refresh(stream, deliveryStream, see);
+    const head = await this.deps.states.refresh(stream, deliveryStream, see);
     return { head, body: body.slice(0, partsOf(body[0])) };
   }
 
@@ -134,7 +126,9 @@ export class DeliveryReader {
   async bodyOf(tenantId: string, id: string): Promise<readonly LoggedEvent[]> {
     const stream = streamOf(tenantId, id);
     const read = async (from: number, limit: number) =>
-      (await this.#events.readStream(stream, { from, limit })).map((stored) => this.#codec.decode(stored));
+      (await this.deps.events.readStream(stream, { from, limit })).map((stored) =>
+        this.deps.codec.decode(stored),
+      );
     const [first] = await read(0, 1);
     if (first === undefined) return [];
     const parts = partsOf(first);

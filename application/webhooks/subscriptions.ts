@@ -21,6 +21,7 @@ import type { Decide, Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
 import { webhookKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
@@ -32,7 +33,13 @@ export interface NewSubscription {
   readonly description: string;
 }
 
-interface Deps {
+interface Changed {
+  readonly subscription: Subscription;
+  readonly position: Position | undefined;
+}
+
+/** Use cases on webhook subscriptions (specification, Webhooks; decisions, section 8). */
+export class Webhooks extends WithDeps<{
   readonly streams: Streams;
   readonly keys: KeyRing;
   readonly http: Pick<OutboundHttp, 'check'>;
@@ -40,22 +47,8 @@ interface Deps {
   readonly newSecret: () => string;
   /** How long the previous secret stays valid after a rotation. */
   readonly graceMs: number;
-}
-
-interface Changed {
-  readonly subscription: Subscription;
-  readonly position: Position | undefined;
-}
-
-/** Use cases on webhook subscriptions (specification, Webhooks; decisions, section 8). */
-export class Webhooks {
-  readonly #deps: Deps;
-  readonly #subscriptions: SubscriptionLookup;
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    this.#subscriptions = new SubscriptionLookup(deps.streams);
-  }
+}> {
+  readonly #subscriptions = new SubscriptionLookup(this.deps.streams);
 
   /**
    * @returns the secret, which is not shown again
@@ -67,9 +60,9 @@ export class Webhooks {
     plan: Plan,
     context: RequestContext,
   ): Promise<Changed & { secret: string }> {
-    await checkedUrl(this.#deps.http, url);
+    await checkedUrl(this.deps.http, url);
     const id = context.newId();
-    const secret = this.#deps.newSecret();
+    const secret = this.deps.newSecret();
     const outcome = await this.#execute(tenantId, context, (state) =>
       createSubscription(state, { id, url, events, description, secret, plan }),
     );
@@ -86,7 +79,7 @@ export class Webhooks {
     context: RequestContext,
   ): Promise<Changed> {
     const now = await this.#subscriptions.find(tenantId, id);
-    if (change.url !== undefined && change.url !== now.url) await checkedUrl(this.#deps.http, change.url);
+    if (change.url !== undefined && change.url !== now.url) await checkedUrl(this.deps.http, change.url);
     const outcome = await this.#execute(tenantId, context, (state) =>
       changeSubscription(state, id, change, plan),
     );
@@ -95,8 +88,8 @@ export class Webhooks {
 
   /** @throws `not_found` */
   async rotate(tenantId: string, id: string, context: RequestContext): Promise<Changed & { secret: string }> {
-    const secret = this.#deps.newSecret();
-    const { graceMs } = this.#deps;
+    const secret = this.deps.newSecret();
+    const { graceMs } = this.deps;
     const outcome = await this.#execute(tenantId, context, (state, at) =>
       rotateSecret(state, id, { secret, graceMs }, at),
     );
@@ -107,7 +100,7 @@ export class Webhooks {
   /** Resolves when the secret is destroyed; waiting deliveries are dropped. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     const { position } = await this.#execute(tenantId, context, (state) => deleteSubscription(state, id));
-    await this.#deps.keys.destroy(webhookKeyId(tenantId, id));
+    await this.deps.keys.destroy(webhookKeyId(tenantId, id));
     return position;
   }
 
@@ -121,7 +114,7 @@ export class Webhooks {
     context: RequestContext,
     decide: Decide<Subscriptions, SubscriptionEvent, undefined>,
   ) {
-    return this.#deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).execute(context, decide);
+    return this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).execute(context, decide);
   }
 
   #changed(outcome: { state: Subscriptions; position: Position | undefined }, id: string): Changed {
@@ -131,7 +124,7 @@ export class Webhooks {
   /** The secret; for a retried keyed request the one that its first try made. */
   async #shown(sealed: readonly (string | undefined)[]): Promise<string> {
     const [made] = sealed.filter((each) => each !== undefined);
-    const secret = made === undefined ? undefined : await this.#deps.keys.open(made);
+    const secret = made === undefined ? undefined : await this.deps.keys.open(made);
     if (secret === undefined) throw notFound();
     return secret;
   }

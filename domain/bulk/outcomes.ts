@@ -1,4 +1,5 @@
 import { DomainError } from '../core/errors.ts';
+import { truncate } from '../core/text.ts';
 import type { Refusal } from '../workflow/job.ts';
 
 /** Why a row can be left unchanged (specification, Bulk operation session). The set is closed. */
@@ -25,7 +26,7 @@ const MAX_MESSAGE = 300;
 
 const refusal = (code: OutcomeCode, message: string): RowRefusal => ({
   code,
-  message: message.length <= MAX_MESSAGE ? message : `${[...message].slice(0, MAX_MESSAGE - 1).join('')}…`,
+  message: message.length <= MAX_MESSAGE ? message : `${truncate(message, MAX_MESSAGE - 1)}…`,
 });
 
 export const recordNotFound: RowRefusal = refusal('record_not_found', 'The record does not exist.');
@@ -43,12 +44,6 @@ export const notProcessable: RowRefusal = refusal('guard_failed', 'The row could
 
 export const tooLarge: RowRefusal = refusal('type_mismatch', 'The record would become too large to be kept.');
 
-interface Issue {
-  readonly path: string;
-  readonly code: string;
-  readonly message: string;
-}
-
 /** Violations of `min`, `max`, `max_length` and references count as mismatches (decisions, section 5). */
 const codeOfIssue = (code: string): OutcomeCode => {
   switch (code) {
@@ -61,13 +56,6 @@ const codeOfIssue = (code: string): OutcomeCode => {
   }
 };
 
-/** The issues of a refused edit: an array of {@link Issue}, as `domain/core/errors.ts` makes them. */
-const issuesOf = ({ details }: DomainError): readonly Issue[] => {
-  const issues: unknown = details?.issues;
-  // Only `invalid` and `constraintViolated` set `issues`, always as an array of {@link Issue}.
-  return Array.isArray(issues) ? (issues as readonly Issue[]) : [];
-};
-
 /** Maps an error of a single edit or deletion to a row outcome; undefined for other errors, such as a lost race. */
 export const refusalOfError = (error: unknown): RowRefusal | undefined => {
   if (!(error instanceof DomainError)) return undefined;
@@ -76,7 +64,7 @@ export const refusalOfError = (error: unknown): RowRefusal | undefined => {
       return recordNotFound;
     case 'validation_failed':
     case 'constraint_violated': {
-      const [first] = issuesOf(error);
+      const [first] = error.issues;
       if (first === undefined) return refusal('type_mismatch', error.message);
       const key = first.path.replace(/^values\./, '');
       return refusal(codeOfIssue(first.code), `${key}: ${first.message}`);

@@ -79,6 +79,13 @@ export class DomainError extends Error {
     this.code = code;
     this.details = details;
   }
+
+  /** The issues in the details; empty without any. */
+  get issues(): readonly FieldIssue[] {
+    const issues = this.details?.issues;
+    // `issues` is set only by {@link invalid} and {@link violated}, or as they do.
+    return Array.isArray(issues) ? issues : [];
+  }
 }
 
 /** A `validation_failed` with `details.issues` (the first {@link MAX_ISSUES}) and `details.field`, the first path. */
@@ -87,6 +94,14 @@ export const invalid = (issues: readonly FieldIssue[]): DomainError =>
     field: issues[0]?.path ?? '',
     issues: issues.slice(0, MAX_ISSUES),
   });
+
+/** As {@link invalid}, with one issue. */
+export const invalidAt = (path: string, code: string, message: string): DomainError =>
+  invalid([{ path, code, message }]);
+
+/** A `constraint_violated` with one issue. */
+export const violated = (path: string, code: string, message: string): DomainError =>
+  new DomainError('constraint_violated', message, { issues: [{ path, code, message }] });
 
 /** The same answer, byte for byte, for an unknown id, a malformed id and another tenant's id. */
 export const notFound = (): DomainError => new DomainError('not_found', 'No such resource.');

@@ -1,4 +1,4 @@
-import { invalid, notFound } from '../core/errors.ts';
+import { invalidAt, notFound } from '../core/errors.ts';
 import { decided } from '../core/event.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 import { NoteAdded, type RecordEvent, type RecordState } from './record.ts';
@@ -18,7 +18,7 @@ export interface AddNote {
 
 /** Same rules as a message: 1 to 10,000 code points, not blank. @throws `validation_failed` */
 export const checkNote = (body: string): void => {
-  const issue = (code: string, message: string) => invalid([{ path: 'body', code, message }]);
+  const issue = (code: string, message: string) => invalidAt('body', code, message);
   if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');
   if (codePoints(body) > MAX_NOTE) throw issue('too_big', `The body has at most ${MAX_NOTE} characters.`);
   if (!isStorableText(body)) throw issue('custom', 'The body holds a character that cannot be kept.');

@@ -1,4 +1,4 @@
-import { invalid } from '../core/errors.ts';
+import { invalidAt } from '../core/errors.ts';
 import { isTrue, select, Unevaluable, untyped } from './evaluate.ts';
 import { parseAt } from './guard.ts';
 import { ownValue } from './order-key.ts';
@@ -19,8 +19,11 @@ export function parseCondition(text: string, names: readonly string[], path: str
   const tree = parseAt(text, path);
   const foreign = pathsOf(tree).find(({ names: [first] }) => !names.includes(first));
   if (foreign === undefined) return { text, tree };
-  const message = `There is no ${foreign.names.join('.').slice(0, 80)} (at character ${foreign.at}).`;
-  throw invalid([{ path, code: 'invalid_expression', message }]);
+  throw invalidAt(
+    path,
+    'invalid_expression',
+    `There is no ${foreign.names.join('.').slice(0, 80)} (at character ${foreign.at}).`,
+  );
 }
 
 /**
@@ -64,9 +67,7 @@ function pathsOf(expression: Expression): Path[] {
     case 'now':
     case 'path':
       return among([expression]);
-    default: {
-      const unknown: never = expression;
-      throw new Error(`no expression ${String(unknown)}`);
-    }
+    default:
+      return expression satisfies never;
   }
 }

@@ -71,10 +71,8 @@ function evaluate(expression: Expression, scope: Scope): boolean {
     case 'now':
     case 'path':
       return condition(operandValue(expression, scope));
-    default: {
-      const unknown: never = expression;
-      throw new Error(`no expression ${String(unknown)}`);
-    }
+    default:
+      return expression satisfies never;
   }
 }
 
@@ -96,10 +94,8 @@ function operandValue(operand: Operand, scope: Scope): Value {
       return { kind: 'instant', value: instantKey(scope.now) };
     case 'path':
       return scope.value(operand);
-    default: {
-      const unknown: never = operand;
-      throw new Error(`no operand ${String(unknown)}`);
-    }
+    default:
+      return operand satisfies never;
   }
 }
 
@@ -129,10 +125,8 @@ function compare(left: Value, operator: CompareOperator, right: Value): boolean 
       return order > 0;
     case '>=':
       return order >= 0;
-    default: {
-      const unknown: never = operator;
-      throw new Error(`no operator ${String(unknown)}`);
-    }
+    default:
+      return operator satisfies never;
   }
 }
 

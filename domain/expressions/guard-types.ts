@@ -55,10 +55,8 @@ export function guardProblems(expression: Expression, fields: GuardNames): strin
       return knownOf(expression.path, fields) === undefined ? [unknown(expression.path)] : [];
     case 'text':
       return [...textProblems(expression.target, fields), ...argumentProblems(expression.argument, fields)];
-    default: {
-      const never: never = expression;
-      throw new Error(`no expression ${String(never)}`);
-    }
+    default:
+      return expression satisfies never;
   }
 }
 

@@ -1,4 +1,4 @@
-import { invalid } from '../core/errors.ts';
+import { invalidAt } from '../core/errors.ts';
 import { isTrue, select, typed, Unevaluable, untyped, type Value } from './evaluate.ts';
 import { type GuardNames, guardProblems } from './guard-types.ts';
 import { ownValue } from './order-key.ts';
@@ -63,7 +63,10 @@ export function parseAt(text: string, path: string): Expression {
     return parseExpression(text);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    const message = `${error.message.replace(/\.$/, '')} (at character ${error.offset}).`;
-    throw invalid([{ path, code: 'invalid_expression', message }]);
+    throw invalidAt(
+      path,
+      'invalid_expression',
+      `${error.message.replace(/\.$/, '')} (at character ${error.offset}).`,
+    );
   }
 }

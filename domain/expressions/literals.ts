@@ -59,10 +59,8 @@ function keyOf(type: FieldType, literal: Constant): OrderKey | { now: true } | u
       return literal.kind === 'instant' ? instantKey(literal.ms) : undefined;
     case 'json':
       return undefined;
-    default: {
-      const unknown: never = type;
-      throw new Error(`no field type ${String(unknown)}`);
-    }
+    default:
+      return type satisfies never;
   }
 }
 

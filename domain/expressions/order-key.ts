@@ -35,10 +35,8 @@ export function orderKey(type: FieldType, value: unknown): OrderKey | undefined 
     }
     case 'json':
       return true;
-    default: {
-      const unknown: never = type;
-      throw new Error(`no field type ${String(unknown)}`);
-    }
+    default:
+      return type satisfies never;
   }
 }
 

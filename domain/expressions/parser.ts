@@ -243,9 +243,7 @@ function operand(expression: Expression): Operand {
     case 'has':
     case 'text':
       throw new ExpressionError('Only names and literals can be compared.', expression.at);
-    default: {
-      const unknown: never = expression;
-      throw new Error(`no expression ${String(unknown)}`);
-    }
+    default:
+      return expression satisfies never;
   }
 }

@@ -1,4 +1,4 @@
-import { invalid } from '../core/errors.ts';
+import { invalidAt } from '../core/errors.ts';
 import type { SortField } from './filter-tree.ts';
 import { type FieldSpecs, isSystemField, typeOfField } from './tree.ts';
 
@@ -14,7 +14,7 @@ export function parseSort(text: string, fields: FieldSpecs): SortField {
   const key = direction === 'desc' ? text.slice(1) : text;
   const type = typeOfField(fields, key);
   if (type === undefined || type === 'json') {
-    throw invalid([{ path: 'sort', code: 'invalid', message: 'There is no such field to sort by.' }]);
+    throw invalidAt('sort', 'invalid', 'There is no such field to sort by.');
   }
   return { field: { key, type, system: isSystemField(key) }, direction };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, invalid } from '../core/errors.ts';
+import { DomainError, invalidAt } from '../core/errors.ts';
 import { jsonBytes } from '../core/text.ts';
 import { MAX_NAME_BYTES } from './account.ts';
 import { MAX_MONEY } from './money.ts';
@@ -78,30 +78,27 @@ export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Tota
 export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
   if (lines.length < MIN_LINES || lines.length > MAX_LINES) {
     const code = lines.length < MIN_LINES ? 'too_small' : 'too_big';
-    throw invalid([{ path: 'lines', code, message: `An entry has ${MIN_LINES} to ${MAX_LINES} lines.` }]);
+    throw invalidAt('lines', code, `An entry has ${MIN_LINES} to ${MAX_LINES} lines.`);
   }
   const checked = lines.map(({ account_code, debit = 0, credit = 0, memo }, index): Line => {
     requireAmount(debit, `lines.${index}.debit`);
     requireAmount(credit, `lines.${index}.credit`);
     if (debit > 0 === credit > 0) {
-      const message = 'Exactly one of debit and credit is above zero.';
-      throw invalid([{ path: `lines.${index}`, code: 'one_side', message }]);
+      throw invalidAt(`lines.${index}`, 'one_side', 'Exactly one of debit and credit is above zero.');
     }
     // Adding 0 converts -0 to 0.
     return { account_code, debit: debit + 0, credit: credit + 0, ...(memo === undefined ? {} : { memo }) };
   });
   const sums = [checked.map(({ debit }) => debit), checked.map(({ credit }) => credit)];
   if (sums.some((side) => side.reduce((sum, each) => sum + BigInt(each), 0n) > MAX_MONEY)) {
-    const message = 'The totals are at most 2^53 - 1 minor units.';
-    throw invalid([{ path: 'lines', code: 'too_big', message }]);
+    throw invalidAt('lines', 'too_big', 'The totals are at most 2^53 - 1 minor units.');
   }
   return checked;
 };
 
 const requireAmount = (amount: number, path: string): void => {
   if (Number.isSafeInteger(amount) && amount >= 0) return;
-  const message = 'An amount is a whole number of minor units, at most 2^53 - 1.';
-  throw invalid([{ path, code: 'invalid_amount', message }]);
+  throw invalidAt(path, 'invalid_amount', 'An amount is a whole number of minor units, at most 2^53 - 1.');
 };
 
 /** @throws `mixed_currency` for a line in another currency */

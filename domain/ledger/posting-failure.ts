@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type DomainError, type FieldIssue, notFound } from '../core/errors.ts';
+import { type DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
 import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
@@ -131,9 +131,7 @@ const named = ({ id, ruleId, eventId }: PostingFailure) => ({
 });
 
 /** The listed code and message of a failure; for a refused value, the issue's own code. */
-export const reasonOf = ({ code, message, details }: DomainError): { code: string; message: string } => {
-  if (code !== 'constraint_violated' && code !== 'validation_failed') return { code, message };
-  // Both codes carry their issues (domain/core/errors.ts).
-  const [first] = (details?.issues ?? []) as readonly FieldIssue[];
-  return { code: first?.code ?? code, message };
+export const reasonOf = ({ code, message, issues }: DomainError): { code: string; message: string } => {
+  const isRefusedValue = code === 'constraint_violated' || code === 'validation_failed';
+  return { code: (isRefusedValue ? issues[0]?.code : undefined) ?? code, message };
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
+import { type FieldIssue, invalid, notFound, violated } from '../core/errors.ts';
 import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import type { JsonValue } from '../entities/fields.ts';
@@ -105,10 +105,7 @@ export const createRule = (
   given: RuleContent,
 ): readonly PostingRuleEvent[] => {
   if (Object.keys(byId).length >= MAX_RULES) {
-    const message = `A tenant has at most ${MAX_RULES} posting rules.`;
-    throw new DomainError('constraint_violated', message, {
-      issues: [{ path: '', code: 'too_many', message }],
-    });
+    throw violated('', 'too_many', `A tenant has at most ${MAX_RULES} posting rules.`);
   }
   return decided(PostingRuleCreated, { rule_id: id, ...given });
 };
@@ -152,7 +149,7 @@ export const contentOf = ({
 });
 
 /** Rule content is JSON without undefined values. */
-const asJson = (content: RuleContent): JsonValue => content as unknown as JsonValue;
+const asJson = (content: RuleContent): JsonValue => JSON.parse(JSON.stringify(content));
 
 const changed = (before: PostingRule, change: RuleChange): RuleContent =>
   contentOf({

@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../core/errors.ts';
+import { DomainError, notFound, violated } from '../core/errors.ts';
 import { decided, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
 import { type Content, mirrored, type PostedLine, requireBalance, type Source } from './content.ts';
@@ -110,10 +110,7 @@ export const reverseEntry = (
   // biome-ignore lint/complexity/useMathMinMax: dates are texts
   const date = command.date ?? (today < original.date ? original.date : today);
   if (date < original.date) {
-    const message = `A mirror is not dated before its original, ${original.date}.`;
-    throw new DomainError('constraint_violated', message, {
-      issues: [{ path: 'date', code: 'before_original', message }],
-    });
+    throw violated('date', 'before_original', `A mirror is not dated before its original, ${original.date}.`);
   }
   const attempt = { entry_id: original.id, attempt_id: mirrorId, journal_revision: journalRevision };
   return decided(EntryReversalStarted, { ...attempt, mirror_id: mirrorId, date, memo });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, invalid, notFound } from '../core/errors.ts';
+import { DomainError, invalidAt, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { type Decided, type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
@@ -162,7 +162,7 @@ type Result = readonly Decided<ConversationEvent>[];
 
 /** @throws `validation_failed` for a body that is empty, blank, too long or not storable */
 export const checkBody = (body: string): void => {
-  const issue = (code: string, message: string) => invalid([{ path: 'body', code, message }]);
+  const issue = (code: string, message: string) => invalidAt('body', code, message);
   if (!isStorableText(body)) throw issue('invalid_text', 'The body holds characters that are no text.');
   if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');
   if (body.length > MAX_BODY_CODE_POINTS && codePoints(body) > MAX_BODY_CODE_POINTS) {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { invalid } from '../core/errors.ts';
+import { invalidAt } from '../core/errors.ts';
 import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 
 /**
@@ -81,8 +81,7 @@ export const changeSso = (
   const sameClient = sso?.issuer === wanted.issuer && sso.clientId === wanted.client_id;
   const client_secret = wanted.client_secret ?? (sameClient ? secret : undefined);
   if (client_secret === undefined) {
-    const message = 'The secret is required for a client that is new.';
-    throw invalid([{ path: 'sso.client_secret', code: 'required', message }]);
+    throw invalidAt('sso.client_secret', 'required', 'The secret is required for a client that is new.');
   }
   const sameOrigins = JSON.stringify(sso?.returnOrigins) === JSON.stringify(wanted.return_origins);
   if (sameClient && sameOrigins && client_secret === secret) return [];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, notFound } from '../core/errors.ts';
+import { notFound, violated } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 
@@ -94,10 +94,7 @@ export const createLink = (
   { now }: DecisionContext,
 ): readonly LinkEvent[] => {
   if (links.filter((link) => isLive(link, now)).length >= MAX_LIVE) {
-    const message = `A job has at most ${MAX_LIVE} live links.`;
-    throw new DomainError('constraint_violated', message, {
-      issues: [{ path: 'job_id', code: 'too_big', message }],
-    });
+    throw violated('job_id', 'too_big', `A job has at most ${MAX_LIVE} live links.`);
   }
   return decided(PublicLinkCreated, {
     link_id: command.linkId,

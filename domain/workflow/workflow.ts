@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
+import { DomainError, type FieldIssue, invalid, notFound, violated } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
@@ -189,10 +189,7 @@ export const publishWorkflow = (
   const issues = issuesOf(state.draft);
   if (issues.length > 0) throw invalid(issues);
   if (state.versions.length >= MAX_VERSIONS) {
-    const message = `A workflow has at most ${MAX_VERSIONS} published versions.`;
-    throw new DomainError('constraint_violated', message, {
-      issues: [{ path: 'version', code: 'too_big', message }],
-    });
+    throw violated('version', 'too_big', `A workflow has at most ${MAX_VERSIONS} published versions.`);
   }
   const { name, draft: definition, versions } = state;
   return decided(WorkflowPublished, { name, version: versions.length + 1, definition });

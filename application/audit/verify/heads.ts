@@ -28,14 +28,16 @@ const objectOf = (text: string): Record<string, unknown> => {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 };
 
-const headOf = (text: string): SignedHead | undefined => {
-  const value = objectOf(text);
-  const isHead = MEMBERS.every((name) => {
-    const member = value[name];
+/** Whether all members are strings; `checkSignature` checks the algorithm. */
+const isHead = (value: object): value is SignedHead =>
+  MEMBERS.every((name) => {
+    const member: unknown = Reflect.get(value, name);
     return typeof member === 'string' && member.isWellFormed();
   });
-  // All members are strings; `checkSignature` checks the algorithm.
-  return isHead ? (value as unknown as SignedHead) : undefined;
+
+const headOf = (text: string): SignedHead | undefined => {
+  const value = objectOf(text);
+  return isHead(value) ? value : undefined;
 };
 
 const streamHeadOf = (text: string): StreamHead | undefined => {

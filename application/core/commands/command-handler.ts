@@ -1,3 +1,4 @@
+import type { AnyEvent } from '../events/event-codec.ts';
 import { tooBusy } from '../../../domain/core/errors.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import { StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
@@ -27,7 +28,7 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
    * @throws {StoreUnavailable} when the outcome is unknown
    */
-  execute<S, E extends { type: string; data: unknown }, Facts = undefined>(
+  execute<S, E extends AnyEvent, Facts = undefined>(
     command: Command<S, E, Facts>,
   ): Promise<Outcome<S, E>> {
     const stream = streamName(command.tenantId, command.type.category, command.id);
@@ -47,7 +48,7 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
    * commit. A command that loses a race, or writes nothing on a cached state, is executed again alone.
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
-  async executeAll<S, E extends { type: string; data: unknown }, Facts = undefined>(
+  async executeAll<S, E extends AnyEvent, Facts = undefined>(
     type: StreamType<S, E>,
     tenantId: string,
     commands: readonly StreamCommand<S, E, Facts>[],
@@ -87,7 +88,7 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
   }
 
   /** Undefined where loading failed: `execute` then loads that state alone and reports its error. */
-  async #loadAll<S, E extends { type: string; data: unknown }>(
+  async #loadAll<S, E extends AnyEvent>(
     type: StreamType<S, E>,
     tenantId: string,
     commands: readonly StreamCommand<S, E, never>[],
@@ -108,7 +109,7 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
   }
 
   /** Returns undefined when the command must be decided again on a fresh state. */
-  async #tryLoaded<S, E extends { type: string; data: unknown }, Facts>(
+  async #tryLoaded<S, E extends AnyEvent, Facts>(
     stream: string,
     command: Command<S, E, Facts>,
     head: StreamState<S>,
@@ -173,10 +174,9 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
   }
 }
 
-/** All commands of a queue are on one stream, which has one type; the types match again there. */
-const waitingOf = <S, E extends { type: string; data: unknown }, Facts>(
+const waitingOf = <S, E extends AnyEvent, Facts>(
   command: Command<S, E, Facts>,
   deadline: number,
   resolve: (outcome: Outcome<S, E>) => void,
   reject: (error: unknown) => void,
-): Waiting => ({ command, deadline, resolve, reject }) as unknown as Waiting;
+): Waiting => ({ command, deadline, resolve, reject });

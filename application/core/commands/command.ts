@@ -1,7 +1,7 @@
 import type { Decided, DecisionContext, StreamType } from '../../../domain/core/stream-type.ts';
 import type { Position } from '../../ports/event-store.ts';
-import type { Cause, RecordedEvent } from '../events/event-codec.ts';
-import type { StreamState } from './stream-states.ts';
+import type { AnyEvent, Cause, RecordedEvent } from '../events/event-codec.ts';
+import type { AnyStreamType, StreamState } from './stream-states.ts';
 
 /** A command on one stream. */
 export interface Command<S, E, Facts = undefined> {
@@ -58,10 +58,17 @@ export interface ExecuteAllOptions<Facts = undefined> {
   readonly prepare?: () => Promise<Facts>;
 }
 
+/** A {@link Command} without its types. Its functions are methods, which take any state of the stream's type. */
+interface AnyCommand extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt'> {
+  readonly type: AnyStreamType;
+  prepare?(head: StreamState): Promise<unknown>;
+  decide(state: unknown, context: DecisionContext, facts: unknown): readonly Decided<AnyEvent>[];
+}
+
 /** A command in the queue of its stream. */
 export interface Waiting {
-  readonly command: Command<unknown, { type: string; data: unknown }, unknown>;
+  readonly command: AnyCommand;
   readonly deadline: number;
-  readonly resolve: (outcome: Outcome<unknown, { type: string; data: unknown }>) => void;
-  readonly reject: (error: unknown) => void;
+  resolve(outcome: Outcome<unknown, AnyEvent>): void;
+  reject(error: unknown): void;
 }
