@@ -89,7 +89,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
   const envelopes = new Envelopes({ directory, streams: core.streams, keys });
-  const headAtStart = await wait(() => stores.events.head());
+  const headAtStart = await wait(() => stores.events.end());
   readModels.startsAt(headAtStart);
 
   const stopping = new AbortController();
@@ -156,7 +156,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     authenticate: (token, family) => authentication.authenticate(token, family),
     readiness: async () => {
       const [event_store, read_store, key_store, blob_store, read_models] = await Promise.all([
-        checked(() => stores.events.head()),
+        checked(() => stores.events.end()),
         checked(() => stores.reads.ping()),
         checked(() => stores.keys.ping()),
         checked(() => stores.blobs.ping()),
@@ -213,7 +213,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       started = true;
     },
     wait,
-    isEmpty: async () => (await wait(() => stores.events.head())) === undefined,
+    isEmpty: async () => (await wait(() => stores.events.end())) === undefined,
     stop: async () => {
       clearInterval(sweeper);
       stopWatching();

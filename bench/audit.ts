@@ -136,7 +136,7 @@ const PIECE = 1000;
 
 /** Reads one tenant's events page by page, like any reader of the log. */
 const readAll = async (events: EventStore): Promise<void> => {
-  let from: Awaited<ReturnType<EventStore['head']>>;
+  let from: Awaited<ReturnType<EventStore['end']>>;
   for (;;) {
     const page = await events.readAll({ from, limit: PIECE, filter: { streamPrefix: `${TENANT}.` } });
     from = page.at(-1)?.position;

@@ -62,7 +62,7 @@ const runnerRebuild = async (log: string, path: string): Promise<number> => {
     ttlMs: 60_000,
     lingerMs: 10,
   });
-  const head = await events.head();
+  const head = await events.end();
   const tag = tagOf(conversationsProjection.version);
   const stopping = new AbortController();
   const began = performance.now();

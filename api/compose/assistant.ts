@@ -30,14 +30,14 @@ const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
   const files = readModels.reader('files');
   return {
     records: async function* (tenantId) {
-      await readModels.waitFor(tenantId, ['records'], await stores.events.head());
+      await readModels.waitFor(tenantId, ['records'], await stores.events.end());
       for await (const doc of every((page) => recordsOfTenant(records, tenantId, page))) {
         const { id, entity_name: entityName, values, version, listed } = doc;
         if (listed !== null) yield { id, entityName, values, version };
       }
     },
     attachments: async function* (tenantId) {
-      await readModels.waitFor(tenantId, ['files'], await stores.events.head());
+      await readModels.waitFor(tenantId, ['files'], await stores.events.end());
       for await (const { id, ...facts } of every((page) => allFilesOf(files, tenantId, page)))
         yield { file_id: id, ...facts };
     },

@@ -35,7 +35,7 @@ export const composeBilling = (
       await readModels.requirePresentVersion('metering');
       await readModels.waitFor(tenantId, ['metering'], through);
     },
-    head: () => stores.events.head(),
+    head: () => stores.events.end(),
     customersOf: (partnerId, window) => customersOf(metering, partnerId, window),
     customerOf: (partnerId, customerId) => customerById(metering, partnerId, customerId),
     invoices,

@@ -41,7 +41,7 @@ const finderOf = ({ readModels }: Core): RecordFinder => {
 const allRecordsIn = ({ readModels, stores }: Core) => {
   const reader = readModels.reader('records');
   return async function* (tenantId: string, entityName: string): AsyncIterable<RecordDoc> {
-    await readModels.waitFor(tenantId, RECORDS, await stores.events.head());
+    await readModels.waitFor(tenantId, RECORDS, await stores.events.end());
     yield* every((page) => allRecordsOf(reader, tenantId, entityName, page));
   };
 };

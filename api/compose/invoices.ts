@@ -100,7 +100,7 @@ export const composeInvoices = (
       let found = await find();
       if (found === undefined) {
         // Another process may have just appended the invoice.
-        await readModels.waitFor(undefined, [invoicesProjection.name], await stores.events.head());
+        await readModels.waitFor(undefined, [invoicesProjection.name], await stores.events.end());
         found = await find();
       }
       return found?.customer.id;

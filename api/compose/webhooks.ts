@@ -78,7 +78,7 @@ export const composeWebhooks = (core: Core) => {
 
     clock,
     deadLetters: deadLettersIn(core),
-    head: () => stores.events.head(),
+    head: () => stores.events.end(),
   });
   const deps = { ...core, webhooks, webhookDeliveries };
   return {

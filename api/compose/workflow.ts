@@ -18,7 +18,7 @@ export const composeWorkflow = (core: Core) => {
     events: stores.events,
     codec,
     entitiesUsing: async (tenantId, workflow) => {
-      await readModels.waitFor(tenantId, ['entities'], await stores.events.head());
+      await readModels.waitFor(tenantId, ['entities'], await stores.events.end());
       const entities = await entitiesWithWorkflow(readModels.reader('entities'), tenantId, workflow);
       return entities.map(({ name }) => name);
     },
@@ -29,7 +29,7 @@ export const composeWorkflow = (core: Core) => {
     let found = await linkOfToken(reader, tokenHash);
     if (found === undefined) {
       // Another node may have just answered with the token.
-      await readModels.waitFor(undefined, ['links'], await stores.events.head());
+      await readModels.waitFor(undefined, ['links'], await stores.events.end());
       found = await linkOfToken(reader, tokenHash);
     }
     return found === undefined

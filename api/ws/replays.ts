@@ -116,7 +116,7 @@ export class Replays {
     const { through } = replay.peer;
     const here = this.#deps.position();
     if (through === undefined || (here !== undefined && through <= here)) return true;
-    const head = await this.#fromStore(replay, () => this.#deps.events.head());
+    const head = await this.#fromStore(replay, () => this.#deps.events.end());
     return head !== undefined && through <= head;
   }
 

@@ -31,7 +31,7 @@ interface Waiting {
 
 /** Follows the log and stores the last revision and hash of each stream, in batches and apart from commands. */
 export class HeadKeeper extends WithDeps<{
-  readonly events: Pick<EventStore, 'head' | 'readStream' | 'wake'>;
+  readonly events: Pick<EventStore, 'end' | 'readStream' | 'wake'>;
   readonly follower: LogFollower;
   readonly heads: HeadStore;
   readonly logger: Logger;
@@ -81,7 +81,7 @@ export class HeadKeeper extends WithDeps<{
    * @throws {DomainError} `read_model_behind` when that takes too long or the keeper has ended
    */
   async reachEnd(): Promise<void> {
-    const target = await this.deps.events.head();
+    const target = await this.deps.events.end();
     if (target === undefined) return;
     for (let isAgain = false; ; isAgain = true) {
       if ((this.#position ?? '') < target) await this.#reach(target);
@@ -141,7 +141,7 @@ export class HeadKeeper extends WithDeps<{
   /** Lets the store read the log growth by itself, in rounds. */
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const end = await this.deps.events.head();
+      const end = await this.deps.events.end();
       const before = this.#position;
       const isBehind = end !== undefined && (before ?? '') < end;
       // Reports the position even without growth, for proofs that began to wait before it was known.

@@ -105,7 +105,7 @@ export class Replay {
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
     const filter = filterOf(tenantId, query);
-    const end = await this.#events.head();
+    const end = await this.#events.end();
     if (filter === undefined || end === undefined || (query.after ?? '') >= end) return;
     let from = query.after;
     let limit = FIRST_PAGE;

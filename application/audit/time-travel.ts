@@ -38,7 +38,7 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
     if (position === undefined) {
       throw invalidAt(path, 'invalid_format', 'This is not a position.');
     }
-    const head = await this.deps.events.head();
+    const head = await this.deps.events.end();
     if (head === undefined || position > head) {
       throw invalidAt(path, 'too_big', 'The log has not come so far.');
     }

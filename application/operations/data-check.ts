@@ -34,7 +34,7 @@ export const checkLog = async (
 ): Promise<LogReport> => {
   const { events, codec, keys, heads, reads, isNext } = deps;
   const log = new LogCheck(codec, isNext);
-  const end = await events.head();
+  const end = await events.end();
   let from: Position | undefined;
   while (end !== undefined) {
     try {
@@ -108,7 +108,7 @@ const checkSubscribers = async (
   report: (finding: Finding) => void,
 ): Promise<void> => {
   const found = await reads.subscriberCheckpoints();
-  const head = (await events.head()) ?? '';
+  const head = (await events.end()) ?? '';
   for (const [name, position] of found) {
     if (events.parsePosition(position) !== undefined && position <= head) continue;
     const message = 'Its checkpoint is no place of the log.';

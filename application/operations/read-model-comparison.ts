@@ -97,7 +97,7 @@ class Comparison {
     const { live, scratch, events } = this.#deps;
     const { checkpoint } = await live.state(this.#generation);
     const isPlace = checkpoint === undefined || events.parsePosition(checkpoint) !== undefined;
-    const head = await events.head();
+    const head = await events.end();
     if (!isPlace || (checkpoint ?? '') > (head ?? '')) this.#add({ kind: 'wrong_checkpoint' });
     if (!isPlace) return this.#result();
     await scratch.prepare(this.#generation, this.#projection.collections);

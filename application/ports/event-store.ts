@@ -120,7 +120,7 @@ export interface EventStore {
   /** Looks for new events at once, in a store that otherwise polls. */
   wake?(): void;
   /** Position of the last event, undefined while the log is empty. */
-  head(): Promise<Position | undefined>;
+  end(): Promise<Position | undefined>;
   /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined;
   close(): Promise<void>;

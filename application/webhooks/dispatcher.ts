@@ -11,7 +11,7 @@ import { leaseNameOfSubscriber } from '../ports/read-store.ts';
 import { EndpointWorker, type EndpointWorkerDeps } from './endpoint-worker.ts';
 
 export interface DispatcherDeps extends EndpointWorkerDeps {
-  readonly events: Pick<EventStore, 'head'>;
+  readonly events: Pick<EventStore, 'end'>;
   readonly follower: LogFollower;
   readonly codec: EventCodec;
   readonly states: StreamStates;
@@ -63,7 +63,7 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
   held.addEventListener('abort', stop);
   if (held.aborted) stop();
   try {
-    const after = await deps.events.head();
+    const after = await deps.events.end();
     await Promise.all([
       follow(deps, after, stopping.signal, (event) => {
         const tenant = dataOf(TenantStatusChanged, event);

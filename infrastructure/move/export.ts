@@ -45,7 +45,7 @@ export const exportStores = async (
     await mkdir(folder, { recursive: true, mode: 0o700 });
     if (readdirSync(folder).length > 0) throw new MoveError(`${folder} is not empty.`);
   }
-  const end = await events.head();
+  const end = await events.end();
   const common = { format: 1, id: randomUUID(), made_at: madeAt } as const;
   const logFile = await writeLines(join(to, 'events.ndjson'), allEvents(events));
   const answersFile = await writeLines(join(to, 'answers.ndjson'), allUses(answers));
@@ -54,7 +54,7 @@ export const exportStores = async (
     const files = { 'keys.ndjson': await writeLines(join(keysTo, 'keys.ndjson'), allKeys(keys)) };
     writeManifest(keysTo, { ...common, kind: 'keys', files });
   }
-  if ((await events.head()) !== end) {
+  if ((await events.end()) !== end) {
     throw new MoveError('The log has grown meanwhile: stop every server, and export into empty folders.');
   }
   const manifest: DataManifest = {

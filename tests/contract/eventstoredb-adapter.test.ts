@@ -116,7 +116,7 @@ describe('EventStoreDB adapter', () => {
       store.append('a.s-1', 'any', [event()]),
       store.readStream('a.s-1'),
       store.readAll(),
-      store.head(),
+      store.end(),
     ]) {
       expect(await rejection(call)).to.be.instanceOf(StoreUnavailable);
     }
@@ -181,7 +181,7 @@ describe('EventStoreDB adapter', () => {
   it('reports an unreachable real server as unavailable, and does not crash', async () => {
     const { connection, release } = acquireConnection('esdb://127.0.0.1:1?tls=false', 2000);
     const store = overConnection(connection, { timeoutMs: 2000, release });
-    for (const call of [store.append('a.s-1', 'any', [event()]), store.readStream('a.s-1'), store.head()]) {
+    for (const call of [store.append('a.s-1', 'any', [event()]), store.readStream('a.s-1'), store.end()]) {
       expect(await rejection(call)).to.be.instanceOf(StoreUnavailable);
     }
     await store.close();

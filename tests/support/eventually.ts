@@ -15,7 +15,7 @@ export const eventually = async <T>(check: () => T | Promise<T>, deadlineMs = 80
 };
 
 /** Waits several ticks so that all pending work runs, before a check that something did not happen. */
-export const severalTurns = async (turns = 20): Promise<void> => {
+export const severalTicks = async (turns = 20): Promise<void> => {
   for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 

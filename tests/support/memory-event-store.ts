@@ -96,7 +96,7 @@ export function openMemoryEventStore(): EventStore {
     },
 
     onGrowth: (listener) => growth.subscribe(listener),
-    head: async () => log.at(-1)?.position,
+    end: async () => log.at(-1)?.position,
     parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),
     async close() {
       closed = true;

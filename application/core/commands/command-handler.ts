@@ -1,8 +1,8 @@
-import type { AnyEvent } from '../events/event-codec.ts';
 import { tooBusy } from '../../../domain/core/errors.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import { StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
+import type { AnyEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
 import { WithDeps } from '../with-deps.ts';
 import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
@@ -28,9 +28,7 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
    * @throws {StoreUnavailable} when the outcome is unknown
    */
-  execute<S, E extends AnyEvent, Facts = undefined>(
-    command: Command<S, E, Facts>,
-  ): Promise<Outcome<S, E>> {
+  execute<S, E extends AnyEvent, Facts = undefined>(command: Command<S, E, Facts>): Promise<Outcome<S, E>> {
     const stream = streamName(command.tenantId, command.type.category, command.id);
     return new Promise<Outcome<S, E>>((resolve, reject) => {
       this.#group.arrived(1);

@@ -41,7 +41,7 @@ const OWN: readonly string[] = [MessageDeleted.type, UserForgotten.type];
  * listeners with each event. {@link LiveFeed.isCurrent} bounds the age of cached states.
  */
 export class LiveFeed {
-  readonly #events: Pick<EventStore, 'head'>;
+  readonly #events: Pick<EventStore, 'end'>;
   readonly #follower: LogFollower;
   readonly #codec: EventCodec;
   readonly #states: StreamStates;
@@ -57,7 +57,7 @@ export class LiveFeed {
   #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {
-    events: Pick<EventStore, 'head'>;
+    events: Pick<EventStore, 'end'>;
     follower: LogFollower;
     codec: EventCodec;
     states: StreamStates;
@@ -119,7 +119,7 @@ export class LiveFeed {
   /** Follows from the present end of the log until aborted; calls `started` once that end is known. */
   async run(signal: AbortSignal, started: () => void): Promise<void> {
     const asked = this.#monotonic();
-    const end = await this.#events.head();
+    const end = await this.#events.end();
     this.#position.next(end);
     this.#currentAt = asked;
     started();
@@ -162,7 +162,7 @@ export class LiveFeed {
     return timer(ASK_MS, ASK_MS).pipe(
       exhaustMap(() => {
         const asked = this.#monotonic();
-        return defer(() => this.#events.head()).pipe(
+        return defer(() => this.#events.end()).pipe(
           switchMap((end) => (end === undefined ? of(end) : this.#reached(end))),
           map(() => asked),
           catchError(() => EMPTY),

@@ -55,7 +55,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
   const ensureOpen = (): void => {
     if (closed.value) throw new StoreUnavailable('the event store is closed');
   };
-  const head = async () => {
+  const end = async () => {
     ensureOpen();
     return readHead(connection, timeoutMs);
   };
@@ -71,7 +71,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     ensureOpen();
     return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
   };
-  const live = liveSource({ connection, head, page, logger }).pipe(
+  const live = liveSource({ connection, head: end, page, logger }).pipe(
     takeUntil(closed.pipe(filter(Boolean))),
     share(),
   );
@@ -104,7 +104,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
       const listening = live.subscribe(listener);
       return () => listening.unsubscribe();
     },
-    head,
+    end,
     parsePosition,
     async close() {
       if (closed.value) return;

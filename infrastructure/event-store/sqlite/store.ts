@@ -81,7 +81,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
     onGrowth: (listener) => log.onGrowth(listener),
     wake: () => log.poll(),
-    async head() {
+    async end() {
       const head = await read(log, () => log.refresh());
       return head === 0 ? undefined : formatPosition(head);
     },

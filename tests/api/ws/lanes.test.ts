@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import type { Listening } from '../../support/socket.ts';
 import { startSocketNode, writerOf } from '../../support/socket-node.ts';
@@ -108,7 +108,7 @@ describe('Live envelopes while a store is unavailable', () => {
     here.away.delete('acme');
     const fence = await acme.send('fence');
     expect((await bob.messages(1))[0]?.message.id).to.equal(fence.id);
-    await severalTurns();
+    await severalTicks();
     expect(here.node.logger.lines.map(({ level }) => level)).to.deep.equal(['error']);
   });
 });

@@ -110,7 +110,7 @@ describe('A replay', () => {
     const socket = await slowBob(here);
     await untilStuck(here);
     for (let i = 0; i < 20; i += 1) sent.push(await writer.send(`later ${i}`));
-    await eventually(async () => expect(here.feed.position).to.equal(await here.node.events.head()));
+    await eventually(async () => expect(here.feed.position).to.equal(await here.node.events.end()));
     expect(here.asked.length, 'none is opened beforehand').to.be.lessThan(MANY);
     socket.raw.resume();
     sent.push(await writer.send('the last'));
@@ -125,7 +125,7 @@ describe('A replay', () => {
     const socket = await slowBob(here);
     await untilStuck(here);
     for (let i = MANY; i < 1001; i += 1) await writer.send('x');
-    const position = await here.node.events.head();
+    const position = await here.node.events.end();
     await eventually(() => expect(here.feed.position).to.equal(position));
     socket.raw.resume();
     const resync = { kind: 'system', event: 'resync', position };

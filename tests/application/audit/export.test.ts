@@ -181,7 +181,7 @@ withEachEventStore((open) => {
             }),
           ),
           async (events) => {
-            const after = await store.head();
+            const after = await store.end();
             await store.append(`${TENANT}.x-"1"`, 'any', events);
             for (const ring of [fresh(), keys]) {
               const lines = await linesOf(

@@ -88,7 +88,7 @@ describe('Signed heads', function () {
       for (const tenant of ['acme', 'acme2', 'nobody']) {
         const head = await auditSigner.proof(tenant);
         expect(head.root, tenant).to.equal(await rootOf(events, tenant));
-        expect(head.position >= ((await events.head()) ?? '~')).to.equal(true);
+        expect(head.position >= ((await events.end()) ?? '~')).to.equal(true);
         expect(() => orderedHeads({ head }, [], publicKeyOf(signer.publicKey), undefined)).not.to.throw();
       }
     }
@@ -113,7 +113,7 @@ describe('Signed heads', function () {
     });
     const heads: SignedHead[] = [];
     while (!done) {
-      if ((await events.head()) !== undefined) heads.push(await auditSigner.proof('acme'));
+      if ((await events.end()) !== undefined) heads.push(await auditSigner.proof('acme'));
       await new Promise((resolve) => setImmediate(resolve));
     }
     await writing;

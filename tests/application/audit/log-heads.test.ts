@@ -86,7 +86,7 @@ describe('Stream hashes read from the log’s file', function () {
       expect(await all(store)).to.deep.equal(heads);
       expect(await store.unsigned()).to.deep.equal(owners);
       expect(await store.lastNoted()).to.deep.equal(last);
-      expect(await store.position()).to.equal(await events.head());
+      expect(await store.position()).to.equal(await events.end());
     }
   });
 
@@ -129,10 +129,10 @@ describe('Stream hashes read from the log’s file', function () {
     const store = await open({ log: log() });
     await store.merge(
       new Map([
-        ['acme.other-1', { revision: 3, hash: 'x'.repeat(64), position: (await events.head()) ?? never() }],
+        ['acme.other-1', { revision: 3, hash: 'x'.repeat(64), position: (await events.end()) ?? never() }],
       ]),
       undefined,
-      (await events.head()) ?? never(),
+      (await events.end()) ?? never(),
     );
     await keeping(store).keeper.reachEnd();
     expect(await all(store)).to.deep.equal((await expected()).heads);
@@ -142,7 +142,7 @@ describe('Stream hashes read from the log’s file', function () {
     await fill(100);
     await open();
     const thread = new HeadThread({ path: path(), log: log() });
-    expect(await thread.advance()).to.equal(await events.head());
+    expect(await thread.advance()).to.equal(await events.end());
     await fill(100);
     // The thread may answer before it ends; without any answer the test would hang.
     const asked = thread.advance().then(() => 'answered', String);
@@ -189,7 +189,7 @@ describe('Stream hashes read from the log’s file', function () {
     const began = performance.now();
     await close();
     expect(performance.now() - began).to.be.lessThan(1000);
-    expect(await store.position()).to.not.equal(await events.head());
+    expect(await store.position()).to.not.equal(await events.end());
     one.close();
     await keeping(store).keeper.reachEnd();
     expect(await all(store)).to.deep.equal((await expected()).heads);
@@ -206,7 +206,7 @@ describe('Stream hashes read from the log’s file', function () {
       const last = (await other.lastNoted()) ?? never();
       // Hashes of another log: nothing is reset.
       await other.reset({ ...last, hash: 'x'.repeat(64) });
-      expect(await store.position()).to.equal(await events.head());
+      expect(await store.position()).to.equal(await events.end());
       await other.reset(last);
       expect(await store.position()).to.equal(undefined);
       await keeper.reachEnd();

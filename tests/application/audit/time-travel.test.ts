@@ -6,7 +6,7 @@ import { STATE_VIEWS, shownState } from '../../../application/audit/state-views.
 import { TimeTravel } from '../../../application/audit/time-travel.ts';
 import { changeUser, registerUser, userStream } from '../../../domain/identity/user.ts';
 import { causeOf } from '../../support/book.ts';
-import { refusalCode, severalTurns } from '../../support/eventually.ts';
+import { refusalCode, severalTicks } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 
@@ -150,7 +150,7 @@ describe('A past state', () => {
     const fresh = startNode(stores);
     const before = JSON.stringify([...stores.snapshots.snapshots]);
     await new TimeTravel(fresh).stateAt('acme', 'acme.user-ann', { position: early.position });
-    await severalTurns();
+    await severalTicks();
     expect(JSON.stringify([...stores.snapshots.snapshots])).to.equal(before);
     expect(fresh.states.cached('acme.user-ann')).to.equal(undefined);
     const user = await fresh.directory.user('acme', 'ann');

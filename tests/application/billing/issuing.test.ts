@@ -3,7 +3,7 @@ import { upstreamKey } from '../../../application/billing/issuing.ts';
 import { invoicesStream, refuseIssue, voidInvoice } from '../../../domain/billing/invoice.ts';
 import type { Invoice } from '../../../domain/billing/invoice-view.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
 import {
   cause,
@@ -140,7 +140,7 @@ describe('Issuing an invoice to the upstream', () => {
         times.push((at.clock.now() - began) / 1000);
         calls += 1;
       }
-      await severalTurns();
+      await severalTicks();
       await eventually(() => expect(at.clock.next()).not.to.equal(undefined));
       at.clock.advance(at.clock.next() ?? 0);
     }
@@ -236,7 +236,7 @@ describe('Issuing an invoice to the upstream', () => {
     at.upstream.pause = () => held.promise;
     const all = Promise.all(Array.from({ length: 10 }, (_, i) => issue(i % 2 === 0 ? at.node : other)));
     await eventually(() => expect(at.upstream.calls).to.have.length(1));
-    await severalTurns();
+    await severalTicks();
     held.resolve();
     const states = (await all).map(({ invoice: each }) => each.state);
     expect(states).to.include('issued');

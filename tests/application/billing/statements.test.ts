@@ -292,7 +292,7 @@ describe('Statements', () => {
     const billing = await startBilling();
     await billing.use(used('2026-11-03T00:00:00Z'));
     const draft = await billing.statements.draft(PARTNER, ACME, NOVEMBER);
-    expect(draft.through).to.equal(await billing.events.head());
+    expect(draft.through).to.equal(await billing.events.end());
     expect(draft.lines.map(({ quantity }) => quantity)).to.deep.equal([1, 1]);
   });
 });

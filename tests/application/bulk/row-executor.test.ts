@@ -30,7 +30,7 @@ const jobIn = async (node: BulkNode, more: Partial<RowJob> = {}): Promise<RowJob
   selectedBy: undefined,
   committedBy: 'ann',
   cause: request().cause,
-  since: (await node.events.head()) as Position,
+  since: (await node.events.end()) as Position,
   isRetaken: false,
   ...more,
 });

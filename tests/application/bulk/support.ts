@@ -56,7 +56,7 @@ export const startBulk = (
   const referrers: Referrers = {
     canPointTo: async () => true,
     of: async function* (tenantId, id) {
-      await node.finder.readTo(tenantId, await node.shared.events.head());
+      await node.finder.readTo(tenantId, await node.shared.events.end());
       yield* node.finder.referrers(tenantId, id);
     },
   };

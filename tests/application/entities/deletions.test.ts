@@ -8,7 +8,7 @@ import {
   startDeletion,
 } from '../../../domain/entities/deletion.ts';
 import { type RecordEvent, type RecordState, recordStream } from '../../../domain/entities/record.ts';
-import { gate, refusalCode, severalTurns } from '../../support/eventually.ts';
+import { gate, refusalCode, severalTicks } from '../../support/eventually.ts';
 import { mortal } from './faults.ts';
 import { defineNodes, type Entities, flawsIn, recordsIn, request, startEntities, TENANT } from './support.ts';
 
@@ -45,7 +45,7 @@ describe('A deletion', () => {
         const { wrap, isDead } = mortal(after, isDone);
         const dying = startEntities(healthy.shared, wrap);
         await remove(dying, root).catch(() => undefined);
-        await severalTurns(5);
+        await severalTicks(5);
         const heir = startEntities(healthy.shared);
         await heir.deliver();
         const when = `append ${after}, ${isDone ? 'done' : 'not done'}`;
@@ -69,7 +69,7 @@ describe('A deletion', () => {
         await create(healthy, { restrict: goes.at(-1) });
         const dying = startEntities(healthy.shared, mortal(after, isDone).wrap);
         await remove(dying, root).catch(() => undefined);
-        await severalTurns(5);
+        await severalTicks(5);
         const heir = startEntities(healthy.shared);
         await heir.deliver();
         const statuses = await Promise.all(goes.map((each) => statusOf(heir, each)));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { gate, refusalCode, rejection, severalTurns } from '../../support/eventually.ts';
+import { gate, refusalCode, rejection, severalTicks } from '../../support/eventually.ts';
 import { mortal } from './faults.ts';
 import { type Entities, request, startEntities, TENANT } from './support.ts';
 
@@ -44,7 +44,7 @@ describe('A change of a schema', () => {
         isSettled = true;
       });
     const refused = refusalCode(changing);
-    await severalTurns(50);
+    await severalTicks(50);
     expect(isSettled).to.equal(false);
     open();
     await writing;
@@ -58,7 +58,7 @@ describe('A change of a schema', () => {
     const writing = node.records.create(TENANT, 'thing', { size: 9 }, request());
     await reached;
     const changing = node.schemas.change(TENANT, 'thing', { fields: [field({ min: 5 })] }, request());
-    await severalTurns(50);
+    await severalTicks(50);
     const late = refusalCode(node.records.create(TENANT, 'thing', { size: 1 }, request()));
     expect(await late).to.equal('conflict');
     open();
@@ -85,7 +85,7 @@ describe('A change of a schema', () => {
     const writing = node.records.create(TENANT, 'thing', { size: 9 }, request());
     await reached;
     const first = node.schemas.change(TENANT, 'thing', { fields: [field({ min: 5 })] }, request());
-    await severalTurns(50);
+    await severalTicks(50);
     const second = node.schemas.change(TENANT, 'thing', { fields: [field({ min: 6 })] }, request());
     expect(await refusalCode(second)).to.equal('conflict');
     open();
@@ -151,7 +151,7 @@ describe('A change of a schema', () => {
       },
     }));
     const changing = slow.schemas.change(TENANT, 'thing', { fields: [field({ min: 5 })] }, request());
-    await severalTurns(50);
+    await severalTicks(50);
     const other = startEntities(base.shared);
     const id = (await other.schemas.known(TENANT, 'thing'))?.proposal?.id ?? '';
     await other.schemas.resume(TENANT, 'thing', id, () => 10_000, request().cause);

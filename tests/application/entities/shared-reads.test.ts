@@ -48,7 +48,7 @@ describe('Reads of concurrent writers', () => {
 
   it('search for an earlier try only after a write since then', async () => {
     const { record } = await node.records.create(TENANT, 'node', { n: 1 }, request());
-    const after = await node.shared.events.head();
+    const after = await node.shared.events.end();
     if (after === undefined) throw new Error('an empty log');
     const update = { ...request(), priorAttempt: { after } };
     const newId = randomUUID;

@@ -56,12 +56,12 @@ const lazyReadModel = (events: EventStore, codec: EventCodec) => {
     yield* [...documents.values()].filter(wanted);
   };
   const finder: RecordFinder = {
-    readTo: async (_tenantId, position) => foldTo(position ?? (await events.head())),
+    readTo: async (_tenantId, position) => foldTo(position ?? (await events.end())),
     referrers: (_tenantId, id) => those(({ refs }) => refs.includes(id)),
     beingDeleted: (_tenantId, id) => those(({ deletion_id }) => deletion_id === id),
   };
   const findBroken: FindBroken = async (_tenantId, entityName, rules) => {
-    await foldTo(await events.head());
+    await foldTo(await events.end());
     for (const { entity_name, values } of documents.values()) {
       const broken = entity_name === entityName ? brokenBy(rules, values) : undefined;
       if (broken !== undefined) return broken;

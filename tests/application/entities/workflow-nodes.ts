@@ -3,7 +3,7 @@ import { type EntityChange, Schemas } from '../../../application/entities/schema
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { Workflows } from '../../../application/workflow/workflows.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
-import { severalTurns } from '../../support/eventually.ts';
+import { severalTicks } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { request, TENANT } from './support.ts';
@@ -48,7 +48,7 @@ export const cluster = () => {
       events,
       codec,
       entitiesUsing: async () => options.readModel ?? [],
-      pause: options.waiting ?? severalTurns,
+      pause: options.waiting ?? severalTicks,
     });
     const schemas = new Schemas({
       streams,

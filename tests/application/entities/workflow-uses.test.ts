@@ -3,7 +3,7 @@ import type { EventStore } from '../../../application/ports/event-store.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.ts';
 import { workflowStream } from '../../../domain/workflow/workflow.ts';
-import { gate, refusalCode, rejection, severalTurns } from '../../support/eventually.ts';
+import { gate, refusalCode, rejection, severalTicks } from '../../support/eventually.ts';
 import { mortal } from './faults.ts';
 import { request, TENANT } from './support.ts';
 import { cluster, definition, field, NEEDS_Z } from './workflow-nodes.ts';
@@ -117,7 +117,7 @@ describe('An entity and its workflow', () => {
       waiting: async () => {
         waited += 1;
         if (waited === 3) open();
-        await severalTurns();
+        await severalTicks();
       },
     });
     const attaching = slow.change({ workflow: 'flow' });
@@ -167,12 +167,12 @@ describe('An entity and its workflow', () => {
           const slowly = (turns: number) => (events: EventStore) => ({
             ...events,
             append: async (...args: Parameters<EventStore['append']>) => {
-              await severalTurns(turns);
+              await severalTicks(turns);
               return events.append(...args);
             },
             readStream: async (...args: Parameters<EventStore['readStream']>) => {
               const read = await events.readStream(...args);
-              await severalTurns(turns);
+              await severalTicks(turns);
               return read;
             },
           });

@@ -7,7 +7,7 @@ import { Forgetting } from '../../../application/identity/forgetting.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
-import { rejection, severalTurns } from '../../support/eventually.ts';
+import { rejection, severalTicks } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
 
@@ -96,7 +96,7 @@ describe('Concurrent withdrawals of admins', () => {
           const slow = (): EventStore => ({
             ...stores.events,
             append: async (...args) => {
-              await severalTurns(delays[nth++ % delays.length]);
+              await severalTicks(delays[nth++ % delays.length]);
               return stores.events.append(...args);
             },
           });

@@ -10,7 +10,7 @@ import { Identity } from '../../../application/identity/identity.ts';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { emailStream } from '../../../domain/identity/email.ts';
 import type { RegisteredUser } from '../../../domain/identity/user.ts';
-import { rejection, severalTurns } from '../../support/eventually.ts';
+import { rejection, severalTicks } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
 
@@ -46,12 +46,12 @@ const areaOf = (node: TestNode) => {
     /** Delivers every event once, resulting ones too, until no more come. */
     settle: async (until: () => boolean = () => true): Promise<void> => {
       const follow = async ({ types, handle }: (typeof subscribers)[number]): Promise<void> => {
-        let from: Awaited<ReturnType<EventStore['head']>>;
+        let from: Awaited<ReturnType<EventStore['end']>>;
         for (;;) {
           const ended = until();
           const [stored] = await node.events.readAll({ from, filter: { types }, limit: 1 });
           if (stored === undefined && ended) return;
-          if (stored === undefined) await severalTurns(1);
+          if (stored === undefined) await severalTicks(1);
           else await handle(node.codec.decode(stored));
           from = stored?.position ?? from;
         }
@@ -120,7 +120,7 @@ describe('Forgetting a person', () => {
         const slow = (): EventStore => ({
           ...stores.events,
           append: async (...args) => {
-            await severalTurns(delays[nth++ % delays.length]);
+            await severalTicks(delays[nth++ % delays.length]);
             return stores.events.append(...args);
           },
         });

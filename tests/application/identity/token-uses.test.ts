@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { TokenUses } from '../../../application/identity/token-uses.ts';
 import { apiTokenStream, mintApiToken, revokeApiToken } from '../../../domain/identity/api-token.ts';
 import { causeOf } from '../../support/book.ts';
-import { severalTurns } from '../../support/eventually.ts';
+import { severalTicks } from '../../support/eventually.ts';
 import { testClock, testLogger } from '../../support/fakes.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 
@@ -24,7 +24,7 @@ const start = async () => {
   await node.commands.execute({ ...token, decide: (state, at) => mintApiToken(state, command, at) });
   const uses = new TokenUses({ ...node, logger });
   const written = async () => {
-    await severalTurns();
+    await severalTicks();
     const events = await stores.events.readStream('acme.api_token-one');
     return events.filter((event) => event.type === 'ApiTokenUsed').length;
   };

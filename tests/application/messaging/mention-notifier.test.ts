@@ -85,7 +85,7 @@ describe('the mention notifier', () => {
           stopping.signal,
         );
         await eventually(async () => expect(await inbox('eve')).to.have.length(1));
-        const head = await stores.events.head();
+        const head = await stores.events.end();
         await eventually(async () =>
           expect(await store.subscriberCheckpoint('mention-notifier')).to.equal(head),
         );

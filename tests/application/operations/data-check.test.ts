@@ -70,9 +70,9 @@ withEachEventStore((open) => {
         let left: (() => Promise<void>) | undefined = work;
         return new Proxy(events, {
           get: (target, name) => {
-            if (name === 'head') {
+            if (name === 'end') {
               return async () => {
-                const end = await target.head();
+                const end = await target.end();
                 const now = left;
                 left = undefined;
                 await now?.();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventStore, StoredEvent } from '../../../application/ports/event-store.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually, gate, severalTurns } from '../../support/eventually.ts';
+import { eventually, gate, severalTicks } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { answered, deliveryOf, hook, running, writeSubscription } from './support.ts';
@@ -30,7 +30,7 @@ describe('A backlog of webhooks', () => {
     const ids: string[] = [];
     for (const name of ['a', 'b', 'c']) ids.push(await schedule(name));
     await writeSubscription(node, 'acme', { type: 'WebhookActivated', data });
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls).to.have.length(1);
     return { ids, sender, release: held.open, end };
   };
@@ -58,7 +58,7 @@ describe('A backlog of webhooks', () => {
       performance.now = () => real() + 10_000;
       village.clock.advance(10_000);
       release();
-      await severalTurns(300);
+      await severalTicks(300);
       const ofIds = village.calls.filter(({ call }) => call.url.includes('one'));
       expect(ofIds, 'each once, by the other node').to.have.length(3);
       expect(village.calls.length).to.be.at.least(sent);
@@ -74,10 +74,10 @@ describe('A backlog of webhooks', () => {
     await (await deliverElsewhere(village, ids))();
     village.calls.length = 0;
     await village.replay(ids[0] ?? '', 'r');
-    await severalTurns(50);
+    await severalTicks(50);
     release();
     await eventually(() => expect(village.calls.length).to.be.at.least(1));
-    await severalTurns(100);
+    await severalTicks(100);
     const attempts = village.calls
       .filter(({ call }) => call.headers['X-Service-Delivery'] === ids[0])
       .map(({ call }) => call.headers['X-Service-Attempt']);
@@ -111,18 +111,18 @@ describe('A backlog of webhooks', () => {
       const fresh = startNode({ ...stores, clock });
       expect((await deliveryOf(fresh, 'acme', first)).status).to.equal('delivered');
     });
-    await severalTurns(100);
+    await severalTicks(100);
     const atOnce = await schedule('at once');
     await eventually(() => expect(calls).to.have.length(2));
     await eventually(async () => {
       const fresh = startNode({ ...stores, clock });
       expect((await deliveryOf(fresh, 'acme', atOnce)).status).to.equal('delivered');
     });
-    await severalTurns(100);
+    await severalTicks(100);
     await schedule('holds the turn', 'two');
     await eventually(() => expect(calls).to.have.length(3));
     const waits = await schedule('waits');
-    await severalTurns(100);
+    await severalTicks(100);
     held.open();
     await eventually(() => expect(calls).to.have.length(4));
     expect(readBefore).to.include(waits).and.not.to.include(atOnce);
@@ -160,7 +160,7 @@ describe('A backlog of webhooks', () => {
     };
     const { end } = run(startNode({ ...stores, clock, events }), { turns: 8 });
     await eventually(() => expect(calls).to.have.length(4));
-    await severalTurns(500);
+    await severalTicks(500);
     const ended = end();
     held.open();
     await ended;

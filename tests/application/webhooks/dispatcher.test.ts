@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { eventually, gate, severalTurns } from '../../support/eventually.ts';
+import { eventually, gate, severalTicks } from '../../support/eventually.ts';
 import { BEGINNING } from '../../support/given.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { answered, deliveryOf, hook, running, writeSubscription, writeTenant } from './support.ts';
@@ -17,12 +17,12 @@ describe('the webhook dispatcher', () => {
     const id = await schedule('a');
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(attempt));
-      await severalTurns();
+      await severalTicks();
       // Never early: it sleeps until the due time, or wakes once a minute.
       const { dueAt } = await deliveryOf(node, 'acme', id);
       if (dueAt === null) break;
       clock.advance(dueAt - clock.now() - 1);
-      await severalTurns();
+      await severalTicks();
       expect(calls).to.have.length(attempt);
       clock.advance(1);
       await eventually(() => expect(calls).to.have.length(attempt + 1));
@@ -30,7 +30,7 @@ describe('the webhook dispatcher', () => {
     // Each is due when the one before has failed, and is made in that millisecond of the clock.
     expect(calls.map(({ at }) => at - BEGINNING)).to.deep.equal([0, 1, 6, 36, 156].map((at) => at * MINUTE));
     clock.advance(1000 * MINUTE);
-    await severalTurns();
+    await severalTicks();
     expect(calls).to.have.length(5);
     expect(await deliveryOf(node, 'acme', id)).to.deep.include({ status: 'dead', attempts: 5 });
   });
@@ -42,9 +42,9 @@ describe('the webhook dispatcher', () => {
     await schedule('a');
     await eventually(() => expect(calls).to.have.length(1));
     await eventually(() => expect(clock.next()).to.be.within(1, MINUTE));
-    await severalTurns();
+    await severalTicks();
     const before = looks.count;
-    await severalTurns(300);
+    await severalTicks(300);
     expect([calls.length, looks.count]).to.deep.equal([1, before]);
     expect(before).to.be.below(12);
   });
@@ -58,7 +58,7 @@ describe('the webhook dispatcher', () => {
     const data = { subscription_id: 'one' };
     await writeSubscription(node, 'acme', { type: 'WebhookPaused', data: { ...data, reason: 'request' } });
     clock.advance(5 * MINUTE);
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls).to.have.length(1);
     await schedule('b', 'two');
     await eventually(() => expect(calls).to.have.length(2));
@@ -74,7 +74,7 @@ describe('the webhook dispatcher', () => {
     await schedule('a');
     await schedule('b', 'one', 'other');
     clock.advance(5 * MINUTE);
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls, 'nothing is looked at again and again').to.deep.equal([]);
     await status('active');
     await eventually(() => expect(calls).to.have.length(1));
@@ -99,14 +99,14 @@ describe('the webhook dispatcher', () => {
     run();
     await schedule('a');
     await eventually(() => expect(calls).to.have.length(1));
-    await severalTurns(100);
+    await severalTicks(100);
     hide(true);
     for (let nth = 0; nth < 4; nth += 1) await schedule(`${nth}`);
     await eventually(() => expect(calls).to.have.length(5));
-    await severalTurns(100);
+    await severalTicks(100);
     hide(false);
     clock.advance(5 * MINUTE);
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls, 'and not once more').to.have.length(5);
   });
 
@@ -118,11 +118,11 @@ describe('the webhook dispatcher', () => {
     const dropped = async () =>
       (await node.events.readAll({ filter: { types: ['DeliveryDropped'] } })).length;
     await writeSubscription(node, 'acme', { type: 'WebhookDeleted', data: { subscription_id: 'one' } });
-    await severalTurns(100);
+    await severalTicks(100);
     const before = looks.count;
     // No worker is left that the tenant’s changes would wake.
     await writeTenant(node, 'acme', 'suspended');
-    await severalTurns(100);
+    await severalTicks(100);
     expect(looks.count).to.equal(before);
     for (let nth = 1; nth <= 3; nth += 1) {
       await schedule(`late ${nth}`);
@@ -137,12 +137,12 @@ describe('the webhook dispatcher', () => {
     run();
     for (let nth = 0; nth < 40; nth += 1) await schedule(`${nth}`);
     await eventually(() => expect(calls.length).to.be.at.least(9));
-    await severalTurns(200);
+    await severalTicks(200);
     const first = calls.length;
     expect(first, 'four at a time, and they pause').to.be.at.most(12);
     clock.advance(160);
     await eventually(() => expect(calls.length).to.be.greaterThan(first));
-    await severalTurns(200);
+    await severalTicks(200);
     expect(calls.length - first).to.be.at.most(4);
     answer(() => answered(200));
     clock.advance(160);
@@ -206,7 +206,7 @@ describe('the webhook dispatcher', () => {
     const ids: string[] = [];
     for (let nth = 0; nth < 30; nth += 1) ids.push(await schedule(`${nth}`));
     await eventually(() => expect(calls).to.have.length(16));
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls, 'what a crash would send again is bounded').to.have.length(16);
     expect(writing).to.equal(16);
     disk.open();
@@ -248,7 +248,7 @@ describe('the webhook dispatcher', () => {
     answer(async () => {
       underWay += 1;
       expect(underWay).to.equal(1);
-      await severalTurns(3);
+      await severalTicks(3);
       underWay -= 1;
       return answered(200);
     });

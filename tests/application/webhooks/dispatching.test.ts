@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { answered, deliveryOf, running, writeSubscription } from './support.ts';
 
@@ -116,7 +116,7 @@ describe('A dispatched webhook', () => {
     );
     await schedule('b', 'two');
     await eventually(() => expect(calls).to.have.length(1));
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://two.example/']);
   });
 
@@ -129,7 +129,7 @@ describe('A dispatched webhook', () => {
     await schedule('b');
     await schedule('c', 'two');
     await eventually(() => expect(calls).to.have.length(2));
-    await severalTurns(100);
+    await severalTicks(100);
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://one.example/', 'https://two.example/']);
   });
 

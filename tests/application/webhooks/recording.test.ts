@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { OutboundAnswer } from '../../../application/ports/outbound-http.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually, gate, severalTurns } from '../../support/eventually.ts';
+import { eventually, gate, severalTicks } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { type Answers, answered, deliveryOf, running } from './support.ts';
@@ -100,7 +100,7 @@ describe('The record of a dispatched attempt', () => {
     run(other, { owner: 'other', store: await ownLeases() });
     await eventually(async () => expect(await recorded(other)).to.have.length(4));
     slow.open();
-    await severalTurns(200);
+    await severalTicks(200);
     expect(calls).to.have.length(8);
     for (const id of ids) {
       const [one, two] = calls.filter(({ call }) => call.headers['X-Service-Delivery'] === id);
@@ -153,7 +153,7 @@ describe('The record of a dispatched attempt', () => {
     const sender = startNode({ ...stores, clock, events });
     run(sender);
     await eventually(() => expect(calls).to.have.length(1));
-    await severalTurns(50);
+    await severalTicks(50);
     expect((await deliveryOf(sender, 'acme', id)).status).to.equal('pending');
     expect(await recorded(node)).to.deep.equal([]);
     disk.open();

@@ -211,7 +211,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       looks.count += 1;
       if (hidden) return [];
       // A read without waiting sees the state from `lag` events ago.
-      const head = Number.parseInt((await viewer.events.head()) ?? '0', 16);
+      const head = Number.parseInt((await viewer.events.end()) ?? '0', 16);
       const upTo = seen === undefined ? head - behind : head;
       const own = scheduled.filter(
         (each) => each.tenantId === tenantId && each.subscriptionId === subscriptionId,

@@ -107,7 +107,7 @@ export function readingTests({ store, prefix }: Context): void {
 
     it('reads from a position, exclusive, up to a limit, in both directions', async () => {
       const base = prefix();
-      const start = await store().head();
+      const start = await store().end();
       await store().append(`${base}s-1`, 'any', events(6));
       await store().append(`${base}s-2`, 'any', events(4));
       const filter = { streamPrefix: base };
@@ -231,7 +231,7 @@ export function readingTests({ store, prefix }: Context): void {
       for (let n = 0; n < 40; n += 1) {
         const { position } = await store().append(`${base}s-${n % 3}`, 'any', [event()]);
         expect(store().parsePosition(position)).to.equal(position);
-        expect(await store().head()).to.equal(position);
+        expect(await store().end()).to.equal(position);
         positions.push(position);
       }
       expect(positions.toSorted()).to.deep.equal(positions);

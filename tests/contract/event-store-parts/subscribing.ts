@@ -31,7 +31,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
         expect(seen).to.deep.equal([]);
         expect((batches.at(-1)?.position ?? '') >= position).to.equal(true);
       }
-      const atEnd = await follow(store(), { after: await store().head() }, (_, batch) => batch.caughtUp);
+      const atEnd = await follow(store(), { after: await store().end() }, (_, batch) => batch.caughtUp);
       expect(atEnd.events).to.deep.equal([]);
     });
 
@@ -47,7 +47,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
         }
       };
       const filter = { streamPrefix: `${base}none` };
-      const { batches } = await follow(store(), { after: await store().head(), filter }, (_, batch) => {
+      const { batches } = await follow(store(), { after: await store().end(), filter }, (_, batch) => {
         if (batch.caughtUp) writing ??= write();
         told = first !== undefined && batch.position >= first;
         return told;
@@ -99,7 +99,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       const seen: string[] = [];
       const sizes: number[] = [];
       let total = Number.POSITIVE_INFINITY;
-      const options = { after: await store().head(), filter, batchSize: 16, signal: end.signal };
+      const options = { after: await store().end(), filter, batchSize: 16, signal: end.signal };
       const running = followerOf(store()).run(options, async (batch) => {
         sizes.push(batch.events.length);
         seen.push(...idsOf(batch.events));
@@ -119,7 +119,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
     });
 
     it('ends promptly when aborted: while waiting, after the present batch, and before the start', async () => {
-      const after = await store().head();
+      const after = await store().end();
       const waiting = new AbortController();
       let isCaughtUp = false;
       const follower = followerOf(store());

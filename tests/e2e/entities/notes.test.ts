@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { activeExtension, loadExtension, mintToken } from '../../support/delegation.ts';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
 import { notifications } from '../../support/shapes.ts';
 import {
   endWorld,
@@ -76,7 +76,7 @@ describe('Notes', () => {
       read_at: null,
     });
     expect(raised?.snippet).to.equal(`@Ben and @Ben and @Ada ${'x'.repeat(200)}`.slice(0, 140));
-    await severalTurns();
+    await severalTicks();
     expect((await bell(ada)).filter(({ note_id }) => note_id === made.id)).to.deep.equal([]);
   });
 

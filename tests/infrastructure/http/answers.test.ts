@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { eventually, rejection, severalTurns } from '../../support/eventually.ts';
+import { eventually, rejection, severalTicks } from '../../support/eventually.ts';
 import { listen } from '../../support/identity-provider.ts';
 import { answered, CALL, call, guard, HEAD, rawServer, stopServers } from './exchange-support.ts';
 
@@ -111,7 +111,7 @@ describe('An answer', () => {
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       await call(server.origin, { method, body: method === 'GET' ? undefined : 'x' });
     }
-    await severalTurns();
+    await severalTicks();
     expect(server.heard).to.have.lengthOf(3);
   });
 });

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { addressesOfMachine } from '../../../infrastructure/http/addresses.ts';
 import { guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { isPinned, openPinned } from '../../../infrastructure/http/pinned-socket.ts';
-import { rejection, severalTurns } from '../../support/eventually.ts';
+import { rejection, severalTicks } from '../../support/eventually.ts';
 import { answered, CALL, call, HEAD, rawServer, stopServers } from './exchange-support.ts';
 
 after(stopServers);
@@ -46,7 +46,7 @@ describe('The address of an exchange', () => {
     const target = { host: '127.0.0.1', addresses: ['93.184.215.14'], port: server.port, tls: false };
     const opening = openPinned({ ...target, authorities: undefined }, new AbortController().signal);
     expect(await rejection(opening)).to.be.instanceOf(Error);
-    await severalTurns();
+    await severalTicks();
     expect(server.heard).to.deep.equal([]);
   });
 

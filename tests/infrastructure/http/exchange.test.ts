@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
 import { listen } from '../../support/identity-provider.ts';
 import { answered, CALL, call, guard, HEAD, rawServer, stopServers } from './exchange-support.ts';
 
@@ -136,7 +136,7 @@ describe('An exchange', () => {
         expect(answer.headers).not.to.have.property('location');
       }
     }
-    await severalTurns();
+    await severalTicks();
     expect(visits).to.equal(0);
   });
 

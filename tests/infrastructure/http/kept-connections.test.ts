@@ -7,7 +7,7 @@ import { Connection } from '../../../infrastructure/http/connection.ts';
 import { type GuardOptions, guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { KeptConnections } from '../../../infrastructure/http/kept-connections.ts';
 import { type Authority, makeAuthority } from '../../support/certificates.ts';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
 
 const CALL = {
   method: 'POST',
@@ -223,7 +223,7 @@ describe('Kept connections', () => {
     const http = guard();
     await http.request({ ...CALL, url: server.origin });
     expect((await http.request({ ...CALL, url: server.origin })).kind).to.equal('failed');
-    await severalTurns();
+    await severalTicks();
     expect([server.seen.connections, server.heard.length]).to.deep.equal([1, 2]);
   });
 
@@ -236,7 +236,7 @@ describe('Kept connections', () => {
     const http = guard();
     await http.request({ ...CALL, url: server.origin });
     expect(statusOf(await http.request({ ...CALL, url: server.origin }))).to.equal('failed connection');
-    await severalTurns();
+    await severalTicks();
     expect([server.seen.connections, server.heard.length]).to.deep.equal([2, 3]);
   });
 

@@ -79,7 +79,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
         expect(await store.readAll({ limit })).to.deep.equal(events);
         const backward = await store.readAll({ limit, direction: 'backward' });
         expect(backward).to.deep.equal(events.toReversed());
-        expect(await store.head()).to.equal(events.at(-1)?.position);
+        expect(await store.end()).to.equal(events.at(-1)?.position);
         const [stream = ''] = events.map((event) => event.stream);
         expect(await store.readStream(stream)).to.deep.equal(events.filter((one) => one.stream === stream));
       });
@@ -146,7 +146,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
         const after = await store.readAll({ from: events.at(-1)?.position });
         expect(after.map(({ id }) => id)).to.deep.equal(added.map(({ id }) => id));
         expect(after.at(-1)?.position).to.equal(position);
-        expect(await store.head()).to.equal(position);
+        expect(await store.end()).to.equal(position);
         expect(await store.readAll({ from: after[0]?.position })).to.deep.equal(after.slice(1));
         const both = await store.readAll({ direction: 'backward', limit: 3 });
         expect(both).to.deep.equal([...after.toReversed(), events.at(-1)]);
@@ -172,7 +172,7 @@ for (const [name, start] of Object.entries({ SQLite: sqlite, EventStoreDB: event
       const opening = (async () => {
         const store = target.open();
         try {
-          await store.head();
+          await store.end();
         } finally {
           await store.close();
         }

@@ -3,7 +3,7 @@ import { GroupCommit } from '../../../../application/core/commands/group-commit.
 import { KeyRing } from '../../../../application/core/privacy/key-ring.ts';
 import { StoreUnavailable, WrongExpectedRevision } from '../../../../application/ports/event-store.ts';
 import { systemClock, uuidV7Ids } from '../../../../infrastructure/identity/ids.ts';
-import { rejection, severalTurns } from '../../../support/eventually.ts';
+import { rejection, severalTicks } from '../../../support/eventually.ts';
 import { memoryKeyStore, silentMetrics } from '../../../support/fakes.ts';
 import { openMemoryEventStore } from '../../../support/memory-event-store.ts';
 import { MASTER_KEY } from '../../../support/node.ts';
@@ -104,7 +104,7 @@ describe('group commit', () => {
         () => void group.append(noteOn(0), [keys.create('acme/person-1')]).then(() => resolve()),
       );
     });
-    await severalTurns();
+    await severalTicks();
     const began = performance.now();
     await decided(group);
     expect(performance.now() - began).to.be.greaterThan(1.9);

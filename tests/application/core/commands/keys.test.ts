@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { MAX_EVENT_BYTES, StoreUnavailable } from '../../../../application/ports/event-store.ts';
 import type { KeyStore } from '../../../../application/ports/key-store.ts';
 import { BOOK, bookEvents, write } from '../../../support/book.ts';
-import { gate, rejection, severalTurns } from '../../../support/eventually.ts';
+import { gate, rejection, severalTicks } from '../../../support/eventually.ts';
 import { faultyEvents } from '../../../support/faults.ts';
 import { memoryStores, startNode } from '../../../support/node.ts';
 
@@ -42,7 +42,7 @@ describe('the data keys of an append', () => {
     const node = startNode({ ...stores, keyStore, definitions });
     const sending = node.commands.execute(secret('a'));
     await asked.passed;
-    await severalTurns();
+    await severalTicks();
     expect(
       await stores.events.readStream(BOOK),
       'nothing is appended while the key store hangs',
@@ -67,7 +67,7 @@ describe('the data keys of an append', () => {
     const first = node.commands.execute(secret('a'));
     await asked.passed;
     const second = node.commands.execute(write('a', { secret: true, book: 'two' }));
-    await severalTurns();
+    await severalTicks();
     expect(await stores.events.readAll()).to.deep.equal([]);
     answer.open();
     await Promise.all([first, second]);

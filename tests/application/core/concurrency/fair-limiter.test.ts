@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FairLimiter, type SlotLimits } from '../../../../application/core/concurrency/fair-limiter.ts';
-import { severalTurns } from '../../../support/eventually.ts';
+import { severalTicks } from '../../../support/eventually.ts';
 
 describe('slots', () => {
   const taking = (limits: SlotLimits) => {
@@ -18,7 +18,7 @@ describe('slots', () => {
       served,
       giveBack: async () => {
         open.shift()?.();
-        await severalTurns(2);
+        await severalTicks(2);
       },
     };
   };
@@ -26,11 +26,11 @@ describe('slots', () => {
   it('are limited in total and per tenant', async () => {
     const { take, served, giveBack } = taking({ total: 4, perTenant: 2, reserved: 0 });
     for (let i = 0; i < 5; i += 1) take('a', '1');
-    await severalTurns(2);
+    await severalTicks(2);
     expect(served).to.have.length(2);
     for (let i = 0; i < 5; i += 1) take('b', '1');
     take('c', '1');
-    await severalTurns(2);
+    await severalTicks(2);
     expect(served).to.deep.equal(['a/1', 'a/1', 'b/1', 'b/1']);
     await giveBack();
     expect(served).to.have.length(5);
@@ -41,7 +41,7 @@ describe('slots', () => {
     for (let i = 0; i < 9; i += 1) take('a', '1');
     for (let i = 0; i < 3; i += 1) take('b', '1');
     take('c', '1');
-    await severalTurns(2);
+    await severalTicks(2);
     expect(served).to.deep.equal(['a/1', 'a/1', 'a/1', 'a/1', 'b/1', 'b/1', 'c/1']);
     // While more slots are taken than the total, each tenant has at most its reserve.
     for (let i = 0; i < 3; i += 1) await giveBack();
@@ -61,7 +61,7 @@ describe('slots', () => {
   it('rotate over tenants and over the queues of each', async () => {
     const { take, served, giveBack } = taking({ total: 1, perTenant: 1, reserved: 0 });
     take('a', '0');
-    await severalTurns(2);
+    await severalTicks(2);
     for (let i = 0; i < 4; i += 1) take('a', '1');
     for (let i = 0; i < 2; i += 1) take('a', '2');
     for (let i = 0; i < 3; i += 1) take('b', '1');

@@ -66,7 +66,7 @@ describe('a projection runner', () => {
       cause: causeOf('x'),
       decide: () => [{ type: 'BookReopened', data: {} }],
     });
-    const head = await kit.events.head();
+    const head = await kit.events.end();
     await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head), 1000);
   });
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../../application/ports/clock.ts';
 import type { Position } from '../../../../application/ports/event-store.ts';
 import { formatPosition } from '../../../../infrastructure/event-store/positions.ts';
 import { systemClock } from '../../../../infrastructure/identity/ids.ts';
-import { eventually, refusalCode, severalTurns } from '../../../support/eventually.ts';
+import { eventually, refusalCode, severalTicks } from '../../../support/eventually.ts';
 import {
   GENERATION,
   poison,
@@ -160,7 +160,7 @@ describe('read models', () => {
     await eventually(async () => {
       for (const models of [folder, reading()]) {
         expect(await models.reader('tallies').checkpoint('acme')).to.equal(undefined);
-        expect(await models.reader('tallies').checkpoint('beta')).to.equal(await kit.events.head());
+        expect(await models.reader('tallies').checkpoint('beta')).to.equal(await kit.events.end());
       }
     });
   });
@@ -196,7 +196,7 @@ describe('read models', () => {
       await models.waitFor('acme', ['tallies'], undefined);
       expect((await tallyOf(models))?.entries).to.have.length(n);
       if (await tookOver()) after += 1;
-      await severalTurns(5);
+      await severalTicks(5);
     }
   }).timeout(15_000);
 });

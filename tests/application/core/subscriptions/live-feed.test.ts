@@ -15,7 +15,7 @@ import {
   startConversation,
 } from '../../../../domain/messaging/conversation.ts';
 import { causeOf } from '../../../support/book.ts';
-import { eventually, rejection, severalTurns } from '../../../support/eventually.ts';
+import { eventually, rejection, severalTicks } from '../../../support/eventually.ts';
 import { testClock } from '../../../support/fakes.ts';
 import { BEGINNING } from '../../../support/given.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../../support/node.ts';
@@ -79,12 +79,12 @@ describe('the live feed', () => {
     const talk = conversation(node);
     await talk.start();
     const feed = await following(node);
-    expect(feed.position).to.equal(await node.events.head());
+    expect(feed.position).to.equal(await node.events.end());
     const seen: number[] = [];
     feed.onEvent((event) => void seen.push(event.revision), ['MessageSent']);
     await Promise.all(['m1', 'm2', 'm3'].map((id) => talk.send(id)));
     await eventually(() => expect(seen).to.deep.equal([1, 2, 3]));
-    await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
+    await eventually(async () => expect(feed.position).to.equal(await node.events.end()));
   });
 
   it('passes events without a listener, and does not decode them', async () => {
@@ -102,7 +102,7 @@ describe('the live feed', () => {
     await stores.events.append('acme.odd-1', 'any', [
       { id: node.ids.next(), type: 'Unheard', data: '{}', metadata: '{}' },
     ]);
-    await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
+    await eventually(async () => expect(feed.position).to.equal(await node.events.end()));
     expect(grown).to.equal(1);
     await talk.send('m1');
     await eventually(() => expect(seen).to.deep.equal(['MessageSent']));
@@ -180,9 +180,9 @@ describe('a node’s cache', () => {
     };
     const events: EventStore = {
       ...stores.events,
-      head: async () => {
+      end: async () => {
         gone.asked += 1;
-        return gone.head ? cut() : stores.events.head();
+        return gone.head ? cut() : stores.events.end();
       },
       readStream: async (...args) => (gone.reads ? cut() : stores.events.readStream(...args)),
       // A disconnected live source reports nothing, not even an error.
@@ -262,7 +262,7 @@ describe('a node’s cache', () => {
     // The log answers, but the feed does not reach its end, so nothing is confirmed.
     const before = here.gone.asked;
     await eventually(() => expect(here.gone.asked).to.be.greaterThan(before));
-    await severalTurns();
+    await severalTicks();
     here.time.advance(5001);
     expect(here.feed.isCurrent).to.equal(false);
     expect(here.directory.cachedUser('acme', 'ann')).to.equal('unknown');

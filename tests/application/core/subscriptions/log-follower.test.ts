@@ -101,13 +101,13 @@ describe('the log follower', () => {
     const follower = new LogFollower({ events: store, logger: testLogger() });
     const all = many(follower);
     await store.append('a.s-1', 'any', typed(40));
-    await reached(all, await store.head());
+    await reached(all, await store.end());
     const before = { ...counts };
     for (let nth = 0; nth < 50; nth += 1) {
       await store.append('a.s-1', 'any', typed(FOLLOWERS));
       if (nth % 10 === 0) await setImmediate();
     }
-    await reached(all, await store.head());
+    await reached(all, await store.end());
     expect(counts.told - before.told).to.equal(50 * FOLLOWERS);
     expect(counts.read, 'no page is read').to.equal(before.read);
     expect(counts.listeners, 'one live source').to.equal(1);
@@ -123,7 +123,7 @@ describe('the log follower', () => {
       await store.append('a.s-1', 'any', typed(FOLLOWERS));
       await setImmediate();
     }
-    await reached(all, await store.head());
+    await reached(all, await store.end());
     expect(counts.read).to.be.within(50 * FOLLOWERS, 50 * FOLLOWERS + 1000);
   });
 
@@ -139,7 +139,7 @@ describe('the log follower', () => {
       // One after another, as leases are granted.
       await setImmediate();
     }
-    await reached(all, await store.head());
+    await reached(all, await store.end());
     expect(counts.read).to.be.at.most(total + 4000);
     for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS);
   }).timeout(30_000);
@@ -152,7 +152,7 @@ describe('the log follower', () => {
     stops.push(async () => stopping.abort());
     const reading = new LogFollower({ events: store, logger: testLogger() });
     const asking = new LogFollower({ events: store, logger: testLogger() });
-    const before = await store.head();
+    const before = await store.end();
     if (before === undefined) throw new Error('the log is empty');
     const pageAfter = reading.pagesFor(stopping.signal);
     return { store, counts, reading, asking, before, pageAfter, none: { events: [], position: before } };
@@ -166,7 +166,7 @@ describe('the log follower', () => {
     await reached(all, before);
     expect(counts.read).to.be.at.most(total + 4000);
     await store.append('a.s-1', 'any', typed(FOLLOWERS));
-    await reached(all, await store.head());
+    await reached(all, await store.end());
     for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS + 1);
   }).timeout(30_000);
 
@@ -193,7 +193,7 @@ describe('the log follower', () => {
     for (let made = 0; made < 10_000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
     const follower = new LogFollower({ events: store, logger: testLogger() });
     const alone = following(follower, { filter: { types: ['Type1'] } });
-    await reached([alone], await store.head());
+    await reached([alone], await store.end());
     expect(alone.seen).to.have.length(250);
     expect(counts.read, 'the first page is whole').to.be.at.most(1000 + 250);
   });
@@ -205,10 +205,10 @@ describe('the log follower', () => {
     const released = Promise.withResolvers<void>();
     const slow = following(follower, { batchSize: 10 }, () => released.promise);
     const quick = [following(follower), following(follower)];
-    await reached(quick, await store.head());
+    await reached(quick, await store.end());
     expect(slow.seen).to.have.length(0);
     released.resolve();
-    await reached([slow], await store.head());
+    await reached([slow], await store.end());
     expect(idsOf(slow.seen)).to.deep.equal(idsOf(quick[0]?.seen ?? []));
   }).timeout(20_000);
 
@@ -219,17 +219,17 @@ describe('the log follower', () => {
     const slow = following(follower, {}, () => released.promise);
     const quick = following(follower);
     await store.append('a.s-1', 'any', typed(10));
-    await reached([quick], await store.head());
+    await reached([quick], await store.end());
     for (let nth = 0; nth < 30; nth += 1) await store.append('a.s-1', 'any', typed(10));
-    await reached([quick], await store.head());
+    await reached([quick], await store.end());
     released.resolve();
-    await reached([slow], await store.head());
+    await reached([slow], await store.end());
     expect(counts.read).to.be.greaterThan(0);
     const before = counts.read;
     released = Promise.withResolvers<void>();
     released.resolve();
     await store.append('a.s-1', 'any', typed(10));
-    await reached([slow, quick], await store.head());
+    await reached([slow, quick], await store.end());
     expect(counts.read).to.equal(before);
     expect(idsOf(slow.seen)).to.deep.equal(idsOf(await store.readAll({ limit: 1000 })));
   });
@@ -243,7 +243,7 @@ describe('the log follower', () => {
     const all = Array.from({ length: FOLLOWERS }, () => following(follower));
     await eventually(() => expect(counts.refused).to.be.at.least(3));
     faults.away = false;
-    await reached(all, await store.head());
+    await reached(all, await store.end());
     expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn', 'info']);
     for (const { seen } of all) expect(seen).to.have.length(100);
   });
@@ -266,7 +266,7 @@ describe('the log follower', () => {
     });
     expect(String(await failing.catch((error: unknown) => error))).to.contain('a bug');
     const again = following(follower);
-    await reached([again], await store.head());
+    await reached([again], await store.end());
     expect(again.seen).to.have.length(10);
   });
 
@@ -334,7 +334,7 @@ describe('the log follower', () => {
             for (let tick = 0; tick < pause; tick += 1) await setImmediate();
           }
           faults.away = false;
-          end = await store.head();
+          end = await store.end();
           // Wakes the present followers.
           await store.append('a.end-1', 'any', events(1, 'End'));
           await Promise.all(runs);

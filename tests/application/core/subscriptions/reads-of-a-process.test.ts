@@ -54,7 +54,7 @@ describe('a worker process with all projections and twenty subscribers', () => {
       ),
     ];
     const allReached = async (): Promise<void> => {
-      const end = await node.events.head();
+      const end = await node.events.end();
       await eventually(async () => {
         for (const runner of runners) {
           expect(runner.localCheckpoint(tagOf(runner.projection.version))).to.equal(end);
