@@ -3,12 +3,11 @@ import type { OpenedEvent, View } from './opened-views.ts';
 /** One line of an export (docs/audit-format.md), members in this order; a view is the stored text where possible. */
 export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): string => {
   const { position, stream, revision, id, type } = stored;
+  const view = asStored ? viewText(data, stored.data) : JSON.stringify(data);
   return (
-    `{"position":"${position}","stream":${JSON.stringify(stream)},"revision":${revision},` +
-    `"id":${JSON.stringify(id)},"type":${JSON.stringify(type)},` +
-    `"data":${asStored ? viewText(data, stored.data) : JSON.stringify(data)},` +
+    `${JSON.stringify({ position, stream, revision, id, type }).slice(0, -1)},"data":${view},` +
     `"metadata":${viewText(metadata, stored.metadata)},` +
-    `"sealed":{"data":${JSON.stringify(stored.data)},"metadata":${JSON.stringify(stored.metadata)}}}\n`
+    `"sealed":${JSON.stringify({ data: stored.data, metadata: stored.metadata })}}\n`
   );
 };
 

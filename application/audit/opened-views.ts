@@ -42,35 +42,30 @@ export class OpenedViews {
   async open(events: readonly StoredEvent[]): Promise<OpenedEvent[]> {
     const opened: OpenedEvent[] = [];
     for (let at = 0; at < events.length; at += KEYS_AT_ONCE) {
-      const part = events.slice(at, at + KEYS_AT_ONCE).map((stored) => this.#read(stored));
-      await this.#keys.load(part.flatMap(({ sealed }) => Object.values(sealed).map(sealedKeyId)));
-      for (const event of part) opened.push(this.#opened(event));
+      const sealed: SealedField[] = [];
+      for (const stored of events.slice(at, at + KEYS_AT_ONCE)) opened.push(this.#read(stored, sealed));
+      await this.#keys.load(sealed.map(({ text }) => sealedKeyId(text)));
+      for (const { data, field, text } of sealed) data[field] = this.textOf(text);
     }
     return opened;
   }
 
-  #read(stored: StoredEvent): Read {
+  /** Collects the fields to be opened in `sealed`. */
+  #read(stored: StoredEvent, sealed: SealedField[]): OpenedEvent {
     const data = objectOf(stored.data);
-    const sealed: Record<string, string> = {};
     const definition = this.#definitions.get(stored.type);
     let asStored = true;
     if (definition !== undefined && data !== null) {
       for (const field of Object.keys(definition.personal)) {
-        const value = data[field];
-        if (typeof value !== 'string') continue;
+        const text = data[field];
+        if (typeof text !== 'string') continue;
         asStored = false;
-        if (!definition.secret.includes(field) && isSealed(value, stored.stream)) sealed[field] = value;
-        else data[field] = definition.secret.includes(field) ? SECRET : UNREADABLE;
+        const isSecret = definition.secret.includes(field);
+        if (!isSecret && isSealed(text, stored.stream)) sealed.push({ data, field, text });
+        else data[field] = isSecret ? SECRET : UNREADABLE;
       }
     }
-    return { stored, data, metadata: objectOf(stored.metadata), asStored, sealed };
-  }
-
-  #opened({ sealed, data, ...event }: Read): OpenedEvent {
-    if (data !== null) {
-      for (const [field, value] of Object.entries(sealed)) data[field] = this.textOf(value);
-    }
-    return { ...event, data };
+    return { stored, data, metadata: objectOf(stored.metadata), asStored };
   }
 
   /** Opens a sealed text whose key is loaded. */
@@ -84,13 +79,10 @@ export class OpenedViews {
   }
 }
 
-interface Read {
-  readonly stored: StoredEvent;
-  readonly data: Record<string, unknown> | null;
-  readonly metadata: View;
-  readonly asStored: boolean;
-  /** Sealed text by field. */
-  readonly sealed: Readonly<Record<string, string>>;
+interface SealedField {
+  readonly data: Record<string, unknown>;
+  readonly field: string;
+  readonly text: string;
 }
 
 /** Whether a text is sealed for the stream's tenant, so that a tampered log cannot open texts of another one. */

@@ -124,19 +124,20 @@ export class KeyRing {
    * the end of the tick in which this resolves.
    */
   async load(ids: readonly string[]): Promise<void> {
-    const wanted = [...new Set(ids)];
-    let missing = wanted.filter((id) => !this.has(id));
+    const wanted = new Set(ids);
+    let missing: string[] = [];
+    for (const id of wanted) {
+      const cache = this.#cached(id);
+      const key = cache.get(id);
+      // Moves a cached key to the end of the eviction order.
+      if (key === undefined) missing.push(id);
+      else if (cache.delete(id)) cache.set(id, key);
+    }
     while (missing.length > 0) {
       await this.#fetch(missing);
       const asked = new Set(missing);
       // Keys in memory may have been evicted during the read.
-      missing = wanted.filter((id) => !asked.has(id) && !this.has(id));
-    }
-    for (const id of wanted) {
-      const cache = this.#cached(id);
-      const key = cache.get(id);
-      // Moves the key to the end of the eviction order.
-      if (key !== undefined && cache.delete(id)) cache.set(id, key);
+      missing = [...wanted].filter((id) => !asked.has(id) && !this.has(id));
     }
   }
 
