@@ -108,7 +108,7 @@ export const composeAssistant = (core: Core) => {
   return {
     assistant,
     backfills,
-    routes: assistantRoutes({ ids: core.ids, assistant, backfills }),
+    routes: assistantRoutes({ assistant, backfills }),
     subscribers: [retrievalIndexer({ corpus, sources: corpusSources, directory, completion })],
     // Closing the embedder also ends calls that wait for a vector.
     stop: () => Promise.all([embedder.close(), search.close(), backfills.stop(), completion.stop()]),

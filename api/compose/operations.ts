@@ -7,6 +7,5 @@ import type { Core } from './core.ts';
 /** Read models for operators: status, retry and rebuild. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
   const operations = new Operations(core.streams, runners);
-  return { operations, routes: projectionRoutes({ ids: core.ids, operations }) } satisfies Area &
-    Record<string, unknown>;
+  return { operations, routes: projectionRoutes({ operations }) } satisfies Area & Record<string, unknown>;
 };

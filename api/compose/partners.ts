@@ -16,7 +16,7 @@ import type { Core } from './core.ts';
 
 /** Partners, their credentials and their billing profiles. */
 export const composePartners = (core: Core) => {
-  const { streams, secrets, clock, ids, readModels } = core;
+  const { streams, secrets, clock, readModels } = core;
   const directory = new PartnerDirectory(streams);
   const tokens = tokenFamily(
     signingSecrets(secrets, 'PARTNER_JWT_SECRET'),
@@ -46,8 +46,8 @@ export const composePartners = (core: Core) => {
     partnerAuthentication,
     billingProfiles,
     routes: [
-      ...partnerRoutes({ partners, ids, readModels }),
-      ...partnerPortalRoutes({ partners, partnerAuthentication, billingProfiles, ids }),
+      ...partnerRoutes({ partners, readModels }),
+      ...partnerPortalRoutes({ partners, partnerAuthentication, billingProfiles }),
     ],
   } satisfies Area & Record<string, unknown>;
 };

@@ -14,7 +14,7 @@ export const composeTenancy = (
   { identity, ssoSettings }: { readonly identity: Identity; readonly ssoSettings: SsoSettings },
   { partnerDirectory }: { readonly partnerDirectory: PartnerDirectory },
 ) => {
-  const { streams, directory, passwords, keys, readModels, ids, emailHash } = core;
+  const { streams, directory, passwords, keys, readModels, emailHash } = core;
   const appointments = new AdminAppointments({ streams, directory, identity, passwords, emailHash });
   const tenancy = new Tenancy({
     streams,
@@ -27,7 +27,7 @@ export const composeTenancy = (
   });
   return {
     tenancy,
-    routes: tenantRoutes({ ids, tenancy, readModels, ssoSettings }),
+    routes: tenantRoutes({ tenancy, readModels, ssoSettings }),
     subscribers: [firstAdmin({ identity, directory, keys })],
   } satisfies Area & Record<string, unknown>;
 };

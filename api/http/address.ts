@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
+import { invalid } from '../../domain/core/errors.ts';
 
 /** Forms of `X-Forwarded-For` with a port or brackets: `192.0.2.7:4711`, `[2001:db8::1]:4711`, `[2001:db8::1]`. */
 const WITH_PORT = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/;
@@ -30,4 +31,11 @@ export const clientAddress = (
 ): string => {
   const trusted = trustProxy !== undefined && trustProxy !== false;
   return (trusted ? request.ip : request.socket.remoteAddress) ?? '';
+};
+
+/** Scheme and host of a request. @throws {DomainError} 400 for an invalid `Host` */
+export const originOf = ({ protocol, host }: Request): string => {
+  const url = URL.parse(`${protocol}://${host}`);
+  if (url !== null && url.host !== '' && url.href === `${url.origin}/`) return url.origin;
+  throw invalid([{ path: 'Host', code: 'invalid_format', message: 'The header Host is not a host.' }]);
 };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { invalid } from '../../domain/core/errors.ts';
+import type { Position } from '../../application/ports/event-store.ts';
+import { type DomainError, invalid } from '../../domain/core/errors.ts';
 import type { PageEnd } from '../../domain/core/projection.ts';
 
 /** Cursors of lists: the end of a page, opaque to callers. Always read with the caller's own tenant. */
@@ -31,11 +32,7 @@ export const encodeCursor = (end: PageEnd, list?: string): string =>
 export const decodeCursor = (cursor: string | undefined, list?: string): PageEnd | undefined => {
   if (cursor === undefined) return undefined;
   const end = parsed(cursor);
-  if (end === undefined || end.list !== list) {
-    throw invalid([
-      { path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' },
-    ]);
-  }
+  if (end === undefined || end.list !== list) throw invalidCursor();
   const { values, id, shown } = end;
   return shown === undefined ? { values, id } : { values, id, shown };
 };
@@ -47,6 +44,27 @@ const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
     return undefined;
   }
 };
+
+export const invalidCursor = (): DomainError =>
+  invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
+
+/** Of a list of events: where the page begins. @throws as {@link decodeCursor} */
+export const decodePosition = (
+  cursor: string | undefined,
+  parse: (text: string) => Position | undefined,
+  list?: string,
+): Position | undefined => {
+  const end = decodeCursor(cursor, list);
+  if (end === undefined) return undefined;
+  const [text] = end.values;
+  const position = typeof text === 'string' ? parse(text) : undefined;
+  if (position === undefined) throw invalidCursor();
+  return position;
+};
+
+/** As {@link nextPage}, of a list of events. */
+export const nextPosition = (position: Position | undefined, list?: string) =>
+  nextPage(position === undefined ? undefined : { values: [position], id: '' }, list);
 
 /** The value of `Reply.next`. */
 export const nextPage = (end: PageEnd | undefined, list?: string): Record<string, string> | undefined =>

@@ -5,11 +5,11 @@ import {
   callerKey,
   type Principal,
 } from '../../application/core/commands/principal.ts';
-import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
+import { type IdempotencyUse, requestContext } from '../../application/core/commands/request-context.ts';
 import { mark } from '../../application/core/concurrency/turn-marks.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
-import { clientAddress } from './address.ts';
+import { clientAddress, originOf } from './address.ts';
 import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { unboundedList } from './bounded-bodies.ts';
@@ -238,16 +238,18 @@ export class Endpoint {
       await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
     }
     const principal = await this.#stillAdmitted(exchange, admitted);
+    const { requestId, impersonationLog } = exchange;
+    const cause = { requestId, idempotency, impersonationLog };
     const request = {
       principal,
+      context: principal === undefined ? undefined : requestContext({ principal, ...cause }, this.#deps.ids),
       params,
       query,
       body,
-      requestId: exchange.requestId,
+      requestId,
       idempotency,
       ip: this.#address(exchange),
       origin: () => originOf(exchange.request),
-      impersonationLog: exchange.impersonationLog,
       headers: exchange.request.headers,
       upload: upload?.file,
     };
@@ -287,12 +289,6 @@ const checkNamed = (principal: Principal | undefined, named: Readonly<Record<str
 /** Undefined for platform admins and public routes, which have no tenant. */
 const tenantOf = (principal: Principal | undefined): string | undefined =>
   principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
-
-const originOf = ({ protocol, host }: Exchange['request']): string => {
-  const url = URL.parse(`${protocol}://${host}`);
-  if (url !== null && url.host !== '' && url.href === `${url.origin}/`) return url.origin;
-  throw invalid([{ path: 'Host', code: 'invalid_format', message: 'The header Host is not a host.' }]);
-};
 
 const decode = (segment: string): string => {
   try {

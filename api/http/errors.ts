@@ -1,6 +1,7 @@
 import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { InvalidCursor } from '../../application/ports/read-store.ts';
-import { DomainError, type ErrorCode, invalid } from '../../domain/core/errors.ts';
+import { DomainError, type ErrorCode } from '../../domain/core/errors.ts';
+import { invalidCursor } from './cursor.ts';
 
 /** HTTP status of every error code (decisions, section 2). The type requires a status for each code. */
 export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
@@ -98,11 +99,7 @@ const known = (error: unknown): DomainError => {
   if (error instanceof StoreUnavailable) {
     return new DomainError('unavailable', 'A store cannot be reached at the moment. Try again.');
   }
-  if (error instanceof InvalidCursor) {
-    return invalid([
-      { path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' },
-    ]);
-  }
+  if (error instanceof InvalidCursor) return invalidCursor();
   if (error instanceof EventTooLarge) {
     return new DomainError('payload_too_large', 'The content is too large to be kept.', {
       limit: MAX_EVENT_BYTES,

@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Principal, PrincipalKind, Role } from '../../application/core/commands/principal.ts';
-import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
-import type { ImpersonationLog } from '../../application/core/events/event-codec.ts';
+import type { IdempotencyUse, RequestContext } from '../../application/core/commands/request-context.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 import type { ErrorAnswer } from './errors.ts';
@@ -93,7 +92,10 @@ export interface Reply {
 }
 
 export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
+  /** Undefined on public routes, like `context`. */
   readonly principal: A;
+  /** Cause and ids for commands. */
+  readonly context: RequestContext;
   readonly params: P;
   readonly query: Q;
   readonly body: B;
@@ -105,8 +107,6 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   readonly ip: string;
   /** Scheme and host of the request, by `TRUST_PROXY`. @throws {DomainError} 400 for an invalid `Host` */
   readonly origin: () => string;
-  /** Under impersonation: part of the cause of its commands. */
-  readonly impersonationLog?: ImpersonationLog | undefined;
   readonly headers: IncomingHttpHeaders;
   /** Present only on routes with `upload`. */
   readonly upload: Upload | undefined;

@@ -25,6 +25,10 @@ export const text = ({ min = 1, max }: { min?: number; max: number }) =>
     })
     .meta({ override: { minLength: min, maxLength: max } });
 
+/** A {@link text} of more than white space. */
+export const filledText = (max: number, message: string) =>
+  text({ max }).refine((value) => value.trim() !== '', message);
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** A generated id: a lower-case UUID. In a path a malformed one is a 404 like an unknown one. */

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type {
   PartnerPrincipal,
   PlatformAdminPrincipal,
+  Principal,
   TenantPrincipal,
   UserPrincipal,
 } from '../../application/core/commands/principal.ts';
@@ -10,10 +11,23 @@ import { type Access, type Definition, type Route, route } from '../http/route.t
 
 type Schema = z.ZodType | undefined;
 type Guarded = Access & { kind: 'principals' };
-type Without<T> = Omit<T, 'access'>;
+type Untagged<T = Route> = Omit<T, 'tag'> & { readonly tag?: string };
+type Without<T> = Omit<Untagged<T>, 'access'>;
 
-/** A platform path of the specification, also served under `/api/v1` (decisions, section 1). */
-export const platformPath = (path: string) => ({ path, aliases: [`/api/v1${path}`] });
+/** Adds the area's tag to routes without a tag, and `guards` to the access of those that need a credential. */
+export const tagged = (
+  tag: string,
+  routes: readonly Untagged[],
+  guards: Pick<Guarded, 'refuses' | 'entitlement' | 'permission'> = {},
+): Route[] =>
+  routes.map((each) => ({
+    ...each,
+    tag: each.tag || tag,
+    access: each.access.kind === 'public' ? each.access : { ...guards, ...each.access },
+  }));
+
+/** A path of the specification without prefix, also served under `/api/v1` (decisions, section 1). */
+export const bothPaths = (path: string) => ({ path, aliases: [`/api/v1${path}`] });
 
 /** A route for a person of a tenant; the handler sees a user. */
 export const personRoute = <
@@ -22,7 +36,7 @@ export const personRoute = <
   B extends Schema = undefined,
 >(
   definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
-): Route => sessionRoute(definition, {});
+): Untagged => sessionRoute(definition, {});
 
 /** As {@link personRoute}, for admins of the tenant. */
 export const adminRoute = <
@@ -31,14 +45,15 @@ export const adminRoute = <
   B extends Schema = undefined,
 >(
   definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
-): Route => sessionRoute(definition, { roles: ['admin'] });
+): Untagged => sessionRoute(definition, { roles: ['admin'] });
 
 const sessionRoute = <P extends Schema, Q extends Schema, B extends Schema>(
   definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
   more: Pick<Guarded, 'roles'>,
-): Route => {
+): Untagged => {
   const { refuses, entitlement, ...rest } = definition;
   return route<UserPrincipal, P, Q, B>({
+    tag: '',
     ...rest,
     access: {
       kind: 'principals',
@@ -62,9 +77,10 @@ export const scopedRoute = <
   definition: Without<Definition<TenantPrincipal, P, Q, B>> & {
     readonly scope: Scope;
   } & Pick<Guarded, 'roles'>,
-): Route => {
+): Untagged => {
   const { scope, roles, ...rest } = definition;
   return route<TenantPrincipal, P, Q, B>({
+    tag: '',
     ...rest,
     access: {
       kind: 'principals',
@@ -75,6 +91,15 @@ export const scopedRoute = <
   });
 };
 
+/** A route without a credential. */
+export const publicRoute = <
+  P extends Schema = undefined,
+  Q extends Schema = undefined,
+  B extends Schema = undefined,
+>(
+  definition: Without<Definition<Principal, P, Q, B>>,
+): Untagged => route<Principal, P, Q, B>({ tag: '', ...definition, access: { kind: 'public' } });
+
 /** A route for platform admins. */
 export const platformRoute = <
   P extends Schema = undefined,
@@ -82,8 +107,9 @@ export const platformRoute = <
   B extends Schema = undefined,
 >(
   definition: Without<Definition<PlatformAdminPrincipal, P, Q, B>>,
-): Route =>
+): Untagged =>
   route<PlatformAdminPrincipal, P, Q, B>({
+    tag: '',
     ...definition,
     access: { kind: 'principals', kinds: ['platform_admin'] },
   });
@@ -95,9 +121,10 @@ export const partnerRoute = <
   B extends Schema = undefined,
 >(
   definition: Without<Definition<PartnerPrincipal, P, Q, B>> & Pick<Guarded, 'permission'>,
-): Route => {
+): Untagged => {
   const { permission, ...rest } = definition;
   return route<PartnerPrincipal, P, Q, B>({
+    tag: '',
     ...rest,
     access: {
       kind: 'principals',

@@ -135,6 +135,9 @@ export interface PageQuery {
   readonly after?: PageEnd | undefined;
 }
 
+/** The place and length of a page. */
+export type PageRequest = Pick<PageQuery, 'limit'> & { readonly after: PageEnd | undefined };
+
 /** Selects a whole range of an index. */
 export interface RangeQuery extends Omit<PageQuery, 'limit' | 'after'> {
   readonly collection: string;

@@ -42,6 +42,12 @@ export interface MessageDoc {
   readonly deleted_at: string | null;
 }
 
+export const newParticipant = (user_id: string): ParticipantDoc => ({
+  user_id,
+  last_read_at: null,
+  unread: 0,
+});
+
 const each = (
   conversation: ConversationDoc,
   change: (participant: ParticipantDoc) => ParticipantDoc,
@@ -71,11 +77,7 @@ export const conversationsProjection = projection<ConversationEvent>({
         created_at: iso(at),
         last_message_at: null,
         active_at: iso(at),
-        participants: data.participant_user_ids.map((user_id) => ({
-          user_id,
-          last_read_at: null,
-          unread: 0,
-        })),
+        participants: data.participant_user_ids.map(newParticipant),
       })),
     ],
 

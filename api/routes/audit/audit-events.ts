@@ -1,4 +1,3 @@
-import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
 import type { EventLog } from '../../../application/audit/event-log.ts';
 import type { OpenedEvent } from '../../../application/audit/opened-views.ts';
@@ -10,7 +9,8 @@ import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, limit, position } from '../../http/schemas.ts';
 import { Pieces } from '../../http/stream.ts';
-import { adminRoute } from '../route-kinds.ts';
+import { download } from '../replies.ts';
+import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly eventLog: EventLog;
@@ -49,44 +49,45 @@ const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
   sealed: { data: stored.data, metadata: stored.metadata },
 });
 
-export const auditEventRoutes = (deps: Deps): Route[] => [
-  adminRoute({
-    method: 'get',
-    path: '/api/v1/tenant/audit/events',
-    operationId: 'listAuditEvents',
-    expensive: true,
-    summary: 'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
-    tag: 'Audit',
-    query: z.object({
-      stream: word,
-      category: word.meta({ description: 'What a stream’s name has between `.` and `-`.' }),
-      type: word,
-      actor: word.meta({ description: 'Id of an actor.' }),
-      from: instant.optional(),
-      to: instant.optional().meta({ description: 'Events before it.' }),
-      after: position.optional().meta({ description: 'Events after this place in the log.' }),
-      limit: limit(),
-    }),
-    responses: { 200: z.array(auditedEvent) },
-    produces: NDJSON,
-    handle: async ({ principal: { tenantId }, query: { limit: most, after, ...query }, headers }) => {
-      const asked = { ...query, after: placeOf(deps, after) };
-      if (wantsNdjson(headers.accept)) {
+export const auditEventRoutes = (deps: Deps): Route[] =>
+  tagged('Audit', [
+    adminRoute({
+      method: 'get',
+      path: '/api/v1/tenant/audit/events',
+      operationId: 'listAuditEvents',
+      expensive: true,
+      summary:
+        'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
+      query: z.object({
+        stream: word,
+        category: word.meta({ description: 'What a stream’s name has between `.` and `-`.' }),
+        type: word,
+        actor: word.meta({ description: 'Id of an actor.' }),
+        from: instant.optional(),
+        to: instant.optional().meta({ description: 'Events before it.' }),
+        after: position.optional().meta({ description: 'Events after this place in the log.' }),
+        limit: limit(),
+      }),
+      responses: { 200: z.array(auditedEvent) },
+      produces: NDJSON,
+      handle: async ({ principal: { tenantId }, query: { limit: most, after, ...query }, headers }) => {
+        const asked = { ...query, after: placeOf(deps, after) };
+        if (wantsNdjson(headers.accept)) {
+          return download(
+            'events.ndjson',
+            NDJSON,
+            new Pieces(deps.replay.export(tenantId, asked), deps.replay.stopping),
+          );
+        }
+        const page = await deps.replay.page(tenantId, asked, most);
         return {
           status: 200,
-          headers: { 'Content-Type': NDJSON, 'Content-Disposition': attachment('events.ndjson') },
-          body: new Pieces(deps.replay.export(tenantId, asked), deps.replay.stopping),
+          body: page.events.map(viewOf),
+          next: page.next === undefined ? undefined : { after: page.next },
         };
-      }
-      const page = await deps.replay.page(tenantId, asked, most);
-      return {
-        status: 200,
-        body: page.events.map(viewOf),
-        next: page.next === undefined ? undefined : { after: page.next },
-      };
-    },
-  }),
-];
+      },
+    }),
+  ]);
 
 /** @throws 400 for a text that is not a position of the log */
 const placeOf = (deps: Deps, text: string | undefined): Position | undefined => {

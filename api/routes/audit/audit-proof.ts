@@ -3,13 +3,13 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
 import type { HeadSigner } from '../../../application/audit/head-signer.ts';
 import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { position, timestamp } from '../../http/schemas.ts';
-import { adminRoute } from '../route-kinds.ts';
+import { download } from '../replies.ts';
+import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly auditSigner: HeadSigner;
@@ -29,24 +29,24 @@ const proof = z
   })
   .meta({ id: 'AuditProof' });
 
-export const auditProofRoutes = (deps: Deps): Route[] => [
-  adminRoute({
-    method: 'get',
-    path: '/api/v1/tenant/audit/proof',
-    operationId: 'getAuditProof',
-    expensive: true,
-    summary:
-      'The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over',
-    tag: 'Audit',
-    responses: { 200: proof },
-    produces: NDJSON,
-    errors: ['unavailable', 'read_model_behind'],
-    handle: async ({ principal: { tenantId }, headers }) =>
-      wantsNdjson(headers.accept)
-        ? withHeads(deps, tenantId)
-        : { status: 200, body: await deps.auditSigner.proof(tenantId) },
-  }),
-];
+export const auditProofRoutes = (deps: Deps): Route[] =>
+  tagged('Audit', [
+    adminRoute({
+      method: 'get',
+      path: '/api/v1/tenant/audit/proof',
+      operationId: 'getAuditProof',
+      expensive: true,
+      summary:
+        'The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over',
+      responses: { 200: proof },
+      produces: NDJSON,
+      errors: ['read_model_behind'],
+      handle: async ({ principal: { tenantId }, headers }) =>
+        wantsNdjson(headers.accept)
+          ? withHeads(deps, tenantId)
+          : { status: 200, body: await deps.auditSigner.proof(tenantId) },
+    }),
+  ]);
 
 /**
  * Sends the head, then a line for each stream, from a file, because the head is computed last and readers may be
@@ -62,11 +62,7 @@ const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
     const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });
     // Deletes the file however the answer ends, even if it is never read.
     body.once('close', () => void dropped(file, path).catch(() => undefined));
-    return {
-      status: 200,
-      headers: { 'Content-Type': NDJSON, 'Content-Disposition': attachment('proof.ndjson') },
-      body,
-    };
+    return download('proof.ndjson', NDJSON, body);
   } catch (error) {
     await dropped(file, path);
     throw error;

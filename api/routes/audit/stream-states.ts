@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { At, TimeTravel } from '../../../application/audit/time-travel.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, position, timestamp } from '../../http/schemas.ts';
-import { adminRoute } from '../route-kinds.ts';
+import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly timeTravel: TimeTravel;
@@ -20,28 +20,27 @@ const pastState = z
   })
   .meta({ id: 'PastState' });
 
-export const streamStateRoutes = (deps: Deps): Route[] => [
-  adminRoute({
-    method: 'get',
-    path: '/api/v1/tenant/audit/streams/:stream/state',
-    operationId: 'readStreamState',
-    summary:
-      'A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise',
-    tag: 'Audit',
-    params: z.object({ stream: z.string().max(1000) }),
-    query: z.object({
-      at: z.string().max(200).optional().meta({
-        description: 'A position, or an instant (RFC 3339). What happened at that very instant counts.',
+export const streamStateRoutes = (deps: Deps): Route[] =>
+  tagged('Audit', [
+    adminRoute({
+      method: 'get',
+      path: '/api/v1/tenant/audit/streams/:stream/state',
+      operationId: 'readStreamState',
+      summary:
+        'A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise',
+      params: z.object({ stream: z.string().max(1000) }),
+      query: z.object({
+        at: z.string().max(200).optional().meta({
+          description: 'A position, or an instant (RFC 3339). What happened at that very instant counts.',
+        }),
+      }),
+      responses: { 200: pastState },
+      handle: async ({ principal, params, query }) => ({
+        status: 200,
+        body: await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at)),
       }),
     }),
-    responses: { 200: pastState },
-    errors: ['not_found'],
-    handle: async ({ principal, params, query }) => ({
-      status: 200,
-      body: await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at)),
-    }),
-  }),
-];
+  ]);
 
 /** @throws 400 for a text that is neither a position of this log nor an instant */
 const placeOf = async (deps: Deps, at: string | undefined): Promise<At | undefined> => {

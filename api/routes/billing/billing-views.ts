@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { metadataSchema } from '../../../application/core/events/event-codec.ts';
 import { RATE, type RateCard } from '../../../domain/billing/rate-card.ts';
-import type { Reconciliation } from '../../../domain/billing/reconciliation.ts';
-import { SCOPES } from '../../../domain/billing/reconciliation.ts';
+import { type Reconciliation, SCOPES } from '../../../domain/billing/reconciliation.ts';
 import { METERS, type Meter } from '../../../domain/billing/shapes.ts';
 import type { Statement } from '../../../domain/billing/statement.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import type { Cell } from '../../http/csv.ts';
 import { position, timestamp } from '../../http/schemas.ts';
 import { currencyCode } from '../ledger/ledger-views.ts';
@@ -55,7 +55,7 @@ export const viewOfCard = ({ version, currency, rates, updatedAt }: RateCard) =>
   version,
   currency,
   rates,
-  updated_at: updatedAt === null ? null : new Date(updatedAt).toISOString(),
+  updated_at: updatedAt === null ? null : iso(updatedAt),
 });
 
 const window = z.object({

@@ -1,20 +1,17 @@
-import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
 import type { RateCards } from '../../../application/billing/rate-cards.ts';
 import type { Statements } from '../../../application/billing/statements.ts';
-import type { Clock, Ids } from '../../../application/ports/clock.ts';
+import type { Clock } from '../../../application/ports/clock.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import type { RateCard } from '../../../domain/billing/rate-card.ts';
 import { SCOPES } from '../../../domain/billing/reconciliation.ts';
 import { METERS } from '../../../domain/billing/shapes.ts';
-import { invalid } from '../../../domain/core/errors.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
-import { decodeCursor, listName, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
+import { decodePosition, listName, nextPosition } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { cursor, limit } from '../../http/schemas.ts';
 import { etagOf, ifMatch } from '../entities/record-requests.ts';
-import { BILLING_PERMISSION } from '../partners/partner-portal.ts';
+import { billed } from '../partners/partner-portal.ts';
+import { download, pageQuery } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import {
   newRateCard,
@@ -30,7 +27,6 @@ import { windowFields, windowOf } from './billing-window.ts';
 
 interface Deps {
   readonly clock: Clock;
-  readonly ids: Ids;
   readonly rateCards: RateCards;
   readonly statements: Statements;
 }
@@ -53,22 +49,17 @@ const cardReply = (card: RateCard, position?: Position): Reply => ({
   position,
 });
 
-const download = (filename: string, rows: Parameters<typeof csvRows>[0]): Reply => ({
-  status: 200,
-  headers: { 'Content-Type': CSV_TYPE, 'Content-Disposition': attachment(filename) },
-  body: csvRows(rows),
-});
+const csvReply = (filename: string, rows: Parameters<typeof csvRows>[0]): Reply =>
+  download(filename, CSV_TYPE, csvRows(rows));
 
 export const billingRoutes = (deps: Deps): Route[] => {
-  const of = { tag: 'Partner billing', permission: BILLING_PERMISSION } as const;
   const statementsOf = (partnerId: string, query: z.output<typeof windowQuery>) =>
     deps.statements.statements(partnerId, windowOf(query, deps.clock.now()));
   const reconciliationOf = (partnerId: string, query: z.output<typeof reconciliationQuery>) =>
     deps.statements.reconciliation(partnerId, windowOf(query, deps.clock.now()), query.scope);
 
-  return [
+  return billed([
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/rate-card`,
       operationId: 'getRateCard',
@@ -78,7 +69,6 @@ export const billingRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      ...of,
       method: 'put',
       path: `${BASE}/rate-card`,
       operationId: 'replaceRateCard',
@@ -88,18 +78,17 @@ export const billingRoutes = (deps: Deps): Route[] => {
       errors: ['conflict'],
       honoursIfMatch: true,
       reads: ['invoices'],
-      handle: async (request) => {
+      handle: async ({ principal, body, headers, context }) => {
         const { card, position } = await deps.rateCards.replace(
-          request.principal.partnerId,
-          { ...request.body, ifVersion: ifMatch(request.headers) },
-          contextOf(deps, request),
+          principal.partnerId,
+          { ...body, ifVersion: ifMatch(headers) },
+          context,
         );
         return cardReply(card, position);
       },
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/statements`,
       operationId: 'listStatements',
@@ -116,7 +105,6 @@ export const billingRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/statements.csv`,
       operationId: 'exportStatements',
@@ -128,18 +116,17 @@ export const billingRoutes = (deps: Deps): Route[] => {
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) =>
-        download('statements.csv', statementRows(await statementsOf(principal.partnerId, query))),
+        csvReply('statements.csv', statementRows(await statementsOf(principal.partnerId, query))),
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/statements/:customer_id/usage`,
       operationId: 'listUsage',
       summary:
         'The events behind a count, in the order of the log; of active users each person’s first in the window',
       params: z.object({ customer_id: z.string() }),
-      query: windowQuery.extend({ meter: z.enum(METERS), limit: limit(), cursor }),
+      query: windowQuery.extend({ meter: z.enum(METERS), ...pageQuery.shape }),
       responses: { 200: z.array(usageView) },
       reads: ['metering'],
       handle: async ({ principal, params, query }) => {
@@ -147,19 +134,19 @@ export const billingRoutes = (deps: Deps): Route[] => {
         const window = windowOf(rest, deps.clock.now());
         // Without the window, since the default one moves while a list is read page by page.
         const list = listName('usage', params.customer_id, meter);
+        const after = decodePosition(given, (text) => deps.statements.parsePosition(text), list);
+        const { partnerId } = principal;
         const page = await deps.statements.usage(
-          principal.partnerId,
+          partnerId,
           params.customer_id,
           { meter, window },
-          { limit: size, after: beginOf(deps, given, list) },
+          { limit: size, after },
         );
-        const next = page.next === undefined ? undefined : nextPage({ values: [page.next], id: '' }, list);
-        return { status: 200, body: page.events, next };
+        return { status: 200, body: page.events, next: nextPosition(page.next, list) };
       },
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/reconciliation`,
       operationId: 'getReconciliation',
@@ -175,7 +162,6 @@ export const billingRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/reconciliation.csv`,
       operationId: 'exportReconciliation',
@@ -187,20 +173,10 @@ export const billingRoutes = (deps: Deps): Route[] => {
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) =>
-        download(
+        csvReply(
           'reconciliation.csv',
           reconciliationRows(await reconciliationOf(principal.partnerId, query)),
         ),
     }),
-  ];
-};
-
-/** @throws 400 for a cursor of another list */
-const beginOf = (deps: Deps, given: string | undefined, list: string): Position | undefined => {
-  const end = decodeCursor(given, list);
-  if (end === undefined) return undefined;
-  const [text] = end.values;
-  const found = typeof text === 'string' ? deps.statements.parsePosition(text) : undefined;
-  if (found !== undefined) return found;
-  throw invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
+  ]);
 };

@@ -1,24 +1,22 @@
 import { z } from 'zod';
 import type { InvoiceNow, Invoices } from '../../../application/billing/invoices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { Clock, Ids } from '../../../application/ports/clock.ts';
+import type { Clock } from '../../../application/ports/clock.ts';
 import type { Invoice } from '../../../domain/billing/invoice-view.ts';
-import { notFound } from '../../../domain/core/errors.ts';
 import { partnerScope } from '../../../domain/partners/partner.ts';
 import { invoiceById, invoicesOf, invoicesProjection } from '../../../projections/billing/invoices.ts';
-import { decodeCursor, listName, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
+import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { cursor, idParams, limit } from '../../http/schemas.ts';
+import { idParams } from '../../http/schemas.ts';
 import { INVOICE_PAGE_HEADERS, invoicePage } from '../../pages/invoice-page.ts';
-import { BILLING_PERMISSION } from '../partners/partner-portal.ts';
+import { billed } from '../partners/partner-portal.ts';
+import { found, listReply, pageQuery } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
 
 interface Deps {
   readonly clock: Clock;
-  readonly ids: Ids;
   readonly invoices: Invoices;
   readonly readModels: ReadModels;
 }
@@ -32,8 +30,7 @@ const filterQuery = z.object({
   /** An unknown customer selects nothing. */
   customer_id: z.string().max(200).optional(),
   state: z.enum(INVOICE_STATES).optional(),
-  limit: limit(),
-  cursor,
+  ...pageQuery.shape,
 });
 
 const generation = z.object({ customer_id: z.string().min(1).max(200), ...windowFields });
@@ -46,17 +43,12 @@ const reply = (status: number, { invoice, position }: InvoiceNow): Reply => ({
 
 export const invoiceRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader(invoicesProjection.name);
-  const of = { tag: 'Partner billing', permission: BILLING_PERMISSION } as const;
 
-  const find = async (partnerId: string, id: string): Promise<Invoice> => {
-    const invoice = await invoiceById(reader, partnerScope(partnerId), id);
-    if (invoice === undefined) throw notFound();
-    return invoice;
-  };
+  const find = async (partnerId: string, id: string): Promise<Invoice> =>
+    found(await invoiceById(reader, partnerScope(partnerId), id));
 
-  return [
+  return billed([
     partnerRoute({
-      ...of,
       method: 'get',
       path: BASE,
       operationId: 'listInvoices',
@@ -64,20 +56,16 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       query: filterQuery,
       responses: { 200: z.array(invoiceView) },
       reads: READS,
-      handle: async ({ principal, query }) => {
-        const { limit: size, cursor: at, ...filter } = query;
-        const list = listName(filter.customer_id, filter.state);
-        const after = decodeCursor(at, list);
-        const page = await invoicesOf(reader, partnerScope(principal.partnerId), filter, {
-          limit: size,
-          after,
-        });
-        return { status: 200, body: page.docs.map(viewOfInvoice), next: nextPage(page.next, list) };
-      },
+      handle: ({ principal: { partnerId }, query: { limit, cursor, ...filter } }) =>
+        listReply(
+          { limit, cursor },
+          (page) => invoicesOf(reader, partnerScope(partnerId), filter, page),
+          viewOfInvoice,
+          listName(filter.customer_id, filter.state),
+        ),
     }),
 
     partnerRoute({
-      ...of,
       method: 'post',
       path: `${BASE}/generate`,
       operationId: 'generateInvoice',
@@ -86,17 +74,14 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       body: generation,
       responses: { 200: invoiceView, 201: invoiceView },
       errors: ['window_overlap', 'nothing_to_invoice'],
-      handle: async (request) => {
-        const { customer_id, ...given } = request.body;
-        const { partnerId } = request.principal;
+      handle: async ({ principal: { partnerId }, body: { customer_id, ...given }, context }) => {
         const window = windowOf(given, deps.clock.now());
-        const made = await deps.invoices.generate(partnerId, customer_id, window, contextOf(deps, request));
+        const made = await deps.invoices.generate(partnerId, customer_id, window, context);
         return reply(made.isNew ? 201 : 200, made);
       },
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/:id`,
       operationId: 'getInvoice',
@@ -111,7 +96,6 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/:id/page`,
       operationId: 'printInvoice',
@@ -128,7 +112,6 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      ...of,
       method: 'patch',
       path: `${BASE}/:id`,
       operationId: 'changeInvoice',
@@ -142,7 +125,6 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      ...of,
       method: 'post',
       path: `${BASE}/:id/issue`,
       operationId: 'issueInvoice',
@@ -151,15 +133,13 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       responses: { 200: invoiceView, 202: invoiceView },
       errors: ['invoice_locked', 'upstream_refused'],
       reads: READS,
-      handle: async (request) => {
-        const { principal, params } = request;
-        const issued = await deps.invoices.issue(principal.partnerId, params.id, contextOf(deps, request));
+      handle: async ({ principal, params, context }) => {
+        const issued = await deps.invoices.issue(principal.partnerId, params.id, context);
         return reply(issued.invoice.state === 'issued' ? 200 : 202, issued);
       },
     }),
 
     partnerRoute({
-      ...of,
       method: 'post',
       path: `${BASE}/:id/void`,
       operationId: 'voidInvoice',
@@ -168,10 +148,8 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       responses: { 200: invoiceView },
       errors: ['invoice_locked'],
       reads: READS,
-      handle: async (request) => {
-        const { principal, params } = request;
-        return reply(200, await deps.invoices.void(principal.partnerId, params.id, contextOf(deps, request)));
-      },
+      handle: async ({ principal, params, context }) =>
+        reply(200, await deps.invoices.void(principal.partnerId, params.id, context)),
     }),
-  ];
+  ]);
 };

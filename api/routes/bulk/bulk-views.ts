@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { OUTCOME_CODES } from '../../../domain/bulk/outcomes.ts';
 import { processedOf, type SessionState } from '../../../domain/bulk/session.ts';
 import { cascade, opParams, type RowError, sample } from '../../../domain/bulk/session-events.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import type { BulkPreviewDoc } from '../../../projections/bulk/bulk.ts';
 import { timestamp } from '../../http/schemas.ts';
 
@@ -73,8 +74,6 @@ export const sessionView = z
   })
   .meta({ id: 'BulkOpSession' });
 type SessionView = z.output<typeof sessionView>;
-
-const iso = (ms: number): string => new Date(ms).toISOString();
 
 const errorOf = ({ record_id, current_state, code, message }: RowError): z.output<typeof errorView> => ({
   record_id,

@@ -1,4 +1,3 @@
-import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
 import type { Bulk, BulkRequest, SessionNow } from '../../../application/bulk/sessions.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
@@ -12,12 +11,11 @@ import type { JsonValue } from '../../../domain/entities/fields.ts';
 import { jsonProblem } from '../../../domain/entities/json-values.ts';
 import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../../projections/bulk/bulk.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
 import { pageInParts } from '../../http/page-parts.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
-import { cursor, idParams, limit, text } from '../../http/schemas.ts';
-import { adminRoute } from '../route-kinds.ts';
+import { idParams, text } from '../../http/schemas.ts';
+import { download, listReply, pagedList } from '../replies.ts';
+import { adminRoute, tagged } from '../route-kinds.ts';
 import { sessionView, viewOf } from './bulk-views.ts';
 
 interface Deps {
@@ -30,7 +28,6 @@ interface Deps {
 
 const BASE = '/api/v1/tenant/bulk-ops';
 const SESSIONS = `${BASE}/sessions`;
-const TAG = 'Bulk operations';
 const READS = ['bulk'];
 
 /** 8 MiB: a preview may name 100,000 records. */
@@ -161,23 +158,21 @@ export const bulkRoutes = (deps: Deps): Route[] => {
   const view = async (tenantId: string, { session, position }: SessionNow) =>
     viewOf(session, await previewOf(tenantId, session.id, position));
 
-  return [
+  return tagged('Bulk operations', [
     adminRoute({
       method: 'post',
       path: `${BASE}/preview`,
       operationId: 'previewBulkOperation',
       expensive: true,
       summary: 'Decide what an operation would do to each of many records, and freeze these',
-      tag: TAG,
       bodyLimit: BODY_LIMIT,
       valueLimit: MAX_GIVEN_IDS + 10_000,
       body: previewBody,
       responses: { 201: sessionView },
       errors: ['invalid_filter', 'conflict'],
       reads: ['records', 'entities', 'bulk'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const made = await bulk.preview(tenantId, requestOf(request.body), contextOf(deps, request));
+      handle: async ({ principal: { tenantId }, body: asked, context }) => {
+        const made = await bulk.preview(tenantId, requestOf(asked), context);
         const { session, position, shown } = made;
         const body = shown === undefined ? await view(tenantId, made) : viewOf(session, shown);
         return { status: 201, body, position };
@@ -185,25 +180,21 @@ export const bulkRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'get',
+      ...pagedList(sessionView),
       path: SESSIONS,
       operationId: 'listBulkSessions',
       summary: 'Sessions, newest first; at most 100 ids and errors of each',
-      tag: TAG,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(sessionView) },
       reads: READS,
-      handle: async ({ principal: { tenantId }, query }) => {
-        const wanted = { limit: query.limit, after: decodeCursor(query.cursor) };
-        const { views, next } = await pageInParts(wanted, async (part) => {
-          const page = await bulkSessionsOf(reader, tenantId, part);
-          const shown = page.docs.map(async ({ id, session }) =>
-            viewOf(sessionIn(session), await previewOf(tenantId, id, undefined), IN_LIST),
-          );
-          return { views: await Promise.all(shown), next: page.next };
-        });
-        return { status: 200, body: views, next: nextPage(next) };
-      },
+      handle: ({ principal: { tenantId }, query }) =>
+        listReply(query, (page) =>
+          pageInParts(page, async (part) => {
+            const { docs, next } = await bulkSessionsOf(reader, tenantId, part);
+            const views = docs.map(async ({ id, session }) =>
+              viewOf(sessionIn(session), await previewOf(tenantId, id, undefined), IN_LIST),
+            );
+            return { docs: await Promise.all(views), next };
+          }),
+        ),
     }),
 
     adminRoute({
@@ -211,7 +202,6 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id`,
       operationId: 'getBulkSession',
       summary: 'A session with its preview and, once it has ended, its result',
-      tag: TAG,
       params: idParams,
       responses: { 200: sessionView },
       reads: READS,
@@ -228,14 +218,12 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id/commit`,
       operationId: 'commitBulkSession',
       summary: 'Do what was previewed: within the request up to 999 rows, else in the background',
-      tag: TAG,
       params: idParams,
       responses: { 200: sessionView, 202: sessionView },
       errors: ['invalid_transition'],
       reads: ['records', 'bulk'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const now = await bulk.commit(tenantId, request.params.id, contextOf(deps, request));
+      handle: async ({ principal: { tenantId }, params, context }) => {
+        const now = await bulk.commit(tenantId, params.id, context);
         const status = now.session.status === 'committing' ? 202 : 200;
         return { status, body: await view(tenantId, now), position: now.position };
       },
@@ -246,14 +234,12 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id/cancel`,
       operationId: 'cancelBulkSession',
       summary: 'Give up a session that was previewed',
-      tag: TAG,
       params: idParams,
       responses: { 200: sessionView },
       errors: ['invalid_transition'],
       reads: READS,
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const now = await bulk.cancel(tenantId, request.params.id, contextOf(deps, request));
+      handle: async ({ principal: { tenantId }, params, context }) => {
+        const now = await bulk.cancel(tenantId, params.id, context);
         return { status: 200, body: await view(tenantId, now), position: now.position };
       },
     }),
@@ -264,23 +250,15 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       operationId: 'getBulkErrors',
       expensive: true,
       summary: 'All per-row errors in the order of the preview: those of the commit once it has ended',
-      tag: TAG,
       params: idParams,
       responses: { 200: null },
       produces: 'text/csv',
       handle: async ({ principal: { tenantId }, params }) => {
         const errors = await bulk.errors(tenantId, params.id);
-        return {
-          status: 200,
-          headers: {
-            'Content-Type': CSV_TYPE,
-            'Content-Disposition': attachment('errors.csv'),
-          },
-          body: await csvOf(errors),
-        };
+        return download('errors.csv', CSV_TYPE, await csvOf(errors));
       },
     }),
-  ];
+  ]);
 };
 
 const COLUMNS = ['record_id', 'current_state', 'code', 'message'] as const;

@@ -1,20 +1,16 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
-import { notFound } from '../../../domain/core/errors.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { entityChange, newEntity } from '../../../domain/entities/definition.ts';
 import { isName, storedField } from '../../../domain/entities/fields.ts';
-import type { EntitySchema } from '../../../domain/entities/schema.ts';
 import { type EntityDoc, entitiesOf, entityByName } from '../../../projections/entities/entities.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, limit, timestamp } from '../../http/schemas.ts';
-import { scopedRoute } from '../route-kinds.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { timestamp } from '../../http/schemas.ts';
+import { found, listReply, pagedList } from '../replies.ts';
+import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly schemas: Schemas;
 }
@@ -22,7 +18,6 @@ interface Deps {
 /** Schemas of entities (decisions, section 6). */
 
 export const ENTITIES = '/api/v1/tenant/entities';
-const TAG = 'Entities';
 const READS = ['entities'];
 
 /** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
@@ -39,23 +34,11 @@ const entityView = z
   })
   .meta({ id: 'Entity' });
 
-const viewOf = (doc: EntityDoc): z.output<typeof entityView> => ({
-  name: doc.name,
-  label: doc.label,
-  fields: [...doc.fields],
-  workflow: doc.workflow,
-  created_at: doc.created_at,
-  updated_at: doc.updated_at,
-});
-
-const stateView = ({ name, label, fields, workflow, createdAt, updatedAt }: EntitySchema) => ({
-  name,
-  label,
-  fields: [...fields],
-  workflow,
-  created_at: new Date(createdAt).toISOString(),
-  updated_at: new Date(updatedAt).toISOString(),
-});
+const reply = (status: number, { entity, position }: Awaited<ReturnType<Schemas['define']>>): Reply => {
+  const { name, label, fields, workflow, createdAt, updatedAt } = entity;
+  const times = { created_at: iso(createdAt), updated_at: iso(updatedAt) };
+  return { status, body: { name, label, fields, workflow, ...times } satisfies EntityDoc, position };
+};
 
 /** `:name` of an entity; an invalid name is a 404 like an unknown one. */
 export const entityParams = z.object({ name: z.string().refine(isName) });
@@ -63,41 +46,30 @@ export const entityParams = z.object({ name: z.string().refine(isName) });
 export const entityRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('entities');
 
-  return [
+  return tagged('Entities', [
     scopedRoute({
       method: 'post',
       path: ENTITIES,
       operationId: 'defineEntity',
       summary: 'Define an entity with its fields',
-      tag: TAG,
       scope: 'data:write',
       roles: ['admin'],
       body: newEntity.extend(tenantId),
       responses: { 201: entityView },
       errors: ['already_exists', 'constraint_violated'],
-      handle: async (request) => {
-        const { tenantId: tenant } = request.principal;
-        const { tenant_id: _checked, ...entity } = request.body;
-        const defined = await deps.schemas.define(tenant, entity, contextOf(deps, request));
-        return { status: 201, body: stateView(defined.entity), position: defined.position };
-      },
+      handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) =>
+        reply(201, await deps.schemas.define(principal.tenantId, entity, context)),
     }),
 
     scopedRoute({
-      method: 'get',
+      ...pagedList(entityView),
       path: ENTITIES,
       operationId: 'listEntities',
       summary: 'The tenant’s entities, oldest first',
-      tag: TAG,
       scope: 'data:read',
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(entityView) },
       reads: READS,
-      handle: async ({ principal, query }) => {
-        const after = decodeCursor(query.cursor);
-        const page = await entitiesOf(reader, principal.tenantId, { limit: query.limit, after });
-        return { status: 200, body: page.docs.map(viewOf), next: nextPage(page.next) };
-      },
+      handle: ({ principal, query }) =>
+        listReply(query, (page) => entitiesOf(reader, principal.tenantId, page)),
     }),
 
     scopedRoute({
@@ -105,15 +77,13 @@ export const entityRoutes = (deps: Deps): Route[] => {
       path: `${ENTITIES}/:name`,
       operationId: 'getEntity',
       summary: 'An entity and its fields',
-      tag: TAG,
       scope: 'data:read',
       params: entityParams,
       responses: { 200: entityView },
       reads: READS,
       handle: async ({ principal, params }) => {
-        const doc = await entityByName(reader, principal.tenantId, params.name);
-        if (doc === undefined) throw notFound();
-        return { status: 200, body: viewOf(doc) };
+        const body = found(await entityByName(reader, principal.tenantId, params.name));
+        return { status: 200, body };
       },
     }),
 
@@ -122,20 +92,14 @@ export const entityRoutes = (deps: Deps): Route[] => {
       path: `${ENTITIES}/:name`,
       operationId: 'changeEntity',
       summary: 'Change an entity; `fields` is the full list',
-      tag: TAG,
       scope: 'data:write',
       roles: ['admin'],
       params: entityParams,
       body: entityChange.extend(tenantId),
       responses: { 200: entityView },
       errors: ['constraint_violated', 'in_use', 'conflict', 'read_model_behind'],
-      handle: async (request) => {
-        const { tenantId: tenant } = request.principal;
-        const { tenant_id: _checked, ...change } = request.body;
-        const context = contextOf(deps, request);
-        const changed = await deps.schemas.change(tenant, request.params.name, change, context);
-        return { status: 200, body: stateView(changed.entity), position: changed.position };
-      },
+      handle: async ({ principal, params, body: { tenant_id: _checked, ...change }, context }) =>
+        reply(200, await deps.schemas.change(principal.tenantId, params.name, change, context)),
     }),
-  ];
+  ]);
 };

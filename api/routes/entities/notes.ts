@@ -3,21 +3,18 @@ import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { RecordNotes } from '../../../application/entities/record-notes.ts';
 import type { Directory } from '../../../application/identity/directory.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
-import { notFound } from '../../../domain/core/errors.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
 import { type NoteDoc, notesOf, recordById } from '../../../projections/entities/records.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
-import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
-import { scopedRoute } from '../route-kinds.ts';
+import { filledText, timestamp } from '../../http/schemas.ts';
+import { found, listReply, pagedList } from '../replies.ts';
+import { scopedRoute, tagged } from '../route-kinds.ts';
 import { ENTITIES } from './entities.ts';
 import { recordParams } from './records.ts';
 
 interface Deps {
   readonly directory: Directory;
-  readonly ids: Ids;
   readonly notes: RecordNotes;
   readonly readModels: ReadModels;
 }
@@ -25,7 +22,6 @@ interface Deps {
 /** Notes on records (decisions, sections 4 and 6). */
 
 const BASE = `${ENTITIES}/:name/records/:id/notes`;
-const TAG = 'Notes';
 
 const noteView = z
   .object({
@@ -56,33 +52,25 @@ export const noteRoutes = (deps: Deps): Route[] => {
     }));
   };
 
-  return [
+  return tagged('Notes', [
     scopedRoute({
       method: 'post',
       path: BASE,
       operationId: 'addNote',
       summary: 'Add a note to a record; everybody it mentions is notified',
-      tag: TAG,
       scope: 'data:write',
       params: recordParams,
-      body: z.object({
-        body: text({ max: 10_000 }).refine(
-          (body) => body.trim() !== '',
-          'The body must hold more than white space.',
-        ),
-      }),
+      body: z.object({ body: filledText(10_000, 'The body must hold more than white space.') }),
       responses: { 201: noteView },
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const { name, id } = request.params;
-        const note = await deps.notes.add(tenantId, name, id, request.body.body, contextOf(deps, request));
+      handle: async ({ principal: { tenantId }, params: { name, id }, body, context }) => {
+        const note = await deps.notes.add(tenantId, name, id, body.body, context);
         const [view] = await viewsOf(tenantId, [
           {
             id: note.id,
             body: note.body,
             author: note.author,
             author_user_id: note.authorUserId,
-            created_at: new Date(note.createdAt).toISOString(),
+            created_at: iso(note.createdAt),
           },
         ]);
         return {
@@ -95,24 +83,21 @@ export const noteRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...pagedList(noteView),
       path: BASE,
       operationId: 'listNotes',
       summary: 'Notes of a record, oldest first',
-      tag: TAG,
       scope: 'data:read',
       params: recordParams,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(noteView) },
       reads: ['records'],
       handle: async ({ principal, params, query }) => {
         const { tenantId } = principal;
-        const record = await recordById(reader, tenantId, params.name, params.id);
-        if (record === undefined) throw notFound();
-        const after = decodeCursor(query.cursor);
-        const page = await notesOf(reader, tenantId, params.id, { limit: query.limit, after });
-        return { status: 200, body: await viewsOf(tenantId, page.docs), next: nextPage(page.next) };
+        found(await recordById(reader, tenantId, params.name, params.id));
+        return listReply(query, async (asked) => {
+          const page = await notesOf(reader, tenantId, params.id, asked);
+          return { ...page, docs: await viewsOf(tenantId, page.docs) };
+        });
       },
     }),
-  ];
+  ]);
 };

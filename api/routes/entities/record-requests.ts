@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { invalid } from '../../../domain/core/errors.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { valuesSchema } from '../../../domain/entities/fields.ts';
 import type { LiveRecord } from '../../../domain/entities/record.ts';
 import type { Input } from '../../../domain/entities/record-values.ts';
@@ -56,8 +57,8 @@ export const liveView = (record: LiveRecord): RecordView => ({
   state: record.job?.state ?? null,
   job_id: record.job === undefined ? null : record.id,
   version: record.version,
-  created_at: new Date(record.createdAt).toISOString(),
-  updated_at: new Date(record.updatedAt).toISOString(),
+  created_at: iso(record.createdAt),
+  updated_at: iso(record.updatedAt),
   created_by: record.createdBy,
 });
 

@@ -2,27 +2,24 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import { EXTENSION_TOKEN_SECONDS } from '../../../application/extensions/extension-tokens.ts';
 import type { Extensions } from '../../../application/extensions/extensions.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { EXT_ID, type InstalledExtension } from '../../../domain/extensions/extension.ts';
 import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { extensionsOf } from '../../../projections/extensions/extensions.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
-import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
-import { mintedBearer, notBlank, scopeList } from '../identity/api-tokens.ts';
-import { adminRoute, personRoute } from '../route-kinds.ts';
+import { filledText, timestamp } from '../../http/schemas.ts';
+import { bearerReply, mintedBearer, scopeList } from '../identity/api-tokens.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly extensions: Extensions;
-  readonly ids: Ids;
   readonly readModels: ReadModels;
 }
 
 /** Extensions of a tenant (specification, Authentication 4; decisions, sections 3 and 6). `:id` is the `ext_id`. */
 
 const BASE = '/api/v1/tenant/extensions';
-const TAG = 'Extensions';
 
 const extId = z
   .string()
@@ -41,8 +38,8 @@ const address = z
 
 const manifest = z.object({
   ext_id: extId,
-  name: text({ max: 200 }).refine(notBlank, 'The name must not be blank.'),
-  version: text({ max: 64 }).refine(notBlank, 'The version must not be blank.'),
+  name: filledText(200, 'The name must not be blank.'),
+  version: filledText(64, 'The version must not be blank.'),
   scopes: scopeList,
   url: address.nullish(),
 });
@@ -72,122 +69,101 @@ const viewOf = (extension: InstalledExtension) => ({
   url: extension.url,
   state: extension.state,
   created_by: extension.createdBy,
-  created_at: new Date(extension.createdAt).toISOString(),
-  updated_at: new Date(extension.updatedAt).toISOString(),
+  created_at: iso(extension.createdAt),
+  updated_at: iso(extension.updatedAt),
 });
 
 export const extensionRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('extensions');
-  const common = { tag: TAG, refuses: ['api_token'] as const };
 
-  const change = (action: 'activate' | 'deactivate', operationId: string, summary: string): Route =>
+  const change = (action: 'activate' | 'deactivate', operationId: string, summary: string) =>
     adminRoute({
-      ...common,
       method: 'post',
       path: `${BASE}/:id/${action}`,
       operationId,
       summary,
       params,
       responses: { 200: extensionView },
-      errors: ['not_found'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const changed = await deps.extensions[action](tenantId, request.params.id, contextOf(deps, request));
+      handle: async ({ principal: { tenantId }, params, context }) => {
+        const changed = await deps.extensions[action](tenantId, params.id, context);
         return { status: 200, body: viewOf(changed.extension), position: changed.position };
       },
     });
 
-  return [
-    adminRoute({
-      ...common,
-      method: 'post',
-      path: BASE,
-      operationId: 'installExtension',
-      summary: 'Install an extension by its manifest; it is inactive until it is activated',
-      body: manifest,
-      responses: { 201: extensionView },
-      errors: ['already_exists'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { ext_id, name, version, scopes, url } = request.body;
-        const installed = await deps.extensions.install(
-          tenantId,
-          { extId: ext_id, name, version, scopes, url: url ?? null, createdBy: userId },
-          contextOf(deps, request),
-        );
-        return { status: 201, body: viewOf(installed.extension), position: installed.position };
-      },
-    }),
+  return tagged(
+    'Extensions',
+    [
+      adminRoute({
+        method: 'post',
+        path: BASE,
+        operationId: 'installExtension',
+        summary: 'Install an extension by its manifest; it is inactive until it is activated',
+        body: manifest,
+        responses: { 201: extensionView },
+        errors: ['already_exists'],
+        handle: async ({
+          principal: { tenantId, userId },
+          body: { ext_id, name, version, scopes, url },
+          context,
+        }) => {
+          const installed = await deps.extensions.install(
+            tenantId,
+            { extId: ext_id, name, version, scopes, url: url ?? null, createdBy: userId },
+            context,
+          );
+          return { status: 201, body: viewOf(installed.extension), position: installed.position };
+        },
+      }),
 
-    personRoute({
-      ...common,
-      method: 'get',
-      path: BASE,
-      operationId: 'listExtensions',
-      summary: 'The installed extensions, the one installed last first',
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(extensionView) },
-      reads: ['extensions'],
-      handle: async (request) => {
-        const after = decodeCursor(request.query.cursor);
-        const page = await extensionsOf(reader, request.principal.tenantId, {
-          limit: request.query.limit,
-          after,
-        });
-        return { status: 200, body: page.docs, next: nextPage(page.next) };
-      },
-    }),
+      personRoute({
+        ...pagedList(extensionView),
+        path: BASE,
+        operationId: 'listExtensions',
+        summary: 'The installed extensions, the one installed last first',
+        reads: ['extensions'],
+        handle: ({ principal, query }) =>
+          listReply(query, (page) => extensionsOf(reader, principal.tenantId, page)),
+      }),
 
-    change(
-      'activate',
-      'activateExtension',
-      'Let an extension be loaded; activating it again changes nothing',
-    ),
-    change(
-      'deactivate',
-      'deactivateExtension',
-      'Stop an extension: its tokens count no longer, also not after it is activated again',
-    ),
+      change(
+        'activate',
+        'activateExtension',
+        'Let an extension be loaded; activating it again changes nothing',
+      ),
+      change(
+        'deactivate',
+        'deactivateExtension',
+        'Stop an extension: its tokens count no longer, also not after it is activated again',
+      ),
 
-    adminRoute({
-      ...common,
-      method: 'delete',
-      path: `${BASE}/:id`,
-      operationId: 'uninstallExtension',
-      summary: 'Uninstall an extension: its tokens count no longer; it may be installed again',
-      params,
-      responses: { 204: null },
-      errors: ['not_found'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const position = await deps.extensions.uninstall(
-          tenantId,
-          request.params.id,
-          contextOf(deps, request),
-        );
-        return { status: 204, position };
-      },
-    }),
+      adminRoute({
+        method: 'delete',
+        path: `${BASE}/:id`,
+        operationId: 'uninstallExtension',
+        summary: 'Uninstall an extension: its tokens count no longer; it may be installed again',
+        params,
+        responses: { 204: null },
+        handle: async ({ principal: { tenantId }, params, context }) => ({
+          status: 204,
+          position: await deps.extensions.uninstall(tenantId, params.id, context),
+        }),
+      }),
 
-    personRoute({
-      ...common,
-      method: 'post',
-      path: `${BASE}/:id/token`,
-      operationId: 'mintExtensionToken',
-      summary:
-        'Load an active extension: a token for it, with the scopes of its manifest, on behalf of the caller',
-      params,
-      responses: { 201: mintedBearer(EXTENSION_TOKEN_SECONDS) },
-      errors: ['not_found', 'invalid_transition'],
-      handle: async (request) => {
-        const { token, position } = await deps.extensions.mintToken(
-          request.principal,
-          request.params.id,
-          contextOf(deps, request),
-        );
-        const body = { token, token_type: 'Bearer', expires_in: EXTENSION_TOKEN_SECONDS };
-        return { status: 201, body, position, secrets: ['token'] };
-      },
-    }),
-  ];
+      personRoute({
+        method: 'post',
+        path: `${BASE}/:id/token`,
+        operationId: 'mintExtensionToken',
+        summary:
+          'Load an active extension: a token for it, with the scopes of its manifest, on behalf of the caller',
+        params,
+        responses: { 201: mintedBearer(EXTENSION_TOKEN_SECONDS) },
+        errors: ['invalid_transition'],
+        handle: async ({ principal, params, context }) => {
+          const minted = await deps.extensions.mintToken(principal, params.id, context);
+          return bearerReply(201, minted, EXTENSION_TOKEN_SECONDS);
+        },
+      }),
+    ],
+    { refuses: ['api_token'] },
+  );
 };

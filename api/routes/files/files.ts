@@ -2,19 +2,16 @@ import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Files, FileView } from '../../../application/files/files.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { FALLBACK_TYPE, isActiveType } from '../../../domain/files/filename.ts';
 import { type FileDoc, filesOf } from '../../../projections/files/files.ts';
 import { byteRange } from '../../http/byte-range.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
-import { scopedRoute } from '../route-kinds.ts';
+import { idParams, timestamp, uuid } from '../../http/schemas.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly files: Files;
-  readonly ids: Ids;
   readonly readModels: ReadModels;
 }
 
@@ -22,7 +19,6 @@ interface Deps {
 
 const BASE = '/api/v1/tenant';
 const OF_RECORD = `${BASE}/entities/:name/records/:id/files`;
-const TAG = 'Files';
 
 /** 25 MiB. */
 export const FILE_LIMIT = 26_214_400;
@@ -53,13 +49,12 @@ export const fileRoutes = (deps: Deps): Route[] => {
   const { files } = deps;
   const reader = deps.readModels.reader('files');
 
-  return [
+  return tagged('Files', [
     scopedRoute({
       method: 'post',
       path: OF_RECORD,
       operationId: 'uploadFile',
       summary: 'Attach a file to a record',
-      tag: TAG,
       scope: 'files:write',
       params: recordParams,
       upload: {
@@ -69,38 +64,32 @@ export const fileRoutes = (deps: Deps): Route[] => {
         drop: ({ principal }, uploadId) => files.drop(principal.tenantId, uploadId),
       },
       responses: { 201: fileView },
-      errors: ['not_found', 'conflict'],
-      handle: async (request) => {
-        const { principal, params, upload } = request;
+      errors: ['conflict'],
+      handle: async ({ principal, params, upload, context }) => {
         if (upload === undefined) throw new Error('an upload without a file');
-        const { file, position } = await files.attach(
-          principal.tenantId,
-          { entityName: params.name, id: params.id },
-          upload,
-          contextOf(deps, request),
-        );
+        const record = { entityName: params.name, id: params.id };
+        const { file, position } = await files.attach(principal.tenantId, record, upload, context);
         return { status: 201, body: file, position };
       },
     }),
 
     scopedRoute({
-      method: 'get',
+      ...pagedList(fileView),
       path: OF_RECORD,
       operationId: 'listFiles',
       summary: 'The files of a record, newest first',
-      tag: TAG,
       scope: 'files:read',
       params: recordParams,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(fileView) },
-      errors: ['not_found'],
       reads: ['files'],
-      handle: async ({ principal, params, query }) => {
-        const after = decodeCursor(query.cursor);
-        await files.checkRecord(principal.tenantId, params.name, params.id);
-        const page = await filesOf(reader, principal.tenantId, params.id, { limit: query.limit, after });
-        return { status: 200, body: page.docs.map(viewOf), next: nextPage(page.next) };
-      },
+      handle: ({ principal: { tenantId }, params, query }) =>
+        listReply(
+          query,
+          async (page) => {
+            await files.checkRecord(tenantId, params.name, params.id);
+            return filesOf(reader, tenantId, params.id, page);
+          },
+          viewOf,
+        ),
     }),
 
     scopedRoute({
@@ -108,12 +97,10 @@ export const fileRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/files/:id/content`,
       operationId: 'downloadFile',
       summary: 'The bytes of a file, always as an attachment',
-      tag: TAG,
       scope: 'files:read',
       params: idParams,
       responses: { 200: null, 206: null, 304: null },
       produces: '*/*',
-      errors: ['not_found'],
       handle: async ({ principal, params, headers }): Promise<Reply> => {
         const { file, bytes } = await files.open(principal.tenantId, params.id);
         const etag = `"${file.sha256}"`;
@@ -145,18 +132,15 @@ export const fileRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/files/:id`,
       operationId: 'deleteFile',
       summary: 'Delete a file',
-      tag: TAG,
       scope: 'files:write',
       params: idParams,
       responses: { 204: null },
-      errors: ['not_found'],
-      handle: async (request) => {
-        const { principal, params } = request;
-        const position = await files.delete(principal.tenantId, params.id, contextOf(deps, request));
-        return { status: 204, position };
-      },
+      handle: async ({ principal, params, context }) => ({
+        status: 204,
+        position: await files.delete(principal.tenantId, params.id, context),
+      }),
     }),
-  ];
+  ]);
 };
 
 const matches = (header: string | undefined, etag: string): boolean =>

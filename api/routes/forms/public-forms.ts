@@ -14,11 +14,12 @@ import { prefersHtml } from '../../http/accept.ts';
 import { type ErrorAnswer, STATUS_OF } from '../../http/errors.ts';
 import { SENTENCES, validationError } from '../../http/issues.ts';
 import { MEDIA_TYPES } from '../../http/media-types.ts';
-import { type Page, type Reply, type Route, route } from '../../http/route.ts';
+import type { Page, Reply, Route } from '../../http/route.ts';
 import { type FormPage, formPage, SUBMISSION_INPUT, thanksPage } from '../../pages/form-page.ts';
 import { PAGE_HEADERS } from '../../pages/page.ts';
 import { refusedPage } from '../../pages/refused-page.ts';
 import { recordBody } from '../entities/record-requests.ts';
+import { bothPaths, publicRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly formSubmissions: FormSubmissions;
@@ -30,7 +31,6 @@ interface Deps {
 /** Published forms and their submissions by strangers (decisions, section 6, Form). */
 
 const BASE = '/public/forms/:tenant/:slug';
-const TAG = 'Public forms';
 
 /** Any text; an invalid name of a form is a 404 like an unknown one. */
 const params = z.object({ tenant: z.string(), slug: z.string() });
@@ -159,12 +159,8 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
     try {
       const values = valuesOfTexts(open.fields, texts, open.timeZone);
       const { position } = await submit(open, { id, key, values }, requestId);
-      return {
-        status: 201,
-        body: thanksPage(open.form.title, `../${open.form.slug}`),
-        headers: PAGE_HEADERS,
-        position,
-      };
+      const body = thanksPage(open.form.title, `../${open.form.slug}`);
+      return { status: 201, body, headers: PAGE_HEADERS, position };
     } catch (error) {
       if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
       const status = STATUS_OF[error.code];
@@ -179,15 +175,12 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
     }
   };
 
-  return [
-    route({
+  return tagged('Public forms', [
+    publicRoute({
       method: 'get',
-      path: BASE,
-      aliases: [`/api/v1${BASE}`],
+      ...bothPaths(BASE),
       operationId: 'getPublicForm',
       summary: 'A published form; with `Accept: text/html` as a page',
-      tag: TAG,
-      access: { kind: 'public' },
       params,
       responses: { 200: publicFormView },
       handle: async ({ params: { tenant, slug }, headers }) => {
@@ -198,14 +191,11 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
       },
     }),
 
-    route({
+    publicRoute({
       method: 'post',
-      path: `${BASE}/submissions`,
-      aliases: [`/api/v1${BASE}/submissions`],
+      ...bothPaths(`${BASE}/submissions`),
       operationId: 'submitForm',
       summary: 'Fill in a published form; the same `submission_id` again changes nothing',
-      tag: TAG,
-      access: { kind: 'public' },
       limit: 'public',
       keyedBy: 'stranger',
       errorPage,
@@ -228,5 +218,5 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
         return { status: 201, body: { submission_id: submissionId }, headers: JSON_HEADERS, position };
       },
     }),
-  ];
+  ]);
 };

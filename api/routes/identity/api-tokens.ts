@@ -3,20 +3,19 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { ApiTokens } from '../../../application/identity/api-tokens.ts';
 import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
 import type { TestTokens } from '../../../application/identity/test-tokens.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { DEFAULT_LIFETIME, LIFETIME_NAMES, type MintedApiToken } from '../../../domain/identity/api-token.ts';
 import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { apiTokensOf } from '../../../projections/identity/api-tokens.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
-import { adminRoute } from '../route-kinds.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { filledText, idParams, timestamp } from '../../http/schemas.ts';
+import { isoOrNull, listReply, pagedList } from '../replies.ts';
+import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly apiTokens: ApiTokens;
-  readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly testTokens: TestTokens;
 }
@@ -24,7 +23,6 @@ interface Deps {
 /** Long-lived API tokens and the test token (specification, Authentication 6 and 7; decisions, section 3). */
 
 const BASE = '/api/v1/tenant/api-tokens';
-const TAG = 'API tokens';
 
 const ONCE = 'Shown once: an answer that is repeated for an Idempotency-Key is without it.';
 
@@ -35,8 +33,6 @@ export const scopeList = listOf(z.enum(SCOPES), {
   tooShort: 'At least one scope is needed.',
 });
 
-export const notBlank = (value: string): boolean => value.trim() !== '';
-
 /** The bearer token as its creator gets it. */
 export const mintedBearer = (seconds: number) =>
   z.object({
@@ -45,8 +41,19 @@ export const mintedBearer = (seconds: number) =>
     expires_in: z.literal(seconds),
   });
 
+export const bearerReply = (
+  status: number,
+  { token, position }: { readonly token: string | undefined; readonly position: Position | undefined },
+  seconds: number,
+): Reply => ({
+  status,
+  body: { token, token_type: 'Bearer', expires_in: seconds },
+  position,
+  secrets: ['token'],
+});
+
 const newToken = z.object({
-  name: text({ max: 200 }).refine(notBlank, 'The name must not be blank.'),
+  name: filledText(200, 'The name must not be blank.'),
   scopes: scopeList,
   expires_in: z.enum(LIFETIME_NAMES).default(DEFAULT_LIFETIME),
 });
@@ -73,37 +80,29 @@ const mintedView = z
   .object({ ...record, token: z.string().optional().meta({ description: ONCE }) })
   .meta({ id: 'MintedApiToken' });
 
-const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
-
 const recordOf = (token: MintedApiToken) => ({
   id: token.id,
   name: token.name,
   prefix: token.prefix,
   scopes: token.scopes,
-  expires_at: iso(token.expiresAt),
-  created_at: new Date(token.createdAt).toISOString(),
+  expires_at: isoOrNull(token.expiresAt),
+  created_at: iso(token.createdAt),
 });
 
 export const apiTokenRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('api_tokens');
-  return [
+  return tagged('API tokens', [
     adminRoute({
       method: 'post',
       path: BASE,
       operationId: 'mintApiToken',
       summary: 'Mint a long-lived API token',
-      tag: TAG,
       refuses: ['api_token', 'impersonation'],
       body: newToken,
       responses: { 201: mintedView },
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { name, scopes, expires_in } = request.body;
-        const { token, secret, position } = await deps.apiTokens.mint(
-          tenantId,
-          { name, scopes, lifetime: expires_in, createdBy: userId },
-          contextOf(deps, request),
-        );
+      handle: async ({ principal: { tenantId, userId }, body: { name, scopes, expires_in }, context }) => {
+        const wanted = { name, scopes, lifetime: expires_in, createdBy: userId };
+        const { token, secret, position } = await deps.apiTokens.mint(tenantId, wanted, context);
         const { id, name: kept, ...rest } = recordOf(token);
         const shown = secret === undefined ? {} : { token: secret };
         return { status: 201, body: { id, name: kept, ...shown, ...rest }, position, secrets: ['token'] };
@@ -111,23 +110,14 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'get',
+      ...pagedList(tokenView),
       path: BASE,
       operationId: 'listApiTokens',
       summary: 'The tenant’s API tokens, newest first, revoked and expired ones too',
-      tag: TAG,
       refuses: ['api_token'],
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(tokenView) },
       reads: ['api_tokens'],
-      handle: async (request) => {
-        const after = decodeCursor(request.query.cursor);
-        const page = await apiTokensOf(reader, request.principal.tenantId, {
-          limit: request.query.limit,
-          after,
-        });
-        return { status: 200, body: page.docs, next: nextPage(page.next) };
-      },
+      handle: ({ principal, query }) =>
+        listReply(query, (page) => apiTokensOf(reader, principal.tenantId, page)),
     }),
 
     adminRoute({
@@ -136,23 +126,16 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       aliases: ['/tenant/api-tokens/:id'],
       operationId: 'revokeApiToken',
       summary: 'Revoke an API token at once; the record stays, and revoking it again changes nothing',
-      tag: TAG,
       refuses: ['api_token'],
       params: idParams,
       responses: { 200: tokenView },
-      errors: ['not_found'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const { token, position } = await deps.apiTokens.revoke(
-          tenantId,
-          request.params.id,
-          contextOf(deps, request),
-        );
+      handle: async ({ principal: { tenantId }, params, context }) => {
+        const { token, position } = await deps.apiTokens.revoke(tenantId, params.id, context);
         const body = {
           ...recordOf(token),
           created_by: token.createdBy,
-          last_used_at: iso(token.lastUsedAt),
-          revoked_at: iso(token.revokedAt),
+          last_used_at: isoOrNull(token.lastUsedAt),
+          revoked_at: isoOrNull(token.revokedAt),
         };
         return { status: 200, body, position };
       },
@@ -163,14 +146,10 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/test-token`,
       operationId: 'mintTestToken',
       summary: 'Mint a one-hour token with the authority of the calling admin’s session, for trying the API',
-      tag: TAG,
       refuses: ['api_token', 'extension', 'test_token'],
       responses: { 201: mintedBearer(SHORT_TOKEN_SECONDS) },
-      handle: async (request) => {
-        const { token, position } = await deps.testTokens.mint(request.principal, contextOf(deps, request));
-        const body = { token, token_type: 'Bearer', expires_in: SHORT_TOKEN_SECONDS };
-        return { status: 201, body, position, secrets: ['token'] };
-      },
+      handle: async ({ principal, context }) =>
+        bearerReply(201, await deps.testTokens.mint(principal, context), SHORT_TOKEN_SECONDS),
     }),
-  ];
+  ]);
 };

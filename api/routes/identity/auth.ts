@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Principal } from '../../../application/core/commands/principal.ts';
 import {
   PLATFORM_TOKEN_SECONDS,
   TENANT_TOKEN_SECONDS,
 } from '../../../application/identity/authentication-claims.ts';
 import type { UserView } from '../../../application/identity/identity.ts';
 import type { Login } from '../../../application/identity/login.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
+import { bothPaths, publicRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly login: Login;
@@ -14,11 +14,8 @@ interface Deps {
 
 /** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without the prefix. */
 
-const TAG = 'Authentication';
 const bearer = { token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() };
 const credentials = z.object({ email: z.string().min(1).max(320), password: z.string().min(1).max(1000) });
-
-const tenantLogin = credentials.extend({ tenant: z.string().max(64).optional() });
 
 /** The answer to every kind of sign-in. */
 export const signedInAnswer = z.object({
@@ -49,44 +46,36 @@ export const signedIn = (
   },
 });
 
-export const authRoutes = (deps: Deps): Route[] => [
-  route<Principal, undefined, undefined, typeof tenantLogin>({
-    method: 'post',
-    path: '/auth/login',
-    aliases: ['/api/v1/auth/login'],
-    operationId: 'login',
-    summary: 'Sign in to a tenant with e-mail and password',
-    tag: TAG,
-    access: { kind: 'public' },
-    limit: 'login',
-    body: tenantLogin,
-    responses: {
-      200: signedInAnswer,
-    },
-    errors: ['invalid_credential', 'tenant_required', 'tenant_suspended'],
-    reads: ['logins'],
-    handle: async (request) => {
-      const { email, password, tenant } = request.body;
-      const { token, user, tenantId } = await deps.login.tenantUser(email, password, tenant);
-      return { status: 200, body: signedIn(token, user, tenantId) };
-    },
-  }),
+export const authRoutes = (deps: Deps): Route[] =>
+  tagged('Authentication', [
+    publicRoute({
+      method: 'post',
+      ...bothPaths('/auth/login'),
+      operationId: 'login',
+      summary: 'Sign in to a tenant with e-mail and password',
+      limit: 'login',
+      body: credentials.extend({ tenant: z.string().max(64).optional() }),
+      responses: { 200: signedInAnswer },
+      errors: ['invalid_credential', 'tenant_required', 'tenant_suspended'],
+      reads: ['logins'],
+      handle: async ({ body: { email, password, tenant } }) => {
+        const { token, user, tenantId } = await deps.login.tenantUser(email, password, tenant);
+        return { status: 200, body: signedIn(token, user, tenantId) };
+      },
+    }),
 
-  route<Principal, undefined, undefined, typeof credentials>({
-    method: 'post',
-    path: '/super/auth/login',
-    aliases: ['/api/v1/super/auth/login'],
-    operationId: 'platformLogin',
-    summary: 'Sign in as a platform admin',
-    tag: TAG,
-    access: { kind: 'public' },
-    limit: 'login',
-    body: credentials,
-    responses: { 200: z.object(bearer) },
-    errors: ['invalid_credential'],
-    handle: async (request) => {
-      const { token } = await deps.login.platformAdmin(request.body.email, request.body.password);
-      return { status: 200, body: { token, token_type: 'Bearer', expires_in: PLATFORM_TOKEN_SECONDS } };
-    },
-  }),
-];
+    publicRoute({
+      method: 'post',
+      ...bothPaths('/super/auth/login'),
+      operationId: 'platformLogin',
+      summary: 'Sign in as a platform admin',
+      limit: 'login',
+      body: credentials,
+      responses: { 200: z.object(bearer) },
+      errors: ['invalid_credential'],
+      handle: async ({ body }) => {
+        const { token } = await deps.login.platformAdmin(body.email, body.password);
+        return { status: 200, body: { token, token_type: 'Bearer', expires_in: PLATFORM_TOKEN_SECONDS } };
+      },
+    }),
+  ]);

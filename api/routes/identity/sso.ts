@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { z } from 'zod';
-import type { Principal } from '../../../application/core/commands/principal.ts';
 import { TENANT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
 import type { Sso, SsoSession, SsoSettings } from '../../../application/identity/sso.ts';
 import { TRANSACTION_MS } from '../../../application/identity/sso-transactions.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { isTenantId } from '../../../domain/tenancy/tenant.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
+import { bothPaths, publicRoute, tagged } from '../route-kinds.ts';
 import { signedIn, signedInAnswer } from './auth.ts';
 
 interface Deps {
@@ -17,7 +17,6 @@ interface Deps {
 
 /** Single sign-on for browsers (decisions, section 3). Served with and without the prefix. */
 
-const TAG = 'Authentication';
 const CALLBACK = '/auth/sso/callback';
 
 /** The format that the provider's library makes; any other text is refused. */
@@ -61,9 +60,6 @@ const withToken = (returnTo: string, token: string): string => {
 };
 
 export const ssoRoutes = (deps: Deps): Route[] => {
-  const originOf = (request: { origin: () => string }): string =>
-    deps.ssoSettings.publicUrl ?? request.origin();
-
   const answer = ({ token, user, tenantId, returnTo, position }: SsoSession, cleared: string) => {
     const headers = { ...PRIVATE, 'Set-Cookie': cleared };
     if (returnTo === undefined) {
@@ -72,54 +68,47 @@ export const ssoRoutes = (deps: Deps): Route[] => {
     return { status: 302, headers: { ...headers, Location: withToken(returnTo, token) }, position };
   };
 
-  return [
-    route<Principal, typeof tenantParams, typeof start>({
+  return tagged('Authentication', [
+    publicRoute({
       method: 'get',
-      path: '/auth/sso/:tenant/start',
-      aliases: ['/api/v1/auth/sso/:tenant/start'],
+      ...bothPaths('/auth/sso/:tenant/start'),
       operationId: 'startSso',
       summary: 'Sign in at the tenant’s identity provider: sends the browser there',
-      tag: TAG,
-      access: { kind: 'public' },
       limit: 'login',
       params: tenantParams,
       query: start,
       responses: { 302: null },
       errors: ['tenant_suspended'],
-      handle: async (request) => {
-        const origin = originOf(request);
-        const { tenant } = request.params;
-        const begun = await deps.sso.start(tenant, request.query.return_to, `${origin}${CALLBACK}`);
+      handle: async ({ params: { tenant }, query, origin: asked }) => {
+        const origin = deps.ssoSettings.publicUrl ?? asked();
+        const begun = await deps.sso.start(tenant, query.return_to, `${origin}${CALLBACK}`);
         const kept = cookie(begun.state, origin.startsWith('https:'), begun.sealed);
         return { status: 302, headers: { ...PRIVATE, Location: begun.url, 'Set-Cookie': kept } };
       },
     }),
 
-    route<Principal, undefined, typeof callback>({
+    publicRoute({
       method: 'get',
-      path: CALLBACK,
-      aliases: [`/api/v1${CALLBACK}`],
+      ...bothPaths(CALLBACK),
       operationId: 'finishSso',
       summary: 'Where the identity provider sends the browser back to',
-      tag: TAG,
-      access: { kind: 'public' },
       limit: 'login',
       query: callback,
       responses: { 200: signedInAnswer, 302: null },
       errors: ['invalid_credential', 'tenant_suspended'],
-      handle: async (request) => {
-        const { code, state = '', iss, error } = request.query;
+      handle: async ({ query, headers, requestId, origin }) => {
+        const { code, state = '', iss, error } = query;
         if (!STATE.test(state)) {
           throw new DomainError('invalid_credential', 'The sign-in was not completed. Begin again.');
         }
-        const secure = originOf(request).startsWith('https:');
-        const sealed = parseCookie(request.headers.cookie ?? '')[cookieName(state, secure)];
+        const secure = (deps.ssoSettings.publicUrl ?? origin()).startsWith('https:');
+        const sealed = parseCookie(headers.cookie ?? '')[cookieName(state, secure)];
         const session = await deps.sso.finish(
           { state, sealed, code, iss, refused: error !== undefined },
-          request.requestId,
+          requestId,
         );
         return answer(session, cookie(state, secure, ''));
       },
     }),
-  ];
+  ]);
 };

@@ -5,27 +5,23 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { Forgetting } from '../../../application/identity/forgetting.ts';
 import type { Identity, UserView } from '../../../application/identity/identity.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { type UserDoc, usersOf } from '../../../projections/identity/users.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
-import { adminRoute, personRoute } from '../route-kinds.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { filledText, text, timestamp } from '../../http/schemas.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly directory: Directory;
   readonly forgetting: Forgetting;
   readonly identity: Identity;
-  readonly ids: Ids;
   readonly readModels: ReadModels;
 }
 
 /** The people of a tenant (decisions, section 3). */
 
 const BASE = '/api/v1/tenant';
-const TAG = 'Users';
 
 const role = z.enum(['admin', 'operator']);
 export const userView = z
@@ -41,10 +37,7 @@ export const userView = z
 
 export const emailAddress = z.email('This is not an e-mail address.').max(320);
 export const password = text({ min: 10, max: 200 }).meta({ description: '10 to 200 characters.' });
-export const displayName = text({ max: 200 }).refine(
-  (name) => name.trim() !== '',
-  'The name must not be blank.',
-);
+export const displayName = filledText(200, 'The name must not be blank.');
 
 /**
  * Refuses passwords and admins under impersonation, since they would outlive it (docs/security.md).
@@ -64,56 +57,48 @@ const checkLasting = (
 export const userRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('users');
 
-  const views = (docs: readonly UserDoc[]): Promise<UserView[]> =>
-    Promise.all(
-      docs.map(async (doc) => ({
-        ...doc,
-        email: await deps.directory.open(doc.email),
-        display_name: await deps.directory.open(doc.display_name),
-      })),
-    );
+  const opened = async (doc: UserDoc): Promise<UserView> => ({
+    ...doc,
+    email: await deps.directory.open(doc.email),
+    display_name: await deps.directory.open(doc.display_name),
+  });
+  const reply = (
+    tenantId: string,
+    status: number,
+    { user, position }: Awaited<ReturnType<Identity['changeUser']>>,
+  ): Reply => ({
+    status,
+    body: user,
+    position,
+    personal: [personKeyId(tenantId, user.id)],
+  });
 
-  return [
+  return tagged('Users', [
     personRoute({
       method: 'get',
       path: `${BASE}/me`,
       operationId: 'me',
       summary: 'The caller',
-      tag: TAG,
       responses: {
         200: userView
           .extend({ tenant_id: z.string(), impersonated_by: z.string().optional() })
           .meta({ id: 'Me' }),
       },
-      handle: async (request) => {
-        const { tenantId, userId, role: effective, impersonatedBy } = request.principal;
+      handle: async ({ principal: { tenantId, userId, role: effective, impersonatedBy } }) => {
         const view = await deps.identity.get(tenantId, userId);
-        return {
-          status: 200,
-          body: {
-            ...view,
-            role: effective,
-            tenant_id: tenantId,
-            ...(impersonatedBy === undefined ? {} : { impersonated_by: impersonatedBy }),
-          },
-        };
+        const body = { ...view, role: effective, tenant_id: tenantId, impersonated_by: impersonatedBy };
+        return { status: 200, body };
       },
     }),
 
     personRoute({
-      method: 'get',
+      ...pagedList(userView),
       path: `${BASE}/users`,
       operationId: 'listUsers',
       summary: 'The people of the tenant, oldest account first',
-      tag: TAG,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(userView) },
       reads: ['users'],
-      handle: async (request) => {
-        const after = decodeCursor(request.query.cursor);
-        const page = await usersOf(reader, request.principal.tenantId, { limit: request.query.limit, after });
-        return { status: 200, body: await views(page.docs), next: nextPage(page.next) };
-      },
+      handle: ({ principal, query }) =>
+        listReply(query, (page) => usersOf(reader, principal.tenantId, page), opened),
     }),
 
     adminRoute({
@@ -121,27 +106,14 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users`,
       operationId: 'createUser',
       summary: 'Add a person',
-      tag: TAG,
       body: z.object({ email: emailAddress, display_name: displayName, role, password: password.optional() }),
       responses: { 201: userView },
       errors: ['already_exists'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const { email, display_name, role: given, password: secret } = request.body;
-        checkLasting(request.principal, { role: given, password: secret });
-        const context = contextOf(deps, request);
-        const id = context.newId();
-        const created = await deps.identity.createUser(
-          tenantId,
-          { id, email, displayName: display_name, role: given, password: secret },
-          context,
-        );
-        return {
-          status: 201,
-          body: created.user,
-          position: created.position,
-          personal: [personKeyId(tenantId, id)],
-        };
+      handle: async ({ principal, body: { display_name: displayName, ...given }, context }) => {
+        checkLasting(principal, given);
+        const user = { id: context.newId(), displayName, ...given };
+        const created = await deps.identity.createUser(principal.tenantId, user, context);
+        return reply(principal.tenantId, 201, created);
       },
     }),
 
@@ -150,7 +122,6 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users/:id`,
       operationId: 'changeUser',
       summary: 'Rename, change the role, deactivate, or give a new password',
-      tag: TAG,
       params: z.object({ id: z.string().max(128) }),
       body: z.object({
         display_name: displayName.optional(),
@@ -159,24 +130,16 @@ export const userRoutes = (deps: Deps): Route[] => {
         password: password.optional(),
       }),
       responses: { 200: userView },
-      errors: ['not_found', 'conflict', 'invalid_transition'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { display_name, role: given, status, password: secret } = request.body;
-        checkLasting(request.principal, { role: given, password: secret });
-        const changed = await deps.identity.changeUser(
+      errors: ['conflict', 'invalid_transition'],
+      handle: async ({ principal, params, body: { display_name: displayName, ...given }, context }) => {
+        const { tenantId, userId } = principal;
+        checkLasting(principal, given);
+        const change = { displayName, ...given };
+        return reply(
           tenantId,
-          request.params.id,
-          { displayName: display_name, role: given, status, password: secret },
-          userId,
-          contextOf(deps, request),
+          200,
+          await deps.identity.changeUser(tenantId, params.id, change, userId, context),
         );
-        return {
-          status: 200,
-          body: changed.user,
-          position: changed.position,
-          personal: [personKeyId(tenantId, request.params.id)],
-        };
       },
     }),
 
@@ -185,16 +148,13 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users/:id/forget`,
       operationId: 'forgetUser',
       summary: 'Erase name, e-mail and password for good, deactivate, and free the e-mail; not oneself',
-      tag: TAG,
       params: z.object({ id: z.string().max(128) }),
       responses: { 202: userView },
-      errors: ['not_found', 'conflict'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const context = contextOf(deps, request);
-        const { user, position } = await deps.forgetting.forget(tenantId, request.params.id, userId, context);
+      errors: ['conflict'],
+      handle: async ({ principal: { tenantId, userId }, params, context }) => {
+        const { user, position } = await deps.forgetting.forget(tenantId, params.id, userId, context);
         return { status: 202, body: await deps.identity.view(user), position };
       },
     }),
-  ];
+  ]);
 };

@@ -1,12 +1,9 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { accountsOf } from '../../../projections/ledger/ledger.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, limit } from '../../http/schemas.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { listReply, pagedList } from '../replies.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
@@ -15,7 +12,7 @@ import {
   existingCode,
   GL,
   LEDGER_READS,
-  LEDGER_TAG,
+  ledgerRoutes,
   newAccount,
   viewOfAccount,
   viewOfAccountDoc,
@@ -23,7 +20,6 @@ import {
 
 interface Deps {
   readonly chart: ChartOfAccounts;
-  readonly ids: Ids;
   readonly readModels: ReadModels;
 }
 
@@ -31,29 +27,26 @@ interface Deps {
 
 const lockView = z.object({ locked_through: day.nullable() });
 
+const reply = (
+  status: number,
+  { account, position }: Awaited<ReturnType<ChartOfAccounts['openAccount']>>,
+): Reply => ({ status, body: viewOfAccount(account), position });
+
 export const ledgerAccountRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('ledger');
-  const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
 
-  return [
+  return ledgerRoutes([
     personRoute({
-      ...of,
-      method: 'get',
+      ...pagedList(accountView),
       path: `${GL}/accounts`,
       operationId: 'listAccounts',
       summary: 'The chart of accounts, by code',
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(accountView) },
       reads: LEDGER_READS,
-      handle: async ({ principal, query }) => {
-        const after = decodeCursor(query.cursor);
-        const page = await accountsOf(reader, principal.tenantId, { limit: query.limit, after });
-        return { status: 200, body: page.docs.map(viewOfAccountDoc), next: nextPage(page.next) };
-      },
+      handle: ({ principal, query }) =>
+        listReply(query, (page) => accountsOf(reader, principal.tenantId, page), viewOfAccountDoc),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: `${GL}/accounts`,
       operationId: 'createAccount',
@@ -61,19 +54,13 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       body: newAccount,
       responses: { 201: accountView },
       errors: ['already_exists'],
-      handle: async (request) => {
-        const { category, ...given } = request.body;
-        const { account, position } = await deps.chart.openAccount(
-          request.principal.tenantId,
-          { ...given, category: category ?? undefined },
-          contextOf(deps, request),
-        );
-        return { status: 201, body: viewOfAccount(account), position };
+      handle: async ({ principal, body: { category, ...given }, context }) => {
+        const account = { ...given, category: category ?? undefined };
+        return reply(201, await deps.chart.openAccount(principal.tenantId, account, context));
       },
     }),
 
     personRoute({
-      ...of,
       method: 'patch',
       path: `${GL}/accounts/:code`,
       operationId: 'changeAccount',
@@ -82,19 +69,11 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       body: accountChange,
       responses: { 200: accountView },
       errors: ['already_exists', 'in_use'],
-      handle: async (request) => {
-        const { account, position } = await deps.chart.changeAccount(
-          request.principal.tenantId,
-          request.params.code,
-          request.body,
-          contextOf(deps, request),
-        );
-        return { status: 200, body: viewOfAccount(account), position };
-      },
+      handle: async ({ principal, params, body, context }) =>
+        reply(200, await deps.chart.changeAccount(principal.tenantId, params.code, body, context)),
     }),
 
     personRoute({
-      ...of,
       method: 'get',
       path: `${GL}/lock`,
       operationId: 'getBooksLock',
@@ -107,21 +86,16 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      ...of,
       method: 'put',
       path: `${GL}/lock`,
       operationId: 'lockBooks',
       summary: 'Lock the ledger through a day, or unlock it; nothing is posted on it or before',
       body: lockView,
       responses: { 200: lockView },
-      handle: async (request) => {
-        const { lockedThrough, position } = await deps.chart.lock(
-          request.principal.tenantId,
-          request.body.locked_through,
-          contextOf(deps, request),
-        );
+      handle: async ({ principal: { tenantId }, body, context }) => {
+        const { lockedThrough, position } = await deps.chart.lock(tenantId, body.locked_through, context);
         return { status: 200, body: { locked_through: lockedThrough }, position };
       },
     }),
-  ];
+  ]);
 };

@@ -3,13 +3,11 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import type { Entries } from '../../../application/ledger/entries.ts';
 import type { Posting } from '../../../application/ledger/posting.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
-import { invalid, notFound } from '../../../domain/core/errors.ts';
+import { invalid } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, idParams, limit } from '../../http/schemas.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { idParams } from '../../http/schemas.ts';
+import { found, listReply, pageQuery } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   day,
@@ -17,7 +15,7 @@ import {
   entryView,
   GL,
   LEDGER_READS,
-  LEDGER_TAG,
+  ledgerRoutes,
   newEntry,
   reversal,
   viewOfDraft,
@@ -27,7 +25,6 @@ import {
 interface Deps {
   readonly chart: ChartOfAccounts;
   readonly entries: Entries;
-  readonly ids: Ids;
   readonly posting: Posting;
   readonly readModels: ReadModels;
 }
@@ -51,36 +48,44 @@ export const requireRange = ({ from, to }: { from?: string | undefined; to?: str
   throw invalid([{ path: 'to', code: 'before_from', message: '`to` must not be before `from`.' }]);
 };
 
+const postedReply = (status: number, { posting, position }: Awaited<ReturnType<Posting['post']>>): Reply => ({
+  status,
+  body: viewOfEntry(postedDoc(posting, posting.at), {}),
+  position,
+});
+
 export const ledgerEntryRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('ledger');
-  const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
 
-  return [
+  const draftReply = async (
+    status: number,
+    tenantId: string,
+    { draft, position }: Awaited<ReturnType<Entries['draft']>>,
+  ): Promise<Reply> => ({
+    status,
+    body: viewOfDraft(draft, await deps.chart.load(tenantId)),
+    position,
+  });
+
+  return ledgerRoutes([
     personRoute({
-      ...of,
       method: 'get',
       path: BASE,
       operationId: 'listEntries',
       summary: 'Entries, newest date first; both ends of a range are in',
-      query: entryFilter.extend({ limit: limit(), cursor }),
+      query: entryFilter.extend(pageQuery.shape),
       responses: { 200: z.array(entryView) },
       reads: LEDGER_READS,
-      handle: async ({ principal, query }) => {
-        const { limit: size, cursor: at, ...filter } = query;
-        const after = decodeCursor(at);
-        requireRange(filter);
-        const page = await entriesOf(reader, principal.tenantId, filter, { limit: size, after });
-        const chart = await deps.chart.load(principal.tenantId);
-        return {
-          status: 200,
-          body: page.docs.map((doc) => viewOfEntry(doc, chart)),
-          next: nextPage(page.next),
-        };
-      },
+      handle: ({ principal: { tenantId }, query: { limit, cursor, ...filter } }) =>
+        listReply({ limit, cursor }, async (asked) => {
+          requireRange(filter);
+          const page = await entriesOf(reader, tenantId, filter, asked);
+          const chart = await deps.chart.load(tenantId);
+          return { ...page, docs: page.docs.map((doc) => viewOfEntry(doc, chart)) };
+        }),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: BASE,
       operationId: 'createEntry',
@@ -88,21 +93,13 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       body: newEntry,
       responses: { 201: entryView },
       errors: REFUSALS,
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const context = contextOf(deps, request);
-        const { draft, position } = await deps.entries.draft(
-          tenantId,
-          request.body,
-          { kind: 'manual' },
-          context,
-        );
-        return { status: 201, body: viewOfDraft(draft, await deps.chart.load(tenantId)), position };
+      handle: async ({ principal: { tenantId }, body, context }) => {
+        const drafted = await deps.entries.draft(tenantId, body, { kind: 'manual' }, context);
+        return draftReply(201, tenantId, drafted);
       },
     }),
 
     personRoute({
-      ...of,
       method: 'get',
       path: `${BASE}/:id`,
       operationId: 'getEntry',
@@ -111,14 +108,12 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       responses: { 200: entryView },
       reads: LEDGER_READS,
       handle: async ({ principal, params }) => {
-        const doc = await entryById(reader, principal.tenantId, params.id);
-        if (doc === undefined) throw notFound();
+        const doc = found(await entryById(reader, principal.tenantId, params.id));
         return { status: 200, body: viewOfEntry(doc, await deps.chart.load(principal.tenantId)) };
       },
     }),
 
     personRoute({
-      ...of,
       method: 'patch',
       path: `${BASE}/:id`,
       operationId: 'changeEntry',
@@ -127,21 +122,11 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       body: entryChange,
       responses: { 200: entryView },
       errors: ['immutable', 'unknown_account', 'account_inactive', 'mixed_currency'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const context = contextOf(deps, request);
-        const { draft, position } = await deps.entries.change(
-          tenantId,
-          request.params.id,
-          request.body,
-          context,
-        );
-        return { status: 200, body: viewOfDraft(draft, await deps.chart.load(tenantId)), position };
-      },
+      handle: async ({ principal: { tenantId }, params, body, context }) =>
+        draftReply(200, tenantId, await deps.entries.change(tenantId, params.id, body, context)),
     }),
 
     personRoute({
-      ...of,
       method: 'delete',
       path: `${BASE}/:id`,
       operationId: 'discardEntry',
@@ -149,15 +134,13 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       params: idParams,
       responses: { 204: null },
       errors: ['immutable'],
-      handle: async (request) => {
-        const { principal, params } = request;
-        const position = await deps.entries.discard(principal.tenantId, params.id, contextOf(deps, request));
-        return { status: 204, position };
-      },
+      handle: async ({ principal, params, context }) => ({
+        status: 204,
+        position: await deps.entries.discard(principal.tenantId, params.id, context),
+      }),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: `${BASE}/:id/post`,
       operationId: 'postEntry',
@@ -165,19 +148,11 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       params: idParams,
       responses: { 200: entryView },
       errors: ['immutable', 'unbalanced', 'unknown_account', 'account_inactive', 'period_locked'],
-      handle: async (request) => {
-        const { principal, params } = request;
-        const { posting, position } = await deps.posting.post(
-          principal.tenantId,
-          params.id,
-          contextOf(deps, request),
-        );
-        return { status: 200, body: viewOfEntry(postedDoc(posting, posting.at), {}), position };
-      },
+      handle: async ({ principal, params, context }) =>
+        postedReply(200, await deps.posting.post(principal.tenantId, params.id, context)),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: `${BASE}/:id/reverse`,
       operationId: 'reverseEntry',
@@ -186,16 +161,8 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       body: reversal,
       responses: { 201: entryView },
       errors: ['immutable', 'constraint_violated', 'period_locked'],
-      handle: async (request) => {
-        const { principal, params, body } = request;
-        const { posting, position } = await deps.posting.reverse(
-          principal.tenantId,
-          params.id,
-          body,
-          contextOf(deps, request),
-        );
-        return { status: 201, body: viewOfEntry(postedDoc(posting, posting.at), {}), position };
-      },
+      handle: async ({ principal, params, body, context }) =>
+        postedReply(201, await deps.posting.reverse(principal.tenantId, params.id, body, context)),
     }),
-  ];
+  ]);
 };

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { create as attachment } from 'content-disposition';
 import type { TimeTravel } from '../../../application/audit/time-travel.ts';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
@@ -16,11 +15,12 @@ import {
 } from '../../../projections/ledger/ledger-entries.ts';
 import { SUMS } from '../../../projections/ledger/ledger-reports.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
-import type { Reply, Route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
+import { download } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import { entryFilter, requireRange } from './ledger-entries.ts';
 import { rangeQuery, trialBalanceOf } from './ledger-reports.ts';
-import { GL, LEDGER_READS, LEDGER_TAG, REPORTS } from './ledger-views.ts';
+import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
 
 interface Deps {
   readonly settings: LedgerSettings;
@@ -107,15 +107,9 @@ async function* inPages(
   } while (after !== undefined);
 }
 
-const download = (type: string, filename: string, body: Readable | string): Reply => ({
-  status: 200,
-  headers: { 'Content-Type': type, 'Content-Disposition': attachment(filename) },
-  body,
-});
-
 export const ledgerExportRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('ledger');
-  const of = { tag: LEDGER_TAG, entitlement: 'ledger', method: 'get', reads: LEDGER_READS } as const;
+  const of = { method: 'get', reads: LEDGER_READS } as const;
 
   const names = async <T>(
     tenantId: string,
@@ -123,7 +117,7 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
   ): Promise<ReadonlyMap<string, T>> =>
     new Map((await wholeChart(reader, tenantId)).map((account) => [account.code_key, nameOf(account)]));
 
-  return [
+  return ledgerRoutes([
     personRoute({
       ...of,
       path: `${GL}/entries.csv`,
@@ -144,7 +138,7 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
           (page) => entriesOf(reader, tenantId, query, page),
           (entry) => csvOf(entry, nameOf),
         );
-        return download(CSV_TYPE, 'entries.csv', Readable.from(pages));
+        return download('entries.csv', CSV_TYPE, Readable.from(pages));
       },
     }),
 
@@ -163,7 +157,7 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
           ...accounts.map((row) => [row.code, row.name, row.type, currency, ...SUMS.map((key) => row[key])]),
           ['', 'Total', '', currency, ...SUMS.map((key) => totals[key])],
         ];
-        return download(CSV_TYPE, 'trial-balance.csv', csvRows(rows));
+        return download('trial-balance.csv', CSV_TYPE, csvRows(rows));
       },
     }),
 
@@ -190,8 +184,8 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
           (page) => postedEntries(reader, tenantId, last, page),
           (entry) => [hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)],
         );
-        return download('text/plain; charset=utf-8', 'journal.hledger', Readable.from(pages));
+        return download('journal.hledger', 'text/plain; charset=utf-8', Readable.from(pages));
       },
     }),
-  ];
+  ]);
 };

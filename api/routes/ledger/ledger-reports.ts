@@ -21,7 +21,7 @@ import type { Route } from '../../http/route.ts';
 import { position } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 import { requireRange } from './ledger-entries.ts';
-import { currencyCode, day, LEDGER_READS, LEDGER_TAG, money, REPORTS, withMoney } from './ledger-views.ts';
+import { currencyCode, day, LEDGER_READS, ledgerRoutes, money, REPORTS, withMoney } from './ledger-views.ts';
 
 interface Deps {
   readonly settings: LedgerSettings;
@@ -125,9 +125,9 @@ const balancesOf = async (
 };
 
 export const ledgerReportRoutes = (deps: Deps): Route[] => {
-  const of = { tag: LEDGER_TAG, entitlement: 'ledger', method: 'get', reads: LEDGER_READS } as const;
+  const of = { method: 'get', reads: LEDGER_READS } as const;
 
-  return [
+  return ledgerRoutes([
     personRoute({
       ...of,
       path: `${REPORTS}/trial-balance`,
@@ -179,5 +179,5 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
         return { status: 200, body: withMoney(balanceSheetFrom(balances, wanted)) };
       },
     }),
-  ];
+  ]);
 };

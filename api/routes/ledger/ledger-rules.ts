@@ -2,15 +2,13 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import type { PostingRules } from '../../../application/ledger/posting-rules.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { totalsOf } from '../../../domain/ledger/content.ts';
 import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
 import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
 import { failuresOf, rulesOf } from '../../../projections/ledger/posting-rules.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, idParams, limit } from '../../http/schemas.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { idParams } from '../../http/schemas.ts';
+import { listReply, pagedList } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
@@ -24,10 +22,9 @@ import {
   viewOfFailure,
   viewOfRule,
 } from './ledger-rule-views.ts';
-import { GL, LEDGER_TAG, viewOfLines } from './ledger-views.ts';
+import { GL, ledgerRoutes, viewOfLines } from './ledger-views.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly chart: ChartOfAccounts;
   readonly postingRules: PostingRules;
   readonly readModels: ReadModels;
@@ -40,9 +37,13 @@ const FAILURES = `${GL}/posting-failures`;
 const READS = ['posting_rules'];
 const ACCOUNTS = ['unknown_account', 'account_inactive'];
 
+const ruleReply = (
+  status: number,
+  { rule, position }: Awaited<ReturnType<PostingRules['create']>>,
+): Reply => ({ status, body: viewOfRule(rule), position });
+
 export const ledgerRuleRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('posting_rules');
-  const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
 
   const entryView = async (tenantId: string, { content, rule }: PreviewedEntry) => {
     const { debit, credit } = totalsOf(content.lines);
@@ -59,29 +60,22 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     };
   };
 
-  return [
+  return ledgerRoutes([
     personRoute({
-      ...of,
-      method: 'get',
+      ...pagedList(ruleView),
       path: RULES,
       operationId: 'listPostingRules',
       summary: 'The tenant’s posting rules, newest first',
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(ruleView) },
       reads: READS,
-      handle: async ({ principal, query }) => {
-        const after = decodeCursor(query.cursor);
-        const page = await rulesOf(reader, principal.tenantId, { limit: query.limit, after });
-        return {
-          status: 200,
-          body: page.docs.map(({ rule }) => viewOfRule(rule)),
-          next: nextPage(page.next),
-        };
-      },
+      handle: ({ principal, query }) =>
+        listReply(
+          query,
+          (page) => rulesOf(reader, principal.tenantId, page),
+          ({ rule }) => viewOfRule(rule),
+        ),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: RULES,
       operationId: 'createPostingRule',
@@ -89,24 +83,17 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       body: newRule,
       responses: { 201: ruleView },
       errors: [...ACCOUNTS, 'constraint_violated'],
-      handle: async (request) => {
-        const { when, date, tenant_id: _own, ...given } = request.body;
+      handle: async ({ principal, body: { when, date, tenant_id: _own, ...given }, context }) => {
         const content: RuleContent = {
           ...given,
           ...(when === undefined || when === null ? {} : { when }),
           ...(date === undefined || date === null ? {} : { date }),
         };
-        const { rule, position } = await deps.postingRules.create(
-          request.principal.tenantId,
-          content,
-          contextOf(deps, request),
-        );
-        return { status: 201, body: viewOfRule(rule), position };
+        return ruleReply(201, await deps.postingRules.create(principal.tenantId, content, context));
       },
     }),
 
     personRoute({
-      ...of,
       method: 'get',
       path: `${RULES}/sources`,
       operationId: 'listPostingRuleSources',
@@ -119,7 +106,6 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      ...of,
       method: 'patch',
       path: `${RULES}/:id`,
       operationId: 'changePostingRule',
@@ -128,20 +114,11 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       body: ruleChange,
       responses: { 200: ruleView },
       errors: ACCOUNTS,
-      handle: async (request) => {
-        const { tenant_id: _own, ...change } = request.body;
-        const { rule, position } = await deps.postingRules.change(
-          request.principal.tenantId,
-          request.params.id,
-          change,
-          contextOf(deps, request),
-        );
-        return { status: 200, body: viewOfRule(rule), position };
-      },
+      handle: async ({ principal, params, body: { tenant_id: _own, ...change }, context }) =>
+        ruleReply(200, await deps.postingRules.change(principal.tenantId, params.id, change, context)),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: `${RULES}/:id/preview`,
       operationId: 'previewPostingRule',
@@ -161,38 +138,30 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      ...of,
-      method: 'get',
+      ...pagedList(failureView),
       path: FAILURES,
       operationId: 'listPostingFailures',
       summary: 'Events that a rule could not be applied to, newest first',
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(failureView) },
       reads: READS,
-      handle: async ({ principal, query }) => {
-        const after = decodeCursor(query.cursor);
-        const page = await failuresOf(reader, principal.tenantId, { limit: query.limit, after });
-        const body = page.docs.map(({ failure }) => viewOfFailure(failure));
-        return { status: 200, body, next: nextPage(page.next) };
-      },
+      handle: ({ principal, query }) =>
+        listReply(
+          query,
+          (page) => failuresOf(reader, principal.tenantId, page),
+          ({ failure }) => viewOfFailure(failure),
+        ),
     }),
 
     personRoute({
-      ...of,
       method: 'post',
       path: `${FAILURES}/:id/retry`,
       operationId: 'retryPostingFailure',
       summary: 'Apply the rule as it is now to the event; the answer says whether it is resolved',
       params: idParams,
       responses: { 200: failureView },
-      handle: async (request) => {
-        const { failure, position } = await deps.postingRules.retry(
-          request.principal.tenantId,
-          request.params.id,
-          contextOf(deps, request),
-        );
+      handle: async ({ principal, params, context }) => {
+        const { failure, position } = await deps.postingRules.retry(principal.tenantId, params.id, context);
         return { status: 200, body: viewOfFailure(failure), position };
       },
     }),
-  ];
+  ]);
 };

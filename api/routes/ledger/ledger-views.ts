@@ -18,10 +18,13 @@ import { CURRENCY, isCurrency, MAX_MONEY } from '../../../domain/ledger/money.ts
 import type { AccountDoc } from '../../../projections/ledger/ledger.ts';
 import { draftDoc, type EntryDoc } from '../../../projections/ledger/ledger-entries.ts';
 import { text, timestamp, uuid } from '../../http/schemas.ts';
+import { tagged } from '../route-kinds.ts';
 
 /** Shapes of the ledger's requests and answers (decisions, section 9). */
 
-export const LEDGER_TAG = 'Ledger';
+/** For tenants that are entitled to the ledger. */
+export const ledgerRoutes = (routes: Parameters<typeof tagged>[1]) =>
+  tagged('Ledger', routes, { entitlement: 'ledger' });
 export const GL = '/api/v1/tenant/gl';
 export const REPORTS = '/api/v1/tenant/reports';
 export const LEDGER_READS = ['ledger'];

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
-import type { KeyRing } from '../../../application/core/privacy/key-ring.ts';
-import { ERASED } from '../../../application/core/privacy/key-ring.ts';
+import { ERASED, type KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { MessageState } from '../../../application/messaging/messaging.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
 import type { ConversationDoc, MessageDoc } from '../../../projections/messaging/conversations.ts';
 import { timestamp } from '../../http/schemas.ts';
+import { isoOrNull } from '../replies.ts';
 
 interface Deps {
   readonly directory: Directory;
@@ -45,9 +46,6 @@ export const messageView = z
   })
   .meta({ id: 'Message' });
 
-const isoOrNull = (ms: number | undefined): string | null =>
-  ms === undefined ? null : new Date(ms).toISOString();
-
 export const messageViews = (deps: Deps) => {
   const participants = async (tenantId: string, docs: readonly ConversationDoc[]) => {
     const ids = docs.flatMap((doc) => doc.participants.map((participant) => participant.user_id));
@@ -72,7 +70,7 @@ export const messageViews = (deps: Deps) => {
       id: message.id,
       sender_user_id: message.senderId,
       ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
-      created_at: new Date(message.createdAt).toISOString(),
+      created_at: iso(message.createdAt),
       edited_at: isoOrNull(message.editedAt),
       deleted_at: isoOrNull(message.deletedAt),
     };

@@ -7,18 +7,19 @@ import type { Messaging } from '../../../application/messaging/messaging.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import { notFound } from '../../../domain/core/errors.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import {
   type ConversationDoc,
   conversationById,
   conversationsOf,
   messageById,
   messagesOf,
+  newParticipant,
 } from '../../../projections/messaging/conversations.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, limit, text, uuid } from '../../http/schemas.ts';
-import { personRoute } from '../route-kinds.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { filledText, idParams, limit, uuid } from '../../http/schemas.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { personRoute, tagged } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
 interface Deps {
@@ -32,18 +33,11 @@ interface Deps {
 /** Direct messages (specification, Messaging; decisions, section 4). */
 
 const BASE = '/api/v1/tenant/messaging/conversations';
-const TAG = 'Messaging';
 const READS = ['conversations'];
 
-const conversationParams = z.object({ id: uuid });
-const messageParams = z.object({ id: uuid, mid: uuid });
+const messageParams = idParams.extend({ mid: uuid });
 /** Applies the domain's rules early, since a 400 comes before any id is looked up (decisions, section 2). */
-const messageBody = z.object({
-  body: text({ max: 10_000 }).refine(
-    (body) => body.trim() !== '',
-    'The body must hold more than white space.',
-  ),
-});
+const messageBody = z.object({ body: filledText(10_000, 'The body must hold more than white space.') });
 const messagePage = z
   .object({
     limit: limit(),
@@ -68,35 +62,38 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     return message.seq;
   };
 
-  return [
+  const reply = async (
+    status: number,
+    tenantId: string,
+    { message, position }: Awaited<ReturnType<Messaging['send']>>,
+  ): Promise<Reply> => ({
+    status,
+    body: await views.sent(tenantId, message),
+    position,
+    personal: views.keysOf(tenantId, message),
+  });
+
+  return tagged('Messaging', [
     personRoute({
       method: 'post',
       path: BASE,
       operationId: 'startConversation',
       summary: 'Start a conversation, or get the one these people have',
-      tag: TAG,
       body: z.object({ participant_user_ids: listOf(z.string(), { max: 1000 }) }),
       responses: { 200: conversationView, 201: conversationView },
-      errors: ['not_found'],
       reads: READS,
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { participant_user_ids: ids } = request.body;
-        const started = await deps.messaging.start(tenantId, userId, ids, contextOf(deps, request));
+      handle: async ({ principal: { tenantId, userId }, body: { participant_user_ids: ids }, context }) => {
+        const started = await deps.messaging.start(tenantId, userId, ids, context);
         const { conversation, created, position } = started;
         // An existing conversation may have been read since; a new one needs no look into the read model.
         const doc = created ? undefined : await conversationById(reader, tenantId, conversation.id);
         const view: ConversationDoc = doc ?? {
           id: conversation.id,
           dm_key: conversation.dmKey,
-          created_at: new Date(conversation.createdAt).toISOString(),
+          created_at: iso(conversation.createdAt),
           last_message_at: null,
           active_at: '',
-          participants: conversation.participants.map((user_id) => ({
-            user_id,
-            last_read_at: null,
-            unread: 0,
-          })),
+          participants: conversation.participants.map(newParticipant),
         };
         return {
           status: created ? 201 : 200,
@@ -108,25 +105,22 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...pagedList(listedConversationView),
       path: BASE,
       operationId: 'listConversations',
       summary: 'The caller’s conversations, newest activity first',
-      tag: TAG,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(listedConversationView) },
       reads: READS,
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const after = decodeCursor(request.query.cursor);
-        const page = await conversationsOf(reader, tenantId, userId, { limit: request.query.limit, after });
-        const nameOf = await views.participants(tenantId, page.docs);
-        const body = page.docs.map((doc) => ({
-          ...views.conversation(doc, nameOf),
-          unread_count: doc.participants.find((participant) => participant.user_id === userId)?.unread ?? 0,
-          last_message_at: doc.last_message_at,
-        }));
-        return { status: 200, body, next: nextPage(page.next) };
+      handle: async ({ principal: { tenantId, userId }, query }) => {
+        return listReply(query, async (asked) => {
+          const page = await conversationsOf(reader, tenantId, userId, asked);
+          const nameOf = await views.participants(tenantId, page.docs);
+          const docs = page.docs.map((doc) => ({
+            ...views.conversation(doc, nameOf),
+            unread_count: doc.participants.find(({ user_id }) => user_id === userId)?.unread ?? 0,
+            last_message_at: doc.last_message_at,
+          }));
+          return { ...page, docs };
+        });
       },
     }),
 
@@ -135,16 +129,13 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages`,
       operationId: 'listMessages',
       summary: 'Messages, oldest first: the newest page, or one beside a message',
-      tag: TAG,
-      params: conversationParams,
+      params: idParams,
       query: messagePage,
       responses: { 200: z.array(messageView) },
-      errors: ['not_found', 'not_a_participant'],
+      errors: ['not_a_participant'],
       reads: READS,
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { before, after, limit: size } = request.query;
-        const { id } = await deps.messaging.conversation(tenantId, request.params.id, userId);
+      handle: async ({ principal: { tenantId, userId }, params, query: { before, after, limit: size } }) => {
+        const { id } = await deps.messaging.conversation(tenantId, params.id, userId);
         const { messages, hasOlder } = await messagesOf(reader, tenantId, id, {
           limit: size,
           before: await anchor(tenantId, id, before),
@@ -164,27 +155,12 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages`,
       operationId: 'sendMessage',
       summary: 'Send a message; everybody it mentions is notified',
-      tag: TAG,
-      params: conversationParams,
+      params: idParams,
       body: messageBody,
       responses: { 201: messageView },
-      errors: ['not_found', 'not_a_participant'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const sent = await deps.messaging.send(
-          tenantId,
-          request.params.id,
-          userId,
-          request.body.body,
-          contextOf(deps, request),
-        );
-        return {
-          status: 201,
-          body: await views.sent(tenantId, sent.message),
-          position: sent.position,
-          personal: views.keysOf(tenantId, sent.message),
-        };
-      },
+      errors: ['not_a_participant'],
+      handle: async ({ principal: { tenantId, userId }, params, body, context }) =>
+        reply(201, tenantId, await deps.messaging.send(tenantId, params.id, userId, body.body, context)),
     }),
 
     personRoute({
@@ -192,22 +168,13 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'editMessage',
       summary: 'Change the text of an own message',
-      tag: TAG,
       params: messageParams,
       body: messageBody,
       responses: { 200: messageView },
-      errors: ['not_found', 'not_a_participant', 'not_the_sender', 'invalid_transition'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { id, mid } = request.params;
-        const context = contextOf(deps, request);
-        const edited = await deps.messaging.edit(tenantId, id, mid, userId, request.body.body, context);
-        return {
-          status: 200,
-          body: await views.sent(tenantId, edited.message),
-          position: edited.position,
-          personal: views.keysOf(tenantId, edited.message),
-        };
+      errors: ['not_a_participant', 'not_the_sender', 'invalid_transition'],
+      handle: async ({ principal: { tenantId, userId }, params: { id, mid }, body, context }) => {
+        const edited = await deps.messaging.edit(tenantId, id, mid, userId, body.body, context);
+        return reply(200, tenantId, edited);
       },
     }),
 
@@ -216,14 +183,11 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'deleteMessage',
       summary: 'Delete an own message; its text cannot be had back',
-      tag: TAG,
       params: messageParams,
       responses: { 200: messageView },
-      errors: ['not_found', 'not_a_participant', 'not_the_sender'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { id, mid } = request.params;
-        const deleted = await deps.messaging.delete(tenantId, id, mid, userId, contextOf(deps, request));
+      errors: ['not_a_participant', 'not_the_sender'],
+      handle: async ({ principal: { tenantId, userId }, params: { id, mid }, context }) => {
+        const deleted = await deps.messaging.delete(tenantId, id, mid, userId, context);
         return { status: 200, body: await views.sent(tenantId, deleted.message), position: deleted.position };
       },
     }),
@@ -233,20 +197,13 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/read`,
       operationId: 'markConversationRead',
       summary: 'The caller has read the conversation up to now',
-      tag: TAG,
-      params: conversationParams,
+      params: idParams,
       responses: { 204: null },
-      errors: ['not_found', 'not_a_participant'],
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const position = await deps.messaging.read(
-          tenantId,
-          request.params.id,
-          userId,
-          contextOf(deps, request),
-        );
-        return { status: 204, position };
-      },
+      errors: ['not_a_participant'],
+      handle: async ({ principal: { tenantId, userId }, params, context }) => ({
+        status: 204,
+        position: await deps.messaging.read(tenantId, params.id, userId, context),
+      }),
     }),
-  ];
+  ]);
 };

@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import type { KeyRing } from '../../../application/core/privacy/key-ring.ts';
-import { sealedKeyId } from '../../../application/core/privacy/key-ring.ts';
+import { type KeyRing, sealedKeyId } from '../../../application/core/privacy/key-ring.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { Notifications } from '../../../application/notifications/notifications.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { storedMentions, toSnippet } from '../../../domain/messaging/mentions.ts';
 import {
@@ -12,15 +10,13 @@ import {
   notificationsOf,
   unreadCountOf,
 } from '../../../projections/notifications/notifications.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
-import { cursor, limit, timestamp } from '../../http/schemas.ts';
-import { personRoute } from '../route-kinds.ts';
+import { timestamp } from '../../http/schemas.ts';
+import { listReply, pageQuery } from '../replies.ts';
+import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly directory: Directory;
-  readonly ids: Ids;
   readonly keys: KeyRing;
   readonly notifications: Notifications;
   readonly readModels: ReadModels;
@@ -29,7 +25,6 @@ interface Deps {
 /** The bell (specification, Notifications; decisions, section 4). */
 
 const BASE = '/api/v1/tenant/notifications';
-const TAG = 'Notifications';
 const READS = ['notifications'];
 
 const notificationView = z
@@ -71,30 +66,24 @@ export const notificationRoutes = (deps: Deps): Route[] => {
     }));
   };
 
-  return [
+  return tagged('Notifications', [
     personRoute({
       method: 'get',
       path: BASE,
       operationId: 'listNotifications',
       summary: 'The caller’s notifications, newest first',
-      tag: TAG,
       query: z.object({
         unread: z.enum(['true', 'false']).default('false'),
-        limit: limit(),
-        cursor,
+        ...pageQuery.shape,
       }),
       responses: { 200: z.array(notificationView) },
       reads: READS,
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const { unread, limit: size } = request.query;
-        const page = await notificationsOf(reader, tenantId, userId, {
-          unreadOnly: unread === 'true',
-          limit: size,
-          after: decodeCursor(request.query.cursor),
-        });
-        return { status: 200, body: await views(tenantId, page.docs), next: nextPage(page.next) };
-      },
+      handle: ({ principal: { tenantId, userId }, query }) =>
+        listReply(query, async (asked) => {
+          const unreadOnly = query.unread === 'true';
+          const page = await notificationsOf(reader, tenantId, userId, { unreadOnly, ...asked });
+          return { ...page, docs: await views(tenantId, page.docs) };
+        }),
     }),
 
     personRoute({
@@ -102,13 +91,12 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/unread-count`,
       operationId: 'countUnreadNotifications',
       summary: 'How many of the caller’s notifications are unread',
-      tag: TAG,
       responses: { 200: z.object({ unread: z.int().nonnegative() }) },
       reads: READS,
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        return { status: 200, body: { unread: await unreadCountOf(reader, tenantId, userId) } };
-      },
+      handle: async ({ principal: { tenantId, userId } }) => ({
+        status: 200,
+        body: { unread: await unreadCountOf(reader, tenantId, userId) },
+      }),
     }),
 
     personRoute({
@@ -116,23 +104,15 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/mark-read`,
       operationId: 'markNotificationsRead',
       summary: 'Mark some or all notifications as read',
-      tag: TAG,
       body: z.object({
         ids: listOf(z.string().max(200), { max: 10_000 }).optional(),
         all: z.boolean().optional(),
       }),
       responses: { 200: z.object({ marked: z.int().nonnegative() }) },
-      handle: async (request) => {
-        const { tenantId, userId } = request.principal;
-        const context = contextOf(deps, request);
-        const { marked, position } = await deps.notifications.markRead(
-          tenantId,
-          userId,
-          request.body,
-          context,
-        );
+      handle: async ({ principal: { tenantId, userId }, body, context }) => {
+        const { marked, position } = await deps.notifications.markRead(tenantId, userId, body, context);
         return { status: 200, body: { marked }, position };
       },
     }),
-  ];
+  ]);
 };

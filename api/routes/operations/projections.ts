@@ -1,16 +1,11 @@
 import { z } from 'zod';
 import type { Operations } from '../../../application/operations/operations.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
-import { platformPath, platformRoute } from '../route-kinds.ts';
+import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly operations: Operations;
 }
-
-const TAG = 'Platform';
 
 const projectionView = z
   .object({
@@ -32,48 +27,42 @@ const projectionView = z
 
 const projectionParams = z.object({ name: z.string().max(100) });
 
-export const projectionRoutes = (deps: Deps): Route[] => [
-  platformRoute({
-    method: 'get',
-    ...platformPath('/super/projections'),
-    operationId: 'listProjections',
-    summary: 'Read models: generations, how far they have folded, tenants that a poison event stopped',
-    tag: TAG,
-    responses: { 200: z.array(projectionView) },
-    handle: async () => ({ status: 200, body: await deps.operations.projections() }),
-  }),
+export const projectionRoutes = (deps: Deps): Route[] =>
+  tagged('Platform', [
+    platformRoute({
+      method: 'get',
+      ...bothPaths('/super/projections'),
+      operationId: 'listProjections',
+      summary: 'Read models: generations, how far they have folded, tenants that a poison event stopped',
+      responses: { 200: z.array(projectionView) },
+      handle: async () => ({ status: 200, body: await deps.operations.projections() }),
+    }),
 
-  platformRoute({
-    method: 'post',
-    ...platformPath('/super/projections/:name/retry'),
-    operationId: 'retryProjection',
-    summary: 'Take a parked tenant up again',
-    tag: TAG,
-    params: projectionParams,
-    body: z.object({ tenant: z.string().max(64) }),
-    responses: { 202: z.object({ projection: z.string(), tenant: z.string() }) },
-    errors: ['not_found'],
-    handle: async (request) => {
-      const { name } = request.params;
-      const { tenant } = request.body;
-      const position = await deps.operations.retry(name, tenant, contextOf(deps, request));
-      return { status: 202, body: { projection: name, tenant }, position };
-    },
-  }),
+    platformRoute({
+      method: 'post',
+      ...bothPaths('/super/projections/:name/retry'),
+      operationId: 'retryProjection',
+      summary: 'Take a parked tenant up again',
+      params: projectionParams,
+      body: z.object({ tenant: z.string().max(64) }),
+      responses: { 202: z.object({ projection: z.string(), tenant: z.string() }) },
+      handle: async ({ params: { name }, body: { tenant }, context }) => {
+        const position = await deps.operations.retry(name, tenant, context);
+        return { status: 202, body: { projection: name, tenant }, position };
+      },
+    }),
 
-  platformRoute({
-    method: 'post',
-    ...platformPath('/super/projections/:name/rebuild'),
-    operationId: 'rebuildProjection',
-    expensive: true,
-    summary: 'Build a read model anew beside the one that answers; it takes over when it has caught up',
-    tag: TAG,
-    params: projectionParams,
-    responses: { 202: z.object({ projection: z.string(), generation: z.string() }) },
-    errors: ['not_found'],
-    handle: async (request) => {
-      const { name } = request.params;
-      return { status: 202, body: { projection: name, generation: await deps.operations.rebuild(name) } };
-    },
-  }),
-];
+    platformRoute({
+      method: 'post',
+      ...bothPaths('/super/projections/:name/rebuild'),
+      operationId: 'rebuildProjection',
+      expensive: true,
+      summary: 'Build a read model anew beside the one that answers; it takes over when it has caught up',
+      params: projectionParams,
+      responses: { 202: z.object({ projection: z.string(), generation: z.string() }) },
+      handle: async ({ params: { name } }) => ({
+        status: 202,
+        body: { projection: name, generation: await deps.operations.rebuild(name) },
+      }),
+    }),
+  ]);

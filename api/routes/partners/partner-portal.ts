@@ -1,19 +1,17 @@
 import { z } from 'zod';
 import type { BillingProfiles } from '../../../application/billing/profiles.ts';
-import type { Principal } from '../../../application/core/commands/principal.ts';
-import type { PartnerAuthentication } from '../../../application/partners/partner-authentication.ts';
-import { PARTNER_TOKEN_SECONDS } from '../../../application/partners/partner-authentication.ts';
+import {
+  PARTNER_TOKEN_SECONDS,
+  type PartnerAuthentication,
+} from '../../../application/partners/partner-authentication.ts';
 import type { Partners } from '../../../application/partners/partners.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { TEMPLATE_VARIABLES } from '../../../domain/billing/template.ts';
-import { contextOf } from '../../http/request-context.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
-import { partnerRoute } from '../route-kinds.ts';
+import { partnerRoute, publicRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly billingProfiles: BillingProfiles;
-  readonly ids: Ids;
   readonly partnerAuthentication: PartnerAuthentication;
   readonly partners: Partners;
 }
@@ -28,9 +26,8 @@ const BASE = '/api/v1/partner-portal';
 /** The permission that every billing route requires. */
 export const BILLING_PERMISSION = 'partner-billing';
 
-const exchangeRequest = z.object({
-  assertion: z.string().meta({ description: 'A JWT of the hosting portal, at most 5 minutes old.' }),
-});
+export const billed = (routes: Parameters<typeof tagged>[1]) =>
+  tagged('Partner billing', routes, { permission: BILLING_PERMISSION });
 
 const variables = TEMPLATE_VARIABLES.map((name) => `{{${name}}}`).join(' ');
 const template = (min: number, max: number) =>
@@ -40,80 +37,73 @@ const profile = z
   .meta({ id: 'BillingProfile' });
 
 export const partnerPortalRoutes = (deps: Deps): Route[] => [
-  route<Principal, undefined, undefined, typeof exchangeRequest>({
-    method: 'post',
-    path: `${BASE}/auth/exchange`,
-    operationId: 'exchangePartnerAssertion',
-    summary: 'A partner token for an assertion of the hosting portal; each assertion counts once',
-    tag: 'Authentication',
-    access: { kind: 'public' },
-    limit: 'login',
-    body: exchangeRequest,
-    responses: {
-      200: z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() }),
-    },
-    errors: ['invalid_credential'],
-    handle: async (request) => {
-      const { token, position } = await deps.partnerAuthentication.exchange(
-        request.body.assertion,
-        request.requestId,
-      );
-      const body = { token, token_type: 'Bearer', expires_in: PARTNER_TOKEN_SECONDS };
-      return { status: 200, body, position };
-    },
-  }),
-
-  partnerRoute({
-    method: 'get',
-    path: `${BASE}/me`,
-    operationId: 'getPartnerSession',
-    summary: 'Who is signed in, for which partner, with which permissions',
-    tag: 'Partner portal',
-    responses: {
-      200: z.object({
-        user: z.object({ id: z.string(), email: z.string() }),
-        partner: z.object({ id: z.string(), name: z.string() }),
-        permissions: z.array(z.string()),
+  ...tagged('Partner portal', [
+    publicRoute({
+      method: 'post',
+      path: `${BASE}/auth/exchange`,
+      operationId: 'exchangePartnerAssertion',
+      summary: 'A partner token for an assertion of the hosting portal; each assertion counts once',
+      tag: 'Authentication',
+      limit: 'login',
+      body: z.object({
+        assertion: z.string().meta({ description: 'A JWT of the hosting portal, at most 5 minutes old.' }),
       }),
-    },
-    handle: async ({ principal }) => {
-      const { id, name } = await deps.partners.get(principal.partnerId);
-      const user = { id: principal.userId, email: principal.email };
-      return { status: 200, body: { user, partner: { id, name }, permissions: principal.permissions } };
-    },
-  }),
-
-  partnerRoute({
-    method: 'get',
-    path: `${BASE}/billing/profile`,
-    operationId: 'getBillingProfile',
-    summary: 'How invoice lines read',
-    tag: 'Partner billing',
-    permission: BILLING_PERMISSION,
-    responses: { 200: profile },
-    handle: async ({ principal }) => ({
-      status: 200,
-      body: await deps.billingProfiles.get(principal.partnerId),
+      responses: {
+        200: z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() }),
+      },
+      errors: ['invalid_credential'],
+      handle: async ({ body: { assertion }, requestId }) => {
+        const { token, position } = await deps.partnerAuthentication.exchange(assertion, requestId);
+        const body = { token, token_type: 'Bearer', expires_in: PARTNER_TOKEN_SECONDS };
+        return { status: 200, body, position };
+      },
     }),
-  }),
 
-  partnerRoute({
-    method: 'put',
-    path: `${BASE}/billing/profile`,
-    operationId: 'replaceBillingProfile',
-    summary: 'Replace how invoice lines read',
-    tag: 'Partner billing',
-    permission: BILLING_PERMISSION,
-    body: profile,
-    responses: { 200: profile },
-    errors: ['unknown_template_variable'],
-    handle: async (request) => {
-      const changed = await deps.billingProfiles.change(
-        request.principal.partnerId,
-        request.body,
-        contextOf(deps, request),
-      );
-      return { status: 200, body: changed.profile, position: changed.position };
-    },
-  }),
+    partnerRoute({
+      method: 'get',
+      path: `${BASE}/me`,
+      operationId: 'getPartnerSession',
+      summary: 'Who is signed in, for which partner, with which permissions',
+      responses: {
+        200: z.object({
+          user: z.object({ id: z.string(), email: z.string() }),
+          partner: z.object({ id: z.string(), name: z.string() }),
+          permissions: z.array(z.string()),
+        }),
+      },
+      handle: async ({ principal }) => {
+        const { id, name } = await deps.partners.get(principal.partnerId);
+        const user = { id: principal.userId, email: principal.email };
+        return { status: 200, body: { user, partner: { id, name }, permissions: principal.permissions } };
+      },
+    }),
+  ]),
+
+  ...billed([
+    partnerRoute({
+      method: 'get',
+      path: `${BASE}/billing/profile`,
+      operationId: 'getBillingProfile',
+      summary: 'How invoice lines read',
+      responses: { 200: profile },
+      handle: async ({ principal }) => ({
+        status: 200,
+        body: await deps.billingProfiles.get(principal.partnerId),
+      }),
+    }),
+
+    partnerRoute({
+      method: 'put',
+      path: `${BASE}/billing/profile`,
+      operationId: 'replaceBillingProfile',
+      summary: 'Replace how invoice lines read',
+      body: profile,
+      responses: { 200: profile },
+      errors: ['unknown_template_variable'],
+      handle: async ({ principal, body, context }) => {
+        const changed = await deps.billingProfiles.change(principal.partnerId, body, context);
+        return { status: 200, body: changed.profile, position: changed.position };
+      },
+    }),
+  ]),
 ];

@@ -1,24 +1,20 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Partners } from '../../../application/partners/partners.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { type ExistingPartner, isPartnerId } from '../../../domain/partners/partner.ts';
 import { allPartners, type PartnerDoc } from '../../../projections/partners/partners.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
-import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
-import { platformPath, platformRoute } from '../route-kinds.ts';
+import { text, timestamp } from '../../http/schemas.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly partners: Partners;
   readonly readModels: ReadModels;
 }
 
 /** Partners, for platform admins (decisions, section 3, Platform). */
-
-const TAG = 'Platform';
 
 const partnerView = z
   .object({
@@ -51,69 +47,58 @@ const viewOf = (partner: ExistingPartner): PartnerDoc => ({
   id: partner.id,
   name: partner.name,
   home_tenant_id: partner.home_tenant_id,
-  created_at: new Date(partner.createdAt).toISOString(),
+  created_at: iso(partner.createdAt),
 });
 
 export const partnerRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('partners');
-  return [
+  return tagged('Platform', [
     platformRoute({
       method: 'post',
-      ...platformPath('/super/partners'),
+      ...bothPaths('/super/partners'),
       operationId: 'createPartner',
       summary: 'Create a partner',
-      tag: TAG,
       body: newPartner,
       responses: { 201: partnerView },
       errors: ['already_exists', 'constraint_violated'],
-      handle: async (request) => {
-        const { partner, position } = await deps.partners.create(request.body, contextOf(deps, request));
-        return { status: 201, body: viewOf(partner), position };
+      handle: async ({ body, context }) => {
+        const created = await deps.partners.create(body, context);
+        return { status: 201, body: viewOf(created.partner), position: created.position };
       },
     }),
 
     platformRoute({
-      method: 'get',
-      ...platformPath('/super/partners'),
+      ...pagedList(partnerView),
+      ...bothPaths('/super/partners'),
       operationId: 'listPartners',
       summary: 'All partners, oldest first',
-      tag: TAG,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(partnerView) },
       reads: ['partners'],
-      handle: async (request) => {
-        const after = decodeCursor(request.query.cursor);
-        const page = await allPartners(reader, { limit: request.query.limit, after });
-        return { status: 200, body: page.docs, next: nextPage(page.next) };
-      },
+      handle: ({ query }) => listReply(query, (page) => allPartners(reader, page)),
     }),
 
     platformRoute({
       method: 'get',
-      ...platformPath('/super/partners/:id'),
+      ...bothPaths('/super/partners/:id'),
       operationId: 'getPartner',
       summary: 'One partner',
-      tag: TAG,
       params: partnerParams,
       responses: { 200: partnerView },
-      errors: ['not_found'],
-      handle: async (request) => ({ status: 200, body: viewOf(await deps.partners.get(request.params.id)) }),
+      handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.partners.get(params.id)) }),
     }),
 
     platformRoute({
       method: 'patch',
-      ...platformPath('/super/partners/:id'),
+      ...bothPaths('/super/partners/:id'),
       operationId: 'changePartner',
       summary: 'Change a partner’s name or its own tenant',
-      tag: TAG,
       params: partnerParams,
       body: partnerChange,
       responses: { 200: partnerView },
-      errors: ['not_found', 'constraint_violated'],
-      handle: async (request) => {
-        const changed = await deps.partners.change(request.params.id, request.body, contextOf(deps, request));
+      errors: ['constraint_violated'],
+      handle: async ({ params, body, context }) => {
+        const changed = await deps.partners.change(params.id, body, context);
         return { status: 200, body: viewOf(changed.partner), position: changed.position };
       },
     }),
-  ];
+  ]);
 };

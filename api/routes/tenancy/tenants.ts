@@ -3,22 +3,20 @@ import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import { APPOINTMENTS } from '../../../application/identity/admin-appointments.ts';
 import type { SsoSettings } from '../../../application/identity/sso.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import type { Tenancy } from '../../../application/tenancy/tenancy.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { isCurrency } from '../../../domain/ledger/money.ts';
 import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../../domain/tenancy/sso.ts';
 import { type ExistingTenant, isTenantId, PLANS } from '../../../domain/tenancy/tenant.ts';
-import { allTenants, type TenantDoc } from '../../../projections/tenancy/tenants.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
+import { allTenants } from '../../../projections/tenancy/tenants.ts';
 import type { Route } from '../../http/route.ts';
-import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
+import { text, timestamp } from '../../http/schemas.ts';
 import { displayName, emailAddress, password, userView } from '../identity/users.ts';
-import { platformPath, platformRoute } from '../route-kinds.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly ssoSettings: SsoSettings;
   readonly tenancy: Tenancy;
@@ -26,7 +24,6 @@ interface Deps {
 
 /** Tenants, for platform admins (decisions, section 3, Platform). */
 
-const TAG = 'Platform';
 const READS = ['tenants'];
 
 const timezone = z.string().refine((zone) => {
@@ -128,6 +125,12 @@ const changedTenantView = tenantView
 
 const tenantParams = z.object({ id: z.string().refine(isTenantId) });
 
+const ssoView = ({ issuer, clientId, returnOrigins }: NonNullable<ExistingTenant['sso']>) => ({
+  issuer,
+  client_id: clientId,
+  return_origins: returnOrigins,
+});
+
 const viewOf = (tenant: ExistingTenant) => ({
   id: tenant.id,
   name: tenant.name,
@@ -137,32 +140,24 @@ const viewOf = (tenant: ExistingTenant) => ({
   currency: tenant.currency,
   timezone: tenant.timezone,
   status: tenant.status,
-  created_at: new Date(tenant.createdAt).toISOString(),
-  sso:
-    tenant.sso === undefined
-      ? null
-      : {
-          issuer: tenant.sso.issuer,
-          client_id: tenant.sso.clientId,
-          return_origins: tenant.sso.returnOrigins,
-        },
+  created_at: iso(tenant.createdAt),
+  sso: tenant.sso === undefined ? null : ssoView(tenant.sso),
 });
 
 export const tenantRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('tenants');
   const sso = ssoOf(deps.ssoSettings.loopbackHttp);
-  return [
+  return tagged('Platform', [
     platformRoute({
       method: 'post',
-      ...platformPath('/super/tenants'),
+      ...bothPaths('/super/tenants'),
       operationId: 'createTenant',
       summary: 'Create a tenant, with its first admin if given',
-      tag: TAG,
       body: newTenant.extend({ sso }),
       responses: { 201: tenantView },
       errors: ['already_exists', 'constraint_violated'],
-      handle: async (request) => {
-        const { tenant, position } = await deps.tenancy.create(request.body, contextOf(deps, request));
+      handle: async ({ body, context }) => {
+        const { tenant, position } = await deps.tenancy.create(body, context);
         // Lets the tenant's first admin read these writes, which no request of the tenant made.
         if (position !== undefined) deps.readModels.answered(tenant.id, position);
         return { status: 201, body: viewOf(tenant), position };
@@ -170,48 +165,35 @@ export const tenantRoutes = (deps: Deps): Route[] => {
     }),
 
     platformRoute({
-      method: 'get',
-      ...platformPath('/super/tenants'),
+      ...pagedList(tenantView),
+      ...bothPaths('/super/tenants'),
       operationId: 'listTenants',
       summary: 'All tenants, oldest first',
-      tag: TAG,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(tenantView) },
       reads: READS,
-      handle: async (request) => {
-        const after = decodeCursor(request.query.cursor);
-        const page = await allTenants(reader, { limit: request.query.limit, after });
-        const body: readonly TenantDoc[] = page.docs;
-        return { status: 200, body, next: nextPage(page.next) };
-      },
+      handle: ({ query }) => listReply(query, (page) => allTenants(reader, page)),
     }),
 
     platformRoute({
       method: 'get',
-      ...platformPath('/super/tenants/:id'),
+      ...bothPaths('/super/tenants/:id'),
       operationId: 'getTenant',
       summary: 'One tenant',
-      tag: TAG,
       params: tenantParams,
       responses: { 200: tenantView },
-      errors: ['not_found'],
-      handle: async (request) => ({ status: 200, body: viewOf(await deps.tenancy.get(request.params.id)) }),
+      handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.tenancy.get(params.id)) }),
     }),
 
     platformRoute({
       method: 'patch',
-      ...platformPath('/super/tenants/:id'),
+      ...bothPaths('/super/tenants/:id'),
       operationId: 'changeTenant',
       summary: 'Change, suspend or reactivate a tenant, or appoint an admin; entitlements merge',
-      tag: TAG,
       params: tenantParams,
       body: tenantChange.extend({ sso }),
       responses: { 200: changedTenantView },
-      errors: ['not_found', 'constraint_violated', 'already_exists', 'invalid_transition'],
-      handle: async (request) => {
-        const context = contextOf(deps, request);
-        const changed = await deps.tenancy.change(request.params.id, request.body, context);
-        const { tenant, admin: appointed, position } = changed;
+      errors: ['constraint_violated', 'already_exists', 'invalid_transition'],
+      handle: async ({ params, body, context }) => {
+        const { tenant, admin: appointed, position } = await deps.tenancy.change(params.id, body, context);
         if (appointed === undefined) return { status: 200, body: viewOf(tenant), position };
         // Lets the appointed admin read these writes, which no request of the tenant made.
         if (position !== undefined) deps.readModels.answered(tenant.id, position);
@@ -223,5 +205,5 @@ export const tenantRoutes = (deps: Deps): Route[] => {
         };
       },
     }),
-  ];
+  ]);
 };

@@ -1,20 +1,17 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
-import { notFound } from '../../../domain/core/errors.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { ALL_EVENTS, WEBHOOK_EVENTS } from '../../../domain/webhooks/event-types.ts';
 import type { Subscription } from '../../../domain/webhooks/subscription.ts';
 import { subscriptionDocOf, subscriptionsOf } from '../../../projections/webhooks/webhooks.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { Route } from '../../http/route.ts';
-import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
-import { personRoute } from '../route-kinds.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { idParams, text, timestamp } from '../../http/schemas.ts';
+import { found, isoOrNull, listReply, pagedList } from '../replies.ts';
+import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly webhooks: Webhooks;
 }
@@ -22,7 +19,6 @@ interface Deps {
 /** Webhook subscriptions (specification, Webhooks; decisions, section 8). */
 
 export const WEBHOOKS = '/api/v1/tenant/webhooks';
-export const TAG = 'Webhooks';
 
 const eventType = z.enum([...WEBHOOK_EVENTS, ALL_EVENTS]);
 const events = z.union(
@@ -76,8 +72,6 @@ const viewWithSecret = z
   })
   .meta({ id: 'WebhookSubscriptionWithSecret' });
 
-const iso = (ms: number): string => new Date(ms).toISOString();
-
 const viewOf = (subscription: Subscription): z.output<typeof view> => ({
   id: subscription.id,
   url: subscription.url,
@@ -87,30 +81,29 @@ const viewOf = (subscription: Subscription): z.output<typeof view> => ({
   created_at: iso(subscription.createdAt),
   updated_at: iso(subscription.updatedAt),
   consecutive_dead_letters: subscription.deadLetters.length,
-  secret_rotated_at: subscription.secretRotatedAt === undefined ? null : iso(subscription.secretRotatedAt),
+  secret_rotated_at: isoOrNull(subscription.secretRotatedAt),
 });
+
+const withSecret = (
+  status: number,
+  { subscription, secret, position }: Awaited<ReturnType<Webhooks['create']>>,
+): Reply => ({ status, body: { ...viewOf(subscription), secret }, position, secrets: ['secret'] });
 
 export const webhookRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('webhooks');
-  return [
+  return tagged('Webhooks', [
     personRoute({
-      method: 'get',
+      ...pagedList(view),
       path: WEBHOOKS,
       operationId: 'listWebhooks',
       summary: 'The tenant’s webhook subscriptions, newest first',
-      tag: TAG,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(view) },
       reads: ['webhooks'],
-      handle: async (request) => {
-        const after = decodeCursor(request.query.cursor);
-        const page = await subscriptionsOf(reader, request.principal.tenantId, {
-          limit: request.query.limit,
-          after,
-        });
-        const body = page.docs.map(({ subscription }) => viewOf(subscription));
-        return { status: 200, body, next: nextPage(page.next) };
-      },
+      handle: ({ principal, query }) =>
+        listReply(
+          query,
+          (page) => subscriptionsOf(reader, principal.tenantId, page),
+          ({ subscription }) => viewOf(subscription),
+        ),
     }),
 
     personRoute({
@@ -118,20 +111,12 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: WEBHOOKS,
       operationId: 'createWebhook',
       summary: 'Subscribe a URL to events; the answer holds the signing secret, once',
-      tag: TAG,
       entitlement: 'webhooks',
       body: newSubscription,
       responses: { 201: viewWithSecret },
       errors: ['url_refused', 'subscription_limit_reached'],
-      handle: async (request) => {
-        const { tenantId, rights } = request.principal;
-        const { subscription, secret, position } = await deps.webhooks.create(
-          tenantId,
-          request.body,
-          rights.plan,
-          contextOf(deps, request),
-        );
-        return { status: 201, body: { ...viewOf(subscription), secret }, position, secrets: ['secret'] };
+      handle: async ({ principal: { tenantId, rights }, body, context }) => {
+        return withSecret(201, await deps.webhooks.create(tenantId, body, rights.plan, context));
       },
     }),
 
@@ -140,14 +125,12 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'readWebhook',
       summary: 'One subscription, without its secret',
-      tag: TAG,
       params: idParams,
       responses: { 200: view },
       reads: ['webhooks'],
-      handle: async (request) => {
-        const doc = await subscriptionDocOf(reader, request.principal.tenantId, request.params.id);
-        if (doc === undefined) throw notFound();
-        return { status: 200, body: viewOf(doc.subscription) };
+      handle: async ({ principal, params }) => {
+        const { subscription } = found(await subscriptionDocOf(reader, principal.tenantId, params.id));
+        return { status: 200, body: viewOf(subscription) };
       },
     }),
 
@@ -156,21 +139,13 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'changeWebhook',
       summary: 'Change URL, events or description, pause, or make active again; equal values change nothing',
-      tag: TAG,
       params: idParams,
       body: change,
       responses: { 200: view },
       errors: ['plan_required', 'url_refused', 'subscription_limit_reached'],
-      handle: async (request) => {
-        const { tenantId, rights } = request.principal;
-        const { subscription, position } = await deps.webhooks.change(
-          tenantId,
-          request.params.id,
-          request.body,
-          rights.plan,
-          contextOf(deps, request),
-        );
-        return { status: 200, body: viewOf(subscription), position };
+      handle: async ({ principal: { tenantId, rights }, params, body, context }) => {
+        const changed = await deps.webhooks.change(tenantId, params.id, body, rights.plan, context);
+        return { status: 200, body: viewOf(changed.subscription), position: changed.position };
       },
     }),
 
@@ -179,14 +154,12 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'deleteWebhook',
       summary: 'Delete a subscription; what waits to be delivered is dropped',
-      tag: TAG,
       params: idParams,
       responses: { 204: null },
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const position = await deps.webhooks.delete(tenantId, request.params.id, contextOf(deps, request));
-        return { status: 204, position };
-      },
+      handle: async ({ principal: { tenantId }, params, context }) => ({
+        status: 204,
+        position: await deps.webhooks.delete(tenantId, params.id, context),
+      }),
     }),
 
     personRoute({
@@ -194,17 +167,10 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id/rotate-secret`,
       operationId: 'rotateWebhookSecret',
       summary: 'A new signing secret, shown once; the one before signs a second header for a while',
-      tag: TAG,
       params: idParams,
       responses: { 200: viewWithSecret },
-      handle: async (request) => {
-        const { subscription, secret, position } = await deps.webhooks.rotate(
-          request.principal.tenantId,
-          request.params.id,
-          contextOf(deps, request),
-        );
-        return { status: 200, body: { ...viewOf(subscription), secret }, position, secrets: ['secret'] };
-      },
+      handle: async ({ principal, params, context }) =>
+        withSecret(200, await deps.webhooks.rotate(principal.tenantId, params.id, context)),
     }),
-  ];
+  ]);
 };

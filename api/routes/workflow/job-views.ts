@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { JobNow } from '../../../application/workflow/jobs.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import type { JobDoc, JobMoveDoc } from '../../../projections/workflow/jobs.ts';
 import { timestamp } from '../../http/schemas.ts';
 
@@ -63,8 +64,8 @@ export const viewOfJob = ({ record, workflow }: JobNow): JobView => ({
   state: record.job.state,
   final: workflow.machine.isFinal(record.job.state),
   version: record.job.version,
-  created_at: new Date(record.job.startedAt).toISOString(),
-  updated_at: new Date(record.job.movedAt).toISOString(),
+  created_at: iso(record.job.startedAt),
+  updated_at: iso(record.job.movedAt),
 });
 
 export const viewOfMove = ({ job_id: _job, seq: _seq, ...move }: JobMoveDoc): z.output<typeof jobMove> =>

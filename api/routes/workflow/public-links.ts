@@ -1,17 +1,15 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import type { Jobs } from '../../../application/workflow/jobs.ts';
 import type { PublicLinks } from '../../../application/workflow/public-links.ts';
+import type { PageRequest } from '../../../domain/core/projection.ts';
 import { linksOf } from '../../../projections/entities/links.ts';
-import { decodeCursor, nextPage } from '../../http/cursor.ts';
-import { contextOf } from '../../http/request-context.ts';
-import { type Route, route } from '../../http/route.ts';
-import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
-import { scopedRoute } from '../route-kinds.ts';
+import type { Route } from '../../http/route.ts';
+import { idParams, timestamp, uuid } from '../../http/schemas.ts';
+import { listReply, pagedList } from '../replies.ts';
+import { bothPaths, publicRoute, scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
-  readonly ids: Ids;
   readonly jobs: Jobs;
   readonly publicLinks: PublicLinks;
   readonly readModels: ReadModels;
@@ -21,7 +19,6 @@ interface Deps {
 
 const BASE = '/api/v1/tenant/jobs/:id/links';
 const PUBLIC = '/public/validate';
-const TAG = 'Public links';
 
 const madeLinkView = z
   .object({
@@ -53,13 +50,12 @@ const targetView = z
 export const publicLinkRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('links');
 
-  return [
+  return tagged('Public links', [
     scopedRoute({
       method: 'post',
       path: BASE,
       operationId: 'createLink',
       summary: 'Make a public link to a page of a job',
-      tag: TAG,
       scope: 'workflow:execute',
       params: idParams,
       body: z.object({
@@ -70,14 +66,9 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       }),
       responses: { 201: madeLinkView },
       errors: ['constraint_violated'],
-      handle: async (request) => {
-        const { page_slug: pageSlug, expires_in: expiresIn } = request.body;
-        const made = await deps.publicLinks.create(
-          request.principal.tenantId,
-          request.params.id,
-          { pageSlug, expiresIn },
-          contextOf(deps, request),
-        );
+      handle: async ({ principal: { tenantId }, params, body, context }) => {
+        const wanted = { pageSlug: body.page_slug, expiresIn: body.expires_in };
+        const made = await deps.publicLinks.create(tenantId, params.id, wanted, context);
         const { id, token, expiresAt: expires_at, position } = made;
         return {
           status: 201,
@@ -90,24 +81,17 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...pagedList(linkView),
       path: BASE,
       operationId: 'listLinks',
       summary: 'The public links of a job, newest first, ended ones too',
-      tag: TAG,
       scope: 'workflow:read',
       params: idParams,
-      query: z.object({ limit: limit(), cursor }),
-      responses: { 200: z.array(linkView) },
       reads: ['links'],
-      handle: async (request) => {
-        const { tenantId } = request.principal;
-        const { limit: size, cursor: at } = request.query;
-        await deps.jobs.find(tenantId, request.params.id);
-        const after = decodeCursor(at);
-        const page = await linksOf(reader, tenantId, request.params.id, { limit: size, after });
-        const body = page.docs.map(({ job_id: _job, ...link }) => link);
-        return { status: 200, body, next: nextPage(page.next) };
+      handle: async ({ principal: { tenantId }, params, query }) => {
+        await deps.jobs.find(tenantId, params.id);
+        const find = (page: PageRequest) => linksOf(reader, tenantId, params.id, page);
+        return listReply(query, find, ({ job_id: _job, ...link }) => link);
       },
     }),
 
@@ -116,32 +100,26 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:link_id`,
       operationId: 'revokeLink',
       summary: 'Revoke a public link at once; again changes nothing',
-      tag: TAG,
       scope: 'workflow:execute',
       params: idParams.extend({ link_id: uuid }),
       responses: { 204: null },
-      handle: async (request) => {
-        const { id, link_id: linkId } = request.params;
-        const context = contextOf(deps, request);
-        const position = await deps.publicLinks.revoke(request.principal.tenantId, id, linkId, context);
-        return { status: 204, position };
-      },
+      handle: async ({ principal, params: { id, link_id: linkId }, context }) => ({
+        status: 204,
+        position: await deps.publicLinks.revoke(principal.tenantId, id, linkId, context),
+      }),
     }),
 
-    route({
+    publicRoute({
       method: 'get',
-      path: `${PUBLIC}/:token`,
-      aliases: [`/api/v1${PUBLIC}/:token`],
+      ...bothPaths(`${PUBLIC}/:token`),
       operationId: 'validateLink',
       summary: 'What a public link leads to',
-      tag: TAG,
-      access: { kind: 'public' },
       limit: 'public',
       params: z.object({ token: z.string().max(200) }),
       responses: { 200: targetView },
       reads: ['links'],
-      handle: async (request) => {
-        const target = await deps.publicLinks.validate(request.params.token);
+      handle: async ({ params }) => {
+        const target = await deps.publicLinks.validate(params.token);
         return {
           status: 200,
           body: {
@@ -154,5 +132,5 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
         };
       },
     }),
-  ];
+  ]);
 };

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import type { Authenticate } from '../../../api/http/authorization.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
-import { type Reply, type Route, route } from '../../../api/http/route.ts';
+import { type Reply, type Route, type RouteRequest, route } from '../../../api/http/route.ts';
 import type { ImpersonatedLine } from '../../../application/identity/impersonation.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
@@ -26,10 +26,10 @@ describe('A request under impersonation', () => {
   let reply: () => Reply;
   let appends: boolean;
 
-  const handle = async (request: {
-    impersonationLog?: { appended: boolean } | undefined;
-  }): Promise<Reply> => {
-    if (appends && request.impersonationLog !== undefined) request.impersonationLog.appended = true;
+  const handle = async ({
+    context: { cause },
+  }: Pick<RouteRequest<never, never, never>, 'context'>): Promise<Reply> => {
+    if (appends && cause.impersonationLog !== undefined) cause.impersonationLog.appended = true;
     return reply();
   };
   const routes = (): Route[] => [

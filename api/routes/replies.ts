@@ -1,0 +1,48 @@
+import { create as attachment } from 'content-disposition';
+import { z } from 'zod';
+import { notFound } from '../../domain/core/errors.ts';
+import { iso, type Page, type PageRequest } from '../../domain/core/projection.ts';
+import { decodeCursor, nextPage } from '../http/cursor.ts';
+import type { Reply } from '../http/route.ts';
+import { cursor, limit } from '../http/schemas.ts';
+
+/** Replies that the routes of several areas give. */
+
+/** The query of a list that is read in pages. */
+export const pageQuery = z.object({ limit: limit(), cursor });
+
+/** The parts of a route that every list in pages has. */
+export const pagedList = <V extends z.ZodType>(view: V) =>
+  ({ method: 'get', query: pageQuery, responses: { 200: z.array(view) } }) as const;
+
+/**
+ * A page of a list.
+ * @param view the answer's form of a document
+ * @param list name of a list that depends on more than its path (`listName`)
+ */
+export const listReply = async <D>(
+  query: z.output<typeof pageQuery>,
+  find: (page: PageRequest) => Promise<Page<D>>,
+  view: (document: D) => unknown = (document) => document,
+  list?: string,
+): Promise<Reply> => {
+  const after = decodeCursor(query.cursor, list);
+  const { docs, next } = await find({ limit: query.limit, after });
+  return { status: 200, body: await Promise.all(docs.map((doc) => view(doc))), next: nextPage(next, list) };
+};
+
+export const isoOrNull = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : iso(ms);
+
+/** @throws 404 without a document */
+export const found = <D>(document: D | undefined): D => {
+  if (document === undefined) throw notFound();
+  return document;
+};
+
+/** A file to save. */
+export const download = (filename: string, type: string, body: unknown): Reply => ({
+  status: 200,
+  headers: { 'Content-Type': type, 'Content-Disposition': attachment(filename) },
+  body,
+});
