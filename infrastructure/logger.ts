@@ -1,5 +1,4 @@
 import { type DestinationStream, type Logger as Pino, pino, stdTimeFunctions } from 'pino';
-import pretty from 'pino-pretty';
 
 /** Fields redacted from log lines, at the top and one level down; a safety net, since no code should log them. */
 const SECRET_FIELDS = [
@@ -31,5 +30,9 @@ export const createLogger = (level: string, destination?: DestinationStream): Pi
     redact: { paths: REDACTED, censor: '[redacted]' },
   };
   if (destination !== undefined) return pino(options, destination);
-  return process.stdout.isTTY ? pino(options, pretty({ translateTime: 'HH:MM:ss.l' })) : pino(options);
+  if (!process.stdout.isTTY) return pino(options);
+  return pino({
+    ...options,
+    transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss.l' } },
+  });
 };

@@ -8,7 +8,7 @@ import type {
 } from '../../application/ports/outbound-http.ts';
 import { type Destination, destinationOf, type UrlRefusal } from '../../domain/webhooks/url-rules.ts';
 import { addressesOfMachine, allowList, isRefusedAddress, remembered } from './addresses.ts';
-import { Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { TIMED_OUT, withDeadline } from './deadline.ts';
 import { nameServers, type Resolve } from './dns.ts';
 import { failed, failureOf } from './failures.ts';
@@ -94,6 +94,8 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const open = async ({ to, addresses }: Checked, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;
+    // Loaded with the first call: the client is a tenth of the start of a server.
+    const { Connection } = await import('./connection.ts');
     const socket = await openPinned(
       {
         host: host.kind === 'address' ? host.address : host.name.replace(/\.$/, ''),

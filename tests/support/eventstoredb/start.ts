@@ -28,14 +28,14 @@ export const startEventStoreDb = async (
   options: { readonly path?: string; readonly readyAfterMs?: number } = {},
 ): Promise<TestEventStoreDb> => {
   let child: ChildProcess;
+  let told: Told;
   let port = 0;
   // A frozen child does not notice the end of its parent.
   process.on('exit', () => child.kill('SIGKILL'));
   const start = async (readyAfterMs = 0): Promise<void> => {
     child = fork(MAIN, [String(port), options.path ?? '', String(readyAfterMs)], { stdio: 'inherit' });
-    const told = await toldBy(child, 'port');
-    if (typeof told !== 'number') throw new Error('the test server did not start');
-    port = told;
+    told = answersOf(child);
+    port = await told('port');
   };
   const kill = async (): Promise<void> => {
     const gone = once(child, 'exit');
@@ -43,10 +43,9 @@ export const startEventStoreDb = async (
     await gone;
   };
   const ask = async (message: 'counts' | Partial<Pace>): Promise<Counts> => {
-    const told = toldBy(child, 'counts');
+    const answer = told('counts');
     child.send(message);
-    // The process sends an object of type `Counts`.
-    return (await told) as Counts;
+    return answer;
   };
   await start(options.readyAfterMs);
   return {
@@ -67,18 +66,28 @@ export const startEventStoreDb = async (
   };
 };
 
-const toldBy = async (child: ChildProcess, name: 'port' | 'counts'): Promise<unknown> => {
-  for (;;) {
-    const told = new AbortController();
-    const { signal } = told;
-    const [message]: unknown[] = await Promise.race([
-      once(child, 'message', { signal }),
-      once(child, 'exit', { signal }).then(() => {
-        throw new Error('the test server ended');
-      }),
-    ]).finally(() => told.abort());
-    if (typeof message === 'object' && message !== null && name in message) {
-      return Object.entries(message).find(([key]) => key === name)?.[1];
-    }
-  }
+interface Answers {
+  readonly port: number;
+  readonly counts: Counts;
+}
+type Told = <Name extends keyof Answers>(name: Name) => Promise<Answers[Name]>;
+
+/** The process answers in the order in which it is asked; its port is its first answer. */
+const answersOf = (child: ChildProcess): Told => {
+  const waiting: { take(message: Partial<Answers>): void; end(): void }[] = [];
+  child.on('message', (message: Partial<Answers>) => waiting.shift()?.take(message));
+  child.on('exit', () => {
+    for (const { end } of waiting.splice(0)) end();
+  });
+  return (name) =>
+    new Promise((resolve, reject) => {
+      waiting.push({
+        take: (message) => {
+          const answer = message[name];
+          if (answer === undefined) reject(new Error(`the test server did not tell its ${name}`));
+          else resolve(answer);
+        },
+        end: () => reject(new Error('the test server ended')),
+      });
+    });
 };
