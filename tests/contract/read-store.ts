@@ -13,8 +13,15 @@ import { togetherTests } from './read-store/together.ts';
 
 export type { ReadStoreHarness } from './read-store/support.ts';
 
-/** The contract of every adapter of the read store port (application/ports/read-store.ts). */
-export function readStoreContract(name: string, start: () => Promise<ReadStoreHarness>): void {
+/**
+ * The contract of every adapter of the read store port (application/ports/read-store.ts).
+ * @param parts `writes`: without lists, searches and pages, for an adapter that shares the code of these with another one
+ */
+export function readStoreContract(
+  name: string,
+  start: () => Promise<ReadStoreHarness>,
+  parts: 'all' | 'writes' = 'all',
+): void {
   describe(`read store contract: ${name}`, () => {
     let harness: ReadStoreHarness | undefined;
     let store: ReadStore | undefined;
@@ -35,12 +42,13 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     documentTests(context);
     redeliveryTests(context);
     leaseTests(context);
-    indexTests(context);
     rewriteTests(context);
+    togetherTests(context);
+    if (parts === 'writes') return;
+    indexTests(context);
     searchTests(context);
     longSortTests(context);
     pageTests(context);
-    togetherTests(context);
     listTests(context);
   });
 }
