@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { type AttackedLog, expectFault } from './log.ts';
 import { following, freedPlace, hashIn, insert, lastOf, repaired, row, START, withPrevious } from './rows.ts';
 
-/** Attacks by someone who can write to the log’s file. */
+/** Attacks by someone who can write to the log’s file, which are tried on a log of any size. */
 export const databaseAttacks = (at: AttackedLog): void => {
-  const { EVENTS, against, broken, checked, inDatabase, lineOf, verdictOf, victim } = at;
+  const { EVENTS, broken, checked, inDatabase, lineOf, victim } = at;
 
   describe('of a modified database file', () => {
     it('shows one flipped byte and its place', async () => {
@@ -22,6 +22,50 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to), { kind: 'changed_event', line, stream, revision });
     });
 
+    it('shows that the last event was removed', async () => {
+      const { stream, revision } = lineOf(EVENTS - 1);
+      const to = await inDatabase((db) => {
+        db.exec('DELETE FROM events WHERE position = (SELECT max(position) FROM events)');
+      });
+      expectFault(await checked(to), { kind: 'missing_event', stream, revision });
+      expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
+    });
+
+    it('shows that two events were swapped', async () => {
+      const { line, stream, revision } = victim('email');
+      const to = await inDatabase((db) => {
+        const [one, two] = [row(db, stream, revision), row(db, stream, revision + 1)];
+        const put = db.prepare(
+          'UPDATE events SET id = ?, data = ?, metadata = ?, type_id = ? WHERE position = ?',
+        );
+        const types = [one, two].map(({ type }) =>
+          Number(db.prepare('SELECT id FROM types WHERE name = ?').get(type)?.id),
+        );
+        put.run(two.id, two.data, two.metadata, types[1] ?? 0, one.position);
+        put.run(one.id, one.data, one.metadata, types[0] ?? 0, two.position);
+      });
+      expectFault(await checked(to), { kind: 'changed_event', line, stream, revision });
+    });
+
+    it('shows an invented stream', async () => {
+      const stream = `acme.user-made-up`;
+      const to = await inDatabase((db) => {
+        const model = row(db, victim('user').stream, 0);
+        const id = Number(db.prepare('INSERT INTO streams (name) VALUES (?)').run(stream).lastInsertRowid);
+        const event = { ...model, stream, stream_id: id, metadata: withPrevious(model.metadata, START) };
+        insert(db, { ...event, metadata: repaired(event) }, freedPlace(db));
+      });
+      expectFault(await checked(to), { kind: 'inserted_event', stream, revision: 0 });
+      expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
+    });
+  });
+};
+
+/** Attacks that differ from these in what is changed, tried on the smaller log. */
+export const moreDatabaseAttacks = (at: AttackedLog): void => {
+  const { EVENTS, against, checked, inDatabase, verdictOf, victim } = at;
+
+  describe('of a database file modified in other ways', () => {
     it('shows a changed row with a repaired hash', async () => {
       const { line, stream, revision } = victim('record');
       const to = await inDatabase((db) => {
@@ -58,15 +102,6 @@ export const databaseAttacks = (at: AttackedLog): void => {
       });
       expect((await verdictOf(to)).verified, 'without a head it looks whole').to.equal(true);
       expectFault(await checked(to), { kind: 'changed_event', stream });
-      expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
-    });
-
-    it('shows that the last event was removed', async () => {
-      const { stream, revision } = lineOf(EVENTS - 1);
-      const to = await inDatabase((db) => {
-        db.exec('DELETE FROM events WHERE position = (SELECT max(position) FROM events)');
-      });
-      expectFault(await checked(to), { kind: 'missing_event', stream, revision });
       expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
     });
 
@@ -120,22 +155,6 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expect(verdict.fault?.line).to.be.at.least(line);
     });
 
-    it('shows that two events were swapped', async () => {
-      const { line, stream, revision } = victim('email');
-      const to = await inDatabase((db) => {
-        const [one, two] = [row(db, stream, revision), row(db, stream, revision + 1)];
-        const put = db.prepare(
-          'UPDATE events SET id = ?, data = ?, metadata = ?, type_id = ? WHERE position = ?',
-        );
-        const types = [one, two].map(({ type }) =>
-          Number(db.prepare('SELECT id FROM types WHERE name = ?').get(type)?.id),
-        );
-        put.run(two.id, two.data, two.metadata, types[1] ?? 0, one.position);
-        put.run(one.id, one.data, one.metadata, types[0] ?? 0, two.position);
-      });
-      expectFault(await checked(to), { kind: 'changed_event', line, stream, revision });
-    });
-
     it('shows an event added at the end of a stream with a valid chain', async () => {
       const { stream } = victim('email');
       let last = 0;
@@ -158,18 +177,6 @@ export const databaseAttacks = (at: AttackedLog): void => {
       // Before the stream’s last events, where its revision is wrong, or after them.
       expect(verdict.verified).to.equal(false);
       expect(verdict.fault?.stream).to.equal(stream);
-    });
-
-    it('shows an invented stream', async () => {
-      const stream = `acme.user-made-up`;
-      const to = await inDatabase((db) => {
-        const model = row(db, victim('user').stream, 0);
-        const id = Number(db.prepare('INSERT INTO streams (name) VALUES (?)').run(stream).lastInsertRowid);
-        const event = { ...model, stream, stream_id: id, metadata: withPrevious(model.metadata, START) };
-        insert(db, { ...event, metadata: repaired(event) }, freedPlace(db));
-      });
-      expectFault(await checked(to), { kind: 'inserted_event', stream, revision: 0 });
-      expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
     });
 
     it('shows that a stream was renamed', async () => {
