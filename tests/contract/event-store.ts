@@ -9,6 +9,8 @@ export type { Factory, Fixture } from './event-store-parts/helpers.ts';
 export interface Capabilities {
   /** Timeout of a test in ms. */
   readonly timeoutMs?: number | undefined;
+  /** Random plans that are compared with a model; default 40. */
+  readonly plans?: number | undefined;
 }
 
 /**
@@ -35,6 +37,6 @@ export function eventStoreContract(name: string, factory: Factory, capabilities:
     appendingTests(context);
     readingTests(context);
     subscribingTests(context);
-    modelTests(context);
+    modelTests(context, capabilities.plans ?? 40);
   });
 }

@@ -35,7 +35,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 
 /** Compares random plans with a simple model: an array of ids per stream, and one for the log. */
-export function modelTests({ store }: Context): void {
+export function modelTests({ store }: Context, plans: number): void {
   it('agrees with a model on random plans', async function () {
     this.timeout(60_000);
     await fc.assert(
@@ -101,7 +101,7 @@ export function modelTests({ store }: Context): void {
           expect(idsOf(followed.events)).to.deep.equal(idsOf(model));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: plans },
     );
   });
 }
