@@ -66,9 +66,8 @@ const rank = ({ files, needsMongo }: Batch): number => {
 };
 
 /**
- * Files that also run over EventStoreDB's test server: of each area one or two that show how it behaves. Kills, two
- * processes, sockets and webhooks over it are in `tests/e2e/stores/several-nodes.test.ts`; all other files run over it
- * with `TEST_STORES=eventstoredb`, which takes too long for each run.
+ * Files that also run over EventStoreDB's test server: one or two typical ones of each area. Kills with several nodes
+ * are in `tests/e2e/stores`. `TEST_STORES=eventstoredb` runs all files over it, which takes too long for each run.
  */
 const OVER_EVENTSTOREDB: Readonly<Record<string, readonly string[]>> = {
   messaging: ['mentions', 'unread'],

@@ -94,7 +94,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const open = async ({ to, addresses }: Checked, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;
-    // Loaded with the first call: the client is a tenth of the start of a server.
+    // Loads undici with the first call, since it takes a tenth of the server's start.
     const { Connection } = await import('./connection.ts');
     const socket = await openPinned(
       {

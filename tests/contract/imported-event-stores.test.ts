@@ -11,12 +11,13 @@ import { exportedEvents, importAll } from '../support/imported-logs.ts';
 import { eventStoreContract } from './event-store.ts';
 import { reopening } from './event-store-parts/helpers.ts';
 
-/** The contract holds on stores into which a log was imported, whose positions are those of another store. */
-/** The same code as without an import, whose contract tries forty. */
+/** The contract on stores with an imported log, whose positions come from another store. */
+
+/** Fewer random plans than without an import, since only positions differ. */
 const PLANS = 10;
 let folder: string;
 let server: TestEventStoreDb;
-/** Keeps the process's connection open: its client waits five seconds for streams that a store has left open. */
+/** Keeps the connection of the process open, since closing it after each test takes five seconds. */
 let held: EventStore;
 
 before(async () => {

@@ -142,22 +142,24 @@ export class Client {
   }
 }
 
-let shared: Promise<AnswerCheck> | undefined;
-
-/**
- * All servers that serve requests have the same document (`tests/e2e/mongodb/server-on-mongodb.test.ts`). It costs a
- * server a quarter of its start, and its schemas are compiled at their first use: one server of the process is asked.
- */
-const sharedCheck = (server: Server): Promise<AnswerCheck> => {
-  shared ??= documentOf(server).then(createAnswerCheck);
-  return shared;
-};
-
 export const documentOf = async (server: Server): Promise<unknown> => {
   const response = await fetch(`${server.base}/openapi.json`);
   return response.json();
 };
 
-/** A client without a credential. */
+let shared: AnswerCheck | undefined;
+
+/**
+ * The check of all clients of this process. Servers of every configuration have the same document, and creating it
+ * takes a quarter of the time of a start.
+ */
+const sharedCheck = async (server: Server): Promise<AnswerCheck> => {
+  if (shared !== undefined) return shared;
+  const document = await documentOf(server);
+  shared ??= createAnswerCheck(document);
+  return shared;
+};
+
+/** A client without a credential; checks answers against the served document. */
 export const clientOf = async (server: () => Server): Promise<Client> =>
   new Client(() => server().base, await sharedCheck(server()));

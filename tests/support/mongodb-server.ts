@@ -151,11 +151,11 @@ async function start(binary: string): Promise<MongoServer> {
   };
 }
 
-/** Go's garbage collector takes a third of FerretDB's processor time unless it may use more memory. */
+/** Reduces Go's garbage collection, which takes a third of FerretDB's processor time by default. */
 const MEMORY = { GOGC: '800', GOMEMLIMIT: '768MiB' };
 
 async function launch(binary: string, folder: string, port: number) {
-  // Its standard input is held open: when this process dies in whatever way, the server sees the end and stops.
+  // The server stops when this process ends in any way, since its standard input is then closed.
   const child = spawn(binary, [folder, `127.0.0.1:${port}`], {
     env: { ...process.env, ...MEMORY },
     stdio: ['pipe', 'pipe', 'inherit'],

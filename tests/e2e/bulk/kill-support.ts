@@ -8,7 +8,7 @@ import { csvOf, type Session } from './support.ts';
 
 /** Kills the process that works on a session, and reads the result from the log. */
 
-/** Total of rounds: each a session, killed one to three times and compared with an undisturbed one. */
+/** Total number of rounds. Each round kills a session one to three times, and compares it with an undisturbed one. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 3);
 
 /** One of several equal runs; only names of entities differ. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { expect } from 'chai';
-import { type Answer, keyed } from '../../support/client.ts';
+import { type Answer, documentOf, keyed } from '../../support/client.ts';
 import { inbox, inboxOf } from '../../support/inbox.ts';
 import { describeWithMongo } from '../../support/mongodb-server.ts';
 import { onMongo } from '../../support/mongodb-world.ts';
@@ -70,6 +70,12 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
 
     const path = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
     const list = async (who: Member) => (await who.api.get(`${BASE}/${id}/messages`)).as(messages);
+
+    it('serves the same document as a server on embedded stores', async () => {
+      const embedded = await startServer();
+      expect(await documentOf(on().world.server)).to.deep.equal(await documentOf(embedded));
+      await embedded.stop();
+    });
 
     it('answers what has nothing in it yet', async () => {
       expect(await list(ada)).to.deep.equal([]);
