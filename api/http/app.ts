@@ -10,6 +10,7 @@ import { type Exchange, send, sendError } from './exchange.ts';
 import { healthRoutes } from './health.ts';
 import { Idempotency } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
+import { PendingAnswers } from './pending-answers.ts';
 import { type Route, route } from './route.ts';
 import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
@@ -69,6 +70,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   const { ids, logger, metrics } = deps;
   const router = endpointsOf(deps);
   const unmatched = metrics.route('*', 'unmatched');
+  const pending = new PendingAnswers(metrics);
 
   /** Undefined for `OPTIONS`, which is answered here. @throws {DomainError} 400, 404, 405 */
   const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
@@ -135,7 +137,17 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : ids.next();
     const { path, search } = locate(request.url);
-    return answer({ request, response, requestId, path, search, impersonationLog: undefined, admittedAt: 0 });
+    return answer({
+      request,
+      response,
+      requestId,
+      path,
+      search,
+      impersonationLog: undefined,
+      admittedAt: 0,
+      principal: undefined,
+      pending,
+    });
   });
   return app;
 };

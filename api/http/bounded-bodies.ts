@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isSizedFirst } from '../../domain/core/list-schema.ts';
+import type { Route } from './route.ts';
 
 /** The schemas directly inside a schema. */
 const innerOf = (schema: z.ZodType): readonly unknown[] => {
@@ -23,4 +24,10 @@ export const unboundedList = (schema: z.ZodType, path = 'body'): string | undefi
     if (found !== undefined) return found;
   }
   return undefined;
+};
+
+/** @throws for a route whose body has a list that is not bounded */
+export const checkBounded = ({ body, operationId }: Pick<Route, 'body' | 'operationId'>): void => {
+  const found = body === undefined ? undefined : unboundedList(body);
+  if (found !== undefined) throw new Error(`${operationId}: ${found} is a list without listOf()`);
 };

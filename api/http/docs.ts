@@ -54,7 +54,17 @@ const PACKAGED: ReadonlyMap<string, string> = new Map([
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
+const packagedFiles = new Map<string, Promise<Buffer>>();
+
+/** Reads a file once: its bytes are shared by all answers. */
 const packagedFile = (name: string): Promise<Buffer> => {
+  const known = packagedFiles.get(name) ?? readPackaged(name);
+  packagedFiles.set(name, known);
+  known.catch(() => packagedFiles.delete(name));
+  return known;
+};
+
+const readPackaged = (name: string): Promise<Buffer> => {
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   return readFile(join(folder, name));
 };
@@ -71,7 +81,7 @@ const asset = async (name: string): Promise<Reply> => {
 
 /** @param routes the routes that the document describes, besides these three */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
-  let text: string | undefined;
+  let text: Buffer | undefined;
   const access = { kind: 'public' } as const;
   const own: readonly Route[] = [
     route({
@@ -83,7 +93,7 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
       handle: async () => {
-        text ??= JSON.stringify(openApiDocument([...routes, ...own]));
+        text ??= Buffer.from(JSON.stringify(openApiDocument([...routes, ...own])));
         return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: text };
       },
     }),

@@ -12,7 +12,7 @@ import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress, originOf } from './address.ts';
 import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
-import { unboundedList } from './bounded-bodies.ts';
+import { checkBounded } from './bounded-bodies.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
@@ -64,8 +64,7 @@ export class Endpoint {
   /** @throws for a route with an inconsistent access entry, or a list in its body that is not bounded */
   constructor(route: Route, deps: HttpDeps, idempotency: Idempotency) {
     const { access, operationId, method, path } = route;
-    const unbounded = route.body === undefined ? undefined : unboundedList(route.body);
-    if (unbounded !== undefined) throw new Error(`${operationId}: ${unbounded} is a list without listOf()`);
+    checkBounded(route);
     this.route = route;
     this.observe = deps.metrics.route(method.toUpperCase(), path);
     this.#deps = deps;
@@ -116,6 +115,8 @@ export class Endpoint {
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
     // Counts before access checks: refused requests also cost work, and are logged under impersonation.
     countRequest(limits, principal);
+    exchange.principal = principal;
+    exchange.pending.admit(principal);
     this.#checkAccess(principal);
     return principal;
   }

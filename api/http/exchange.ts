@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
+import type { Principal } from '../../application/core/commands/principal.ts';
 import type { ErrorAnswer } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
+import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
 import type { Reply } from './route.ts';
 import { endSource, isStreamed, sendStream } from './stream.ts';
 
@@ -18,6 +20,9 @@ export interface Exchange {
   impersonationLog: RequestLog | undefined;
   /** When the credential was checked, in ms of the process. */
   admittedAt: number;
+  /** Set once the credential was checked. */
+  principal: Principal | undefined;
+  readonly pending: PendingAnswers;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -46,10 +51,42 @@ const linkToNext = ({ path, search }: Exchange, next: Readonly<Record<string, st
   return `<${path}?${parameters.toString()}>; rel="next"`;
 };
 
-const end = (response: ServerResponse, status: number, body: string | Uint8Array): void => {
-  response.setHeader('Content-Length', Buffer.byteLength(body));
+/** Bytes of a body handed to the connection together: its reader's progress is seen in these steps. */
+const PART = 64 * 1024;
+
+const end = (exchange: Exchange, status: number, body: string | Uint8Array): void => {
+  const { response, pending, principal } = exchange;
+  const bytes = Buffer.byteLength(body);
+  response.setHeader('Content-Length', bytes);
   response.writeHead(status);
-  response.end(body);
+  if (bytes <= PART) {
+    response.end(body);
+    pending.sent(response, principal, bytes);
+  } else if (typeof body === 'string') {
+    endInParts(response, Buffer.from(body));
+    pending.watch(response, principal, bytes);
+  } else {
+    // The process holds these bytes anyway, once for all their readers.
+    endInParts(response, body);
+    pending.watch(response, principal, STREAM_BYTES);
+  }
+};
+
+/** Writes a part when the connection has taken those before it. */
+const endInParts = (response: ServerResponse, body: Uint8Array): void => {
+  let at = 0;
+  const more = (): void => {
+    while (at < body.length) {
+      const part = body.subarray(at, at + PART);
+      at += part.length;
+      if (!response.write(part)) {
+        response.once('drain', more);
+        return;
+      }
+    }
+    response.end();
+  };
+  more();
 };
 
 /** Headers of a reply that an idempotency key stores: its own, its position and its next page. */
@@ -73,17 +110,18 @@ export const send = (exchange: Exchange, reply: Reply): void => {
   }
   if (!response.hasHeader('Content-Type')) {
     response.setHeader('Content-Type', JSON_TYPE);
-    end(response, status, JSON.stringify(body));
+    end(exchange, status, JSON.stringify(body));
   } else if (typeof body === 'string' || body instanceof Uint8Array) {
-    end(response, status, body);
+    end(exchange, status, body);
   } else if (!isStreamed(body)) {
-    end(response, status, JSON.stringify(body));
+    end(exchange, status, JSON.stringify(body));
   } else if (request.method === 'HEAD') {
     response.writeHead(status);
     response.end();
     endSource(body);
   } else {
     response.writeHead(status);
+    exchange.pending.watch(response, exchange.principal, STREAM_BYTES);
     sendStream(response, body);
   }
 };
@@ -97,5 +135,5 @@ export const sendError = (exchange: Exchange, { status, headers = {}, body }: Er
   // A reply that could not be sent may have set headers.
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   setAll(response, { ...baseHeaders(exchange), ...headers, 'Content-Type': JSON_TYPE });
-  end(response, status, JSON.stringify(body));
+  end(exchange, status, JSON.stringify(body));
 };

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
 import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
+import { whenAnswered } from './answer-end.ts';
 import { rateLimited } from './errors.ts';
 
 /** Running at a time on this node: in all, and of one tenant. A tenant always has one, whatever others do. */
@@ -40,8 +41,7 @@ export class ExpensiveRequests {
       void granted.then((giveBack) => giveBack());
       throw rateLimited(this.#waitMs / 1000, 'expensive_requests');
     }
-    if (response.closed) release();
-    else response.once('close', release);
+    whenAnswered(response, release);
   }
 
   /** Undefined when the wait was too long, or the client has disconnected. */

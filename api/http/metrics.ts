@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { ErrorAnswer } from './errors.ts';
+import type { CutReason } from './pending-answers.ts';
 
 /** Counts one answer. @param status HTTP status @param seconds from the request's arrival to its answer */
 export type ObserveAnswer = (status: number, seconds: number) => void;
@@ -10,6 +11,10 @@ export interface HttpMetrics {
   route(method: string, pattern: string): ObserveAnswer;
   /** Counts a request that exceeded a limit; other answers are ignored. */
   refused(answer: ErrorAnswer): void;
+  /** Bytes of answers that wait for their readers. */
+  pendingAnswers(bytes: number): void;
+  /** A connection was closed because its reader left too much unread. */
+  connectionCut(reason: CutReason): void;
   /** Metrics in Prometheus text format. */
   expose(): Promise<string>;
   readonly contentType: string;
@@ -89,7 +94,20 @@ export const createMetrics = (options: { process?: boolean } = {}): Metrics & Ht
     buckets: BLOCKS,
     registers,
   });
+  const pending = new Gauge({
+    name: 'http_pending_answer_bytes',
+    help: 'Bytes of answers that wait for their readers.',
+    registers,
+  });
+  const cut = new Counter({
+    name: 'http_connections_cut_total',
+    help: 'Connections closed because their readers left answers unread, by limit.',
+    labelNames: ['limit'] as const,
+    registers,
+  });
   return {
+    pendingAnswers: (bytes) => pending.set(bytes),
+    connectionCut: (limit) => cut.inc({ limit }),
     eventLoopBlocked: (code, seconds) => blocked.observe({ code }, seconds),
     eventsAppended: (count, seconds) => {
       appended.inc(count);

@@ -1,0 +1,158 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { whenAnswered } from './answer-end.ts';
+
+const MIB = 1024 * 1024;
+
+/** Bytes of answers whose readers have not taken them (docs/limits.md). */
+const LIMITS = { ofConnection: 16 * MIB, ofCaller: 32 * MIB, ofTenant: 64 * MIB, inAll: 256 * MIB } as const;
+/** Time (ms) without progress after which a reader is disconnected. */
+const STALLED_MS = 15_000;
+const CHECK_MS = 1000;
+/** Counted for a body that is made while it is sent: buffers of the socket. */
+export const STREAM_BYTES = 128 * 1024;
+
+/** Why a connection was closed. */
+export type CutReason = keyof typeof LIMITS | 'stalled';
+
+interface Owner {
+  readonly caller: string;
+  readonly tenant: string;
+}
+
+interface Pending {
+  readonly owner: Owner;
+  readonly connection: Socket;
+  readonly bytes: number;
+  /** Bytes that the operating system has taken, and when (ms) it last took some. */
+  taken: number;
+  at: number;
+}
+
+interface Metrics {
+  pendingAnswers(bytes: number): void;
+  connectionCut(reason: CutReason): void;
+}
+
+/**
+ * Counts answers that wait for their readers, and closes connections beyond the limits. An answer that leaves at once
+ * is never counted.
+ */
+export class PendingAnswers {
+  readonly #metrics: Metrics;
+  readonly #pending = new Set<Pending>();
+  readonly #bytesOf = new Map<string, number>();
+  readonly #ofConnection = new Map<Socket, number>();
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  /** @throws {DomainError} 503 while the caller or its tenant leaves too much unread */
+  admit(principal: Principal): void {
+    if (this.#bytes === 0) return;
+    const { caller, tenant } = ownerOf(principal);
+    const isOver = this.#count(caller) > LIMITS.ofCaller / 2 || this.#count(tenant) > LIMITS.ofTenant / 2;
+    if (!isOver) return;
+    const message = 'Too many answers wait to be read. Read them, then try again.';
+    throw new DomainError('unavailable', message, { retry_after: 5, limit: 'pending_answers' });
+  }
+
+  /** To be called when a body was handed to its connection. @param principal undefined on public routes */
+  sent(response: ServerResponse, principal: Principal | undefined, bytes: number): void {
+    const connection = response.req.socket;
+    if (response.socket !== null && connection.writableLength === 0) return;
+    this.watch(response, principal, bytes);
+  }
+
+  /** Counts a body until its response is closed. */
+  watch(response: ServerResponse, principal: Principal | undefined, bytes: number): void {
+    const connection = response.req.socket;
+    if (response.closed || connection.destroyed) return;
+    const owner = principal === undefined ? strangerAt(connection) : ownerOf(principal);
+    const pending = { owner, connection, bytes, taken: takenBy(connection), at: performance.now() };
+    this.#pending.add(pending);
+    this.#add(pending, bytes);
+    this.#ofConnection.set(connection, (this.#ofConnection.get(connection) ?? 0) + bytes);
+    whenAnswered(response, () => this.#release(pending));
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+    this.#enforce(pending);
+  }
+
+  #release(pending: Pending): void {
+    if (!this.#pending.delete(pending)) return;
+    const left = (this.#ofConnection.get(pending.connection) ?? 0) - pending.bytes;
+    if (left > 0) this.#ofConnection.set(pending.connection, left);
+    else this.#ofConnection.delete(pending.connection);
+    this.#add(pending, -pending.bytes);
+  }
+
+  #enforce({ owner, connection }: Pending): void {
+    if ((this.#ofConnection.get(connection) ?? 0) > LIMITS.ofConnection)
+      this.#cut(connection, 'ofConnection');
+    else if (this.#count(owner.caller) > LIMITS.ofCaller) this.#cut(connection, 'ofCaller');
+    else if (this.#count(owner.tenant) > LIMITS.ofTenant) this.#cut(connection, 'ofTenant');
+    else if (this.#bytes > LIMITS.inAll) this.#cutLargest();
+  }
+
+  /** Closes the connection that has waited longest, of the tenant with the most bytes. */
+  #cutLargest(): void {
+    let worst: Pending | undefined;
+    for (const pending of this.#pending) {
+      const more = this.#count(pending.owner.tenant) - this.#count(worst?.owner.tenant ?? '');
+      if (worst === undefined || more > 0 || (more === 0 && pending.at < worst.at)) worst = pending;
+    }
+    if (worst !== undefined) this.#cut(worst.connection, 'inAll');
+  }
+
+  #cut(connection: Socket, reason: CutReason): void {
+    if (connection.destroyed) return;
+    connection.destroy();
+    this.#metrics.connectionCut(reason);
+  }
+
+  #check(): void {
+    const now = performance.now();
+    for (const pending of this.#pending) {
+      const taken = takenBy(pending.connection);
+      if (taken !== pending.taken) {
+        pending.taken = taken;
+        pending.at = now;
+      } else if (now - pending.at > STALLED_MS) this.#cut(pending.connection, 'stalled');
+    }
+    this.#metrics.pendingAnswers(this.#bytes);
+    if (this.#pending.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #count(key: string): number {
+    return this.#bytesOf.get(key) ?? 0;
+  }
+
+  #add({ owner }: Pending, bytes: number): void {
+    this.#bytes += bytes;
+    for (const key of [owner.caller, owner.tenant]) {
+      const sum = this.#count(key) + bytes;
+      if (sum === 0) this.#bytesOf.delete(key);
+      else this.#bytesOf.set(key, sum);
+    }
+  }
+}
+
+/** Bytes that a connection has passed to the operating system. */
+const takenBy = (connection: Socket): number => connection.bytesWritten - connection.writableLength;
+
+const strangerAt = ({ remoteAddress = '' }: Socket): Owner => ({
+  caller: `address ${remoteAddress}`,
+  tenant: 'public',
+});
+
+const ownerOf = (principal: Principal): Owner => ({
+  caller: `caller ${callerKey(principal)}`,
+  tenant: 'tenantId' in principal ? `tenant ${principal.tenantId}` : `other ${principal.kind}`,
+});

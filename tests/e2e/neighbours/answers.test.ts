@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { eventually } from '../../support/server.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { define, ENTITIES } from '../entities/support.ts';
+import { getOf, meanwhile, readNothing, type Silent } from './support.ts';
+
+describe('Answers that are never read', function () {
+  this.timeout(60_000);
+  let world: World;
+  let tenant: TestTenant;
+  let entity: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    entity = await define(tenant.admin, { key: 'text', type: 'long_text' });
+    const values = { text: 'x'.repeat(20_000) };
+    for (let nth = 0; nth < 60; nth += 1) {
+      const made = await tenant.admin.api.post(`${ENTITIES}/${entity}/records`, { values });
+      if (made.status !== 201) throw new Error(made.text);
+    }
+  });
+  after(endWorld);
+
+  const flood = async (count: number, request: string): Promise<readonly Silent[]> => {
+    const all: Silent[] = [];
+    for (let at = 0; at < count; at += 20) {
+      all.push(...(await Promise.all(Array.from({ length: 20 }, () => readNothing(world.server, request)))));
+    }
+    return all;
+  };
+
+  const cut = async (): Promise<number> => {
+    const { text } = await world.anybody.get('/metrics');
+    return [...text.matchAll(/^http_connections_cut_total\{.*\} (\d+)$/gm)].reduce(
+      (sum, [, count]) => sum + Number(count),
+      0,
+    );
+  };
+
+  it('take no more memory than the limit of their caller, and close its connections beyond', async () => {
+    const before = await cut();
+    const request = getOf(`${ENTITIES}/${entity}/records?limit=200`, tenant.admin.token);
+    const { result, grownMiB } = await meanwhile(world.server, async () => {
+      const silent = await flood(260, request.repeat(8));
+      await eventually('connections are closed', async () => (await cut()) > before, 25_000);
+      return silent;
+    });
+    for (const { socket } of result) socket.destroy();
+    expect(grownMiB).to.be.below(350);
+  });
+
+  it('refuse nobody else', async () => {
+    const other = await world.tenant();
+    const request = getOf(`${ENTITIES}/${entity}/records?limit=200`, tenant.admin.token);
+    const silent = await flood(60, request);
+    expect((await other.admin.api.get(ENTITIES)).status).to.equal(200);
+    for (const { socket } of silent) socket.destroy();
+    const again = () => tenant.admin.api.get(`${ENTITIES}/${entity}/records?limit=5`);
+    await eventually('the caller is served again', async () => (await again()).status === 200);
+  });
+
+  it('hold little of the shared document', async () => {
+    const { result, grownMiB } = await meanwhile(world.server, () => flood(600, getOf('/openapi.json')));
+    for (const { socket } of result) socket.destroy();
+    expect(grownMiB).to.be.below(150);
+  });
+});
