@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
+import { type EventStore, type LogGrowth, StoreUnavailable } from '../../application/ports/event-store.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
@@ -85,6 +85,15 @@ describe('SQLite event store: own behaviour', () => {
     await two.append('a.s-1', 'any', events(10));
     const { events: seen } = await following;
     expect(seen).to.deep.equal(await two.readAll({ limit: 20_000 }));
+  });
+
+  it('announces its own appends with their events although the log is read before', async () => {
+    const store = open();
+    const announced = new Promise<LogGrowth | undefined>((resolve) => store.onGrowth(resolve));
+    const appended = events(2);
+    await store.append('a.s-1', 'no_stream', appended);
+    expect(await store.readAll()).to.have.length(2);
+    expect(idsOf((await announced)?.events ?? [])).to.deep.equal(idsOf(appended));
   });
 
   it('notifies followers of another connection’s writes when an append finds them', async () => {

@@ -20,6 +20,8 @@ export class LiveLog {
   readonly #logger: Logger | undefined;
   /** The end of the log in the last notification. */
   #announced: number;
+  /** This process's commits that are not announced yet. */
+  #unannounced = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(db: DatabaseSync, { pollMs, logger }: { pollMs: number; logger: Logger | undefined }) {
@@ -33,16 +35,24 @@ export class LiveLog {
   /** Looks for writes of other processes. @returns the position of the last event, 0 for none */
   refresh(): number {
     this.state.sync();
-    if (this.state.end !== this.#announced) {
-      this.#announced = this.state.end;
-      this.#growth.notify();
-    }
+    this.#announceOthers();
     return this.state.end;
   }
 
   /** Announces a committed transaction to followers, one tick after its callers are answered. */
   announce(written: Written): void {
-    setImmediate(() => this.#announce(written));
+    this.#unannounced += 1;
+    setImmediate(() => {
+      this.#unannounced -= 1;
+      this.#announce(written);
+    });
+  }
+
+  /** Waits for own commits, whose announcement carries their events: followers need not read them again. */
+  #announceOthers(): void {
+    if (this.#unannounced > 0 || this.state.end === this.#announced) return;
+    this.#announced = this.state.end;
+    this.#growth.notify();
   }
 
   #announce({ first, events }: Written): void {
@@ -55,6 +65,7 @@ export class LiveLog {
     const isNext = this.#announced === first - 1;
     this.#announced = Math.max(this.#announced, first + events.length - 1);
     this.#growth.notify(isNext ? { after: formatPosition(first - 1), events } : undefined);
+    this.#announceOthers();
   }
 
   onGrowth(listener: GrowthListener): () => void {
