@@ -39,6 +39,10 @@ export class ImportError extends Error {
   override readonly name = 'ImportError';
 }
 
-/** Error text for an event store with an incomplete import. */
-export const UNFINISHED =
-  'an import into this event log was not completed: run import-stores again before a server is started';
+/** The event store holds an incomplete import, and waiting does not help. */
+export class UnfinishedImport extends Error {
+  override readonly name = 'UnfinishedImport';
+  constructor() {
+    super('an import into this event log was not completed: run import-stores again before a server is started');
+  }
+}

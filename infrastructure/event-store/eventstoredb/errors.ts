@@ -11,6 +11,7 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from '../../../application/ports/event-store.ts';
+import { UnfinishedImport } from '../log-import.ts';
 
 /**
  * Maps an append's error. The client's errors are all named `Error`, and some from gRPC have no `type`: an unknown
@@ -42,8 +43,8 @@ export function isMissingStream(error: unknown): boolean {
   return type === ErrorType.STREAM_NOT_FOUND || type === ErrorType.STREAM_DELETED;
 }
 
-export function unavailable(error: unknown): StoreUnavailable {
-  if (error instanceof StoreUnavailable) return error;
+export function unavailable(error: unknown): StoreUnavailable | UnfinishedImport {
+  if (error instanceof StoreUnavailable || error instanceof UnfinishedImport) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new StoreUnavailable(`EventStoreDB: ${reason}`, { cause: error });
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { NewEvent, StoredEvent } from '../../../application/ports/event-store.ts';
-import { type ImportedLog, UNFINISHED } from '../log-import.ts';
+import { type ImportedLog, UnfinishedImport } from '../log-import.ts';
 import { formatPosition, isPosition } from '../positions.ts';
 import type { Connection } from './connection.ts';
 import { readStream } from './reads.ts';
@@ -100,9 +100,9 @@ export class ImportedPositions {
   /** Added to the server's positions of later events, so that they follow the imported ones. */
   readonly #shift: bigint;
 
-  /** @throws when the import is incomplete */
+  /** @throws {UnfinishedImport} */
   constructor({ pairs: found, end }: ImportNotes) {
-    if (end === undefined) throw new Error(UNFINISHED);
+    if (end === undefined) throw new UnfinishedImport();
     const last = found.at(-1)?.own ?? 0n;
     this.#pairs = found;
     this.end = end;

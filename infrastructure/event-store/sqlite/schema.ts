@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { isTransient } from '../../sqlite/errors.ts';
-import { UNFINISHED } from '../log-import.ts';
+import { UnfinishedImport } from '../log-import.ts';
 import { importedPart } from './imported.ts';
 
 /**
@@ -54,7 +54,7 @@ export function openDatabase(
     // Fewer checkpoints than by default, because they write pages of many streams at random.
     db.exec('PRAGMA wal_autocheckpoint = 4000');
     waitingForLocks(() => ensureSchema(db));
-    if (!isImport && importedPart(db)?.isComplete === false) throw new Error(UNFINISHED);
+    if (!isImport && importedPart(db)?.isComplete === false) throw new UnfinishedImport();
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`);
     return db;
   } catch (error) {

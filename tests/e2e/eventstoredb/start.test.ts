@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
+import { openEventStoreDbImport } from '../../../infrastructure/event-store/eventstoredb/import.ts';
 import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
-import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { eventually, newDataFolder, type Server, startAndExit, startServer } from '../../support/server.ts';
 import { endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
 import { postAll } from './support.ts';
 
@@ -63,6 +64,16 @@ describe('A server whose EventStoreDB is away or slow', () => {
     const server = await starting;
     await eventually('ready', () => isReady(server), 15_000);
     expect(waitLines(server)).to.equal(1);
+  }).timeout(60_000);
+
+  it('refuses a log whose import is not complete, without waiting for it', async () => {
+    const target = openEventStoreDbImport(store.url);
+    await target.begin({ id: 'an-export', events: 5, end: undefined }, async () => undefined);
+    await target.close();
+    const { code, output } = await startAndExit({ EVENTSTORE_URL: store.url });
+    expect(code).to.equal(1);
+    expect(output).to.contain('run import-stores again');
+    expect(output).not.to.contain('the start waits for it');
   }).timeout(60_000);
 
   it('says catching_up while the store is slow, and goes on', async () => {

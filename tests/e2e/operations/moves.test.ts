@@ -7,9 +7,11 @@ import { findIn } from '../../support/files.ts';
 import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
 import { eventually, KEYS, newDataFolder } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
+import { listen } from '../../support/socket.ts';
 import { verdictOfNode } from '../../support/verifiers.ts';
-import { BASE, endWorld, startWorld, type World } from '../../support/world.ts';
+import { BASE, endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { GONE } from '../erasure/support.ts';
+import { move, posted, REPORTS, withBooks } from '../ledger/support.ts';
 import {
   blocksOf,
   exportedLines,
@@ -28,6 +30,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
     let database: TestDatabase;
     let world: World;
     let made: Filled;
+    let books: TestTenant;
 
     before(async () => {
       events = await startEventStoreDb();
@@ -35,6 +38,8 @@ await describeWithMongo('A move of all data between the embedded stores and the 
       // Embedded stores, even when other suites use a server.
       world = await startWorld({ env: { EVENTSTORE_URL: undefined } });
       made = await filled(world);
+      books = await withBooks(world);
+      await posted(books.admin.api, { date: '2026-05-05', lines: move('1000', '3000', 700) });
     });
     after(async () => {
       await endWorld();
@@ -52,7 +57,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
     };
 
     it('works as docs/stores.md says, there and back, and changes nothing that people or auditors see', async () => {
-      const { ada, chat, tenant } = made;
+      const { ada, ben, chat, tenant } = made;
       const folder = await newDataFolder();
       const servers = { EVENTSTORE_URL: events.url, MONGODB_URL: database.databaseUrl };
       const places = {
@@ -76,6 +81,27 @@ await describeWithMongo('A move of all data between the embedded stores and the 
             `/api/v1/tenant/audit/streams/${tenant.id}.user-${ada.id}/state?at=${position}`,
           )
         ).json;
+      type Posted = Awaited<ReturnType<typeof post>>;
+      /** Uses positions of before the move: as a socket's `after`, as `X-Min-Position` and as `as_of_position`. */
+      const usePositions = async ([start, ...later]: readonly Posted[], report: string): Promise<Posted> => {
+        const socket = await listen(world.server, ben.token, { after: start?.position ?? '' });
+        const live = await post(`live after ${later.length}`);
+        const envelopes = await socket.messages(later.length + 1, 30_000);
+        const heard = envelopes.map(({ message, position }) => ({ id: message.id, position }));
+        expect(heard, 'envelopes').to.deep.equal([...later, live]);
+        expect(socket.seen, 'no other frame but the ready').to.have.length(heard.length + 1);
+        socket.close();
+        later.push(live);
+        for (const { id, position = '' } of later) {
+          const answer = await ben.api.get(path, { headers: { 'x-min-position': position } });
+          expect(answer.status).to.equal(200);
+          expect(answer.text).to.contain(id);
+        }
+        expect(await reportAt(start?.position), 'as of the position').to.equal(report);
+        return live;
+      };
+      const reportAt = async (position: string | undefined): Promise<string> =>
+        (await books.admin.api.get(`${REPORTS}/trial-balance?to=2026-12-31&as_of_position=${position}`)).text;
       /** Checks the former heads and the new one against the whole log. */
       const verified = async (name: string, former: readonly string[]): Promise<string> => {
         const proof = await proofOf(made);
@@ -92,6 +118,10 @@ await describeWithMongo('A move of all data between the embedded stores and the 
       const ready = () =>
         eventually('ready', async () => (await world.anybody.get('/health/ready')).status === 200, 90_000);
 
+      const start = await post('the first one');
+      const report = await reportAt(start.position);
+      expect(report).to.contain('700');
+      await posted(books.admin.api, { date: '2026-05-06', lines: move('1000', '3000', 99) });
       const first = await post('before the move');
       const before = await seen(world, made);
       const linesBefore = await exportedLines(made);
@@ -113,6 +143,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
       expect(await post('before the move'), 'the stored answer').to.deep.equal(first);
       const second = await post('on the servers');
       expect((second.position ?? '') > (first.position ?? '~')).to.equal(true);
+      const live = await usePositions([start, first, second], report);
       const proofBetween = await verified('servers', [proofBefore]);
       const between = await seen(world, made);
       const linesBetween = await exportedLines(made);
@@ -136,6 +167,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
       expect(await post('on the servers')).to.deep.equal(second);
       const third = await post('back again');
       expect((third.position ?? '') > (second.position ?? '~')).to.equal(true);
+      await usePositions([start, first, second, live, third], report);
       await verified('back', [proofBefore, proofBetween]);
       await world.server.stop();
       succeeded(await runAsWritten(['npm run -s admin -- verify-data'], {}, envOf(places['/srv/embedded'])));
