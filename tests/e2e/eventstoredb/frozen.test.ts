@@ -1,12 +1,10 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { keyed } from '../../support/client.ts';
 import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
 import { eventually } from '../../support/server.ts';
-import { liveMessage } from '../../support/shapes.ts';
-import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
+import { listen } from '../../support/socket.ts';
 import {
-  BASE,
   endWorld,
   type Member,
   say,
@@ -16,67 +14,10 @@ import {
   USERS,
   type World,
 } from '../../support/world.ts';
+import { follow, post, RESUME } from './support.ts';
 
-/** The code with which a client is told to come back by position. */
-const RESUME = 1012;
 const FORBIDDEN = 4403;
 const FROZEN_MS = 7000;
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** A client that comes back by position whenever it is told to; the frames that it got, in their order. */
-const follow = async (world: World, who: Member) => {
-  const frames: MessageEnvelope[] = [];
-  const codes: number[] = [];
-  let last: Listening = await listen(world.server, who.token);
-  let end = false;
-  const position = (): string => last.seen.at(-1)?.position ?? last.readyAt;
-  const running = (async () => {
-    for (;;) {
-      const { code } = await last.closed;
-      frames.push(...last.seen.filter((one) => one.kind === 'message'));
-      if (end) return;
-      codes.push(code);
-      const after = position();
-      last = await eventually(
-        'the way back',
-        () => listen(world.server, who.token, { after }).catch(() => undefined),
-        20_000,
-      );
-    }
-  })();
-  const all = (): readonly MessageEnvelope[] => [
-    ...frames,
-    ...(last.raw.readyState === last.raw.OPEN ? last.seen.filter((one) => one.kind === 'message') : []),
-  ];
-  return {
-    codes,
-    all,
-    finish: async () => {
-      end = true;
-      last.close();
-      await running;
-      return frames;
-    },
-  };
-};
-
-/** Posts until `stopped`, each message again under its key until it is acknowledged; ids of those that were. */
-const post = async (who: Member, room: string, name: string, stopped: () => boolean): Promise<string[]> => {
-  const ids: string[] = [];
-  for (let nth = 0; !stopped(); nth += 1) {
-    const send = () =>
-      who.api.post(`${BASE}/${room}/messages`, { body: `${name}/${nth}` }, keyed(`${name}-${nth}`));
-    let answer = await send();
-    while (answer.status !== 201) {
-      expect(answer.status, answer.text).to.be.oneOf([503, 409]);
-      await pause(200);
-      answer = await send();
-    }
-    ids.push(answer.as(liveMessage, 201).id);
-  }
-  return ids;
-};
 
 describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
   let store: TestEventStoreDb;
@@ -107,9 +48,9 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
     await eventually('load', async () => (await store.counts()).appended > 300, 20_000);
     const before = problems(world).length;
     store.freeze();
-    await pause(FROZEN_MS);
+    await setTimeout(FROZEN_MS);
     store.thaw();
-    await pause(1500);
+    await setTimeout(1500);
     isOver = true;
     const acknowledged = (await Promise.all(load)).map((each) => each.flat());
     for (const [nth, client] of clients.entries()) {
@@ -151,7 +92,7 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
       await socket.messages(1);
       await store.setPace({ readMs: 2500 });
       // The node no longer trusts its memory, so the frames of these wait for reads.
-      await pause(1000);
+      await setTimeout(1000);
       const sending = Promise.all([1, 2, 3].map((n) => say(ada, room, `waits ${n}`).catch(() => undefined)));
       await revoke(tenant, ben);
       const answered = performance.now();

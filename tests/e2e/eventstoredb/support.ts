@@ -1,8 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { keyed } from '../../support/client.ts';
 import type { Counts } from '../../support/eventstoredb/counts.ts';
 import type { TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { eventually } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
-import { BASE, type Member } from '../../support/world.ts';
+import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
+import { BASE, type Member, type World } from '../../support/world.ts';
 
 /** Load on a server over the test server of EventStoreDB, and what that server counted meanwhile. */
 
@@ -57,4 +61,66 @@ export const countedDuring = async (store: TestEventStoreDb, work: () => Promise
     subscriptions: after.subscriptions - before.subscriptions,
     drops: after.drops - before.drops,
   };
+};
+
+/** The code with which a client is told to come back by position. */
+export const RESUME = 1012;
+
+/** A client that comes back by position whenever it is told to; the frames that it got, in their order. */
+export const follow = async (world: World, who: Member) => {
+  const frames: MessageEnvelope[] = [];
+  const codes: number[] = [];
+  let last: Listening = await listen(world.server, who.token);
+  let end = false;
+  const position = (): string => last.seen.at(-1)?.position ?? last.readyAt;
+  const running = (async () => {
+    for (;;) {
+      const { code } = await last.closed;
+      frames.push(...last.seen.filter((one) => one.kind === 'message'));
+      if (end) return;
+      codes.push(code);
+      const after = position();
+      last = await eventually(
+        'the way back',
+        () => listen(world.server, who.token, { after }).catch(() => undefined),
+        20_000,
+      );
+    }
+  })();
+  const all = (): readonly MessageEnvelope[] => [
+    ...frames,
+    ...(last.raw.readyState === last.raw.OPEN ? last.seen.filter((one) => one.kind === 'message') : []),
+  ];
+  return {
+    codes,
+    all,
+    finish: async () => {
+      end = true;
+      last.close();
+      await running;
+      return frames;
+    },
+  };
+};
+
+/** Posts until `stopped`, each message again under its key until it is acknowledged; ids of those that were. */
+export const post = async (
+  who: Member,
+  room: string,
+  name: string,
+  stopped: () => boolean,
+  ids: string[] = [],
+): Promise<string[]> => {
+  for (let nth = 0; !stopped(); nth += 1) {
+    const send = () =>
+      who.api.post(`${BASE}/${room}/messages`, { body: `${name}/${nth}` }, keyed(`${name}-${nth}`));
+    let answer = await send();
+    while (answer.status !== 201) {
+      expect(answer.status, answer.text).to.be.oneOf([503, 409]);
+      await setTimeout(200);
+      answer = await send();
+    }
+    ids.push(answer.as(liveMessage, 201).id);
+  }
+  return ids;
 };
