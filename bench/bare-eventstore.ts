@@ -14,6 +14,8 @@ import { percentile } from './rounds.ts';
 const DATA = Buffer.from(JSON.stringify({ text: 'x'.repeat(260) }));
 const METADATA = new TextEncoder().encode(JSON.stringify({ tenant_id: 'bare', hash: '0'.repeat(64) }));
 
+const PER_APPEND = 200;
+
 const newEvent = (): EventData => {
   const data = new Uint8Array(DATA);
   return { ...binaryEvent({ id: randomUUID(), type: 'BareEvent', data }), metadata: METADATA };
@@ -24,6 +26,8 @@ export interface BareEventStore {
   appends(writers: number, seconds: number): Promise<number>;
   /** 99th percentile in ms of appends sent at scheduled times. */
   p99(perSecond: number, count: number): Promise<number>;
+  /** Appends events of no tenant of the product, many at a time. */
+  fill(count: number): Promise<void>;
   /** Seconds of one read of all events, and their number. */
   readAll(): Promise<{ readonly seconds: number; readonly events: number }>;
   /** Seconds until a filtered subscription has received all events of the streams with a prefix. */
@@ -65,6 +69,16 @@ export const bareEventStore = (url: string): BareEventStore => {
       }
       await Promise.all(pending);
       return percentile(times, 0.99);
+    },
+    fill: async (count) => {
+      const stream = newStream();
+      for (let revision = -1; revision + 1 < count; ) {
+        const events = Array.from({ length: Math.min(PER_APPEND, count - revision - 1) }, newEvent);
+        await client.appendToStream(stream, events, {
+          expectedRevision: revision < 0 ? 'no_stream' : BigInt(revision),
+        });
+        revision += events.length;
+      }
     },
     readAll: async () => {
       const began = performance.now();

@@ -73,9 +73,13 @@ export class Connection {
     return new Promise((resolve, reject) => this.send(request, resolve, reject));
   }
 
-  /** Returns the answer's body. @throws for another status */
+  /** Returns the answer's body; asks again while a read model is behind. @throws for another status */
   async ask(request: Buffer, expectedStatus = 200): Promise<string> {
-    const { status, body } = await this.request(request);
+    let { status, body } = await this.request(request);
+    while (status === 503 && body.includes('read_model_behind')) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      ({ status, body } = await this.request(request));
+    }
     if (status !== expectedStatus) throw new Error(`answered ${status}: ${body.slice(0, 300)}`);
     return body;
   }

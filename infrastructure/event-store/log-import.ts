@@ -43,6 +43,8 @@ export class ImportError extends Error {
 export class UnfinishedImport extends Error {
   override readonly name = 'UnfinishedImport';
   constructor() {
-    super('an import into this event log was not completed: run import-stores again before a server is started');
+    super(
+      'an import into this event log was not completed: run import-stores again before a server is started',
+    );
   }
 }
