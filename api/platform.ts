@@ -8,6 +8,7 @@ import { ProjectionRunner } from '../application/core/projections/projection-run
 import { WaitingReaders } from '../application/core/projections/waiting-readers.ts';
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
 import { runSubscriber } from '../application/core/subscriptions/subscriber.ts';
+import { queueRoom } from '../application/core/subscriptions/tenant-queues.ts';
 import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
@@ -118,7 +119,14 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     for (const runner of runners) work.push(runner.run(signal));
   }
   if (config.ROLE !== 'api') {
-    const shared = { ...lease, store: stores.reads, follower, codec };
+    const shared = {
+      ...lease,
+      store: stores.reads,
+      follower,
+      codec,
+      turns: core.turns,
+      room: queueRoom(),
+    };
     for (const subscriber of all.flatMap(({ subscribers = [] }) => subscribers)) {
       work.push(runSubscriber(subscriber, shared, signal));
     }

@@ -20,6 +20,7 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   entities: ['deletion-marks', 'deletions', 'records', 'schemas'],
   extensions: ['extension-tokens'],
   identity: ['admin-appointments', 'authentication', 'authentication-claims', 'directory', 'identity'],
+  notifications: ['raising'],
   partners: ['partner-directory', 'partners'],
   tenancy: ['tenancy'],
   webhooks: ['envelopes'],

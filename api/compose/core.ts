@@ -3,6 +3,7 @@ import { CommandHandler } from '../../application/core/commands/command-handler.
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
 import { type StoreWait, withoutWait } from '../../application/core/concurrency/store-wait.ts';
+import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { Erasures } from '../../application/core/privacy/erasures.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
@@ -33,6 +34,8 @@ export interface Core<S = Secrets> {
   readonly stores: Stores;
   /** This process's only reader of the log. */
   readonly follower: LogFollower;
+  /** Shares this process between the background work of tenants. */
+  readonly turns: TenantTurns;
   readonly keys: KeyRing;
   readonly erasures: Erasures;
   readonly codec: EventCodec;
@@ -77,6 +80,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     metrics,
     stores,
     follower: new LogFollower({ events: stores.events, logger }),
+    turns: new TenantTurns(),
     keys,
     erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
     codec,

@@ -41,6 +41,8 @@ export interface StateView {
   readonly own: ReadonlySet<string>;
   /** Members keyed by ids or codes, shown as lists. */
   readonly listed: ReadonlySet<string>;
+  /** Members stored in chunks, shown as one list. */
+  readonly chunked: ReadonlySet<string>;
 }
 
 interface Members {
@@ -49,6 +51,7 @@ interface Members {
   readonly omitted?: readonly string[];
   readonly own?: readonly string[];
   readonly listed?: readonly string[];
+  readonly chunked?: readonly string[];
 }
 
 const view = <S, E>(type: StreamType<S, E>, members: Members = {}): readonly [string, StateView] => [
@@ -60,6 +63,7 @@ const view = <S, E>(type: StreamType<S, E>, members: Members = {}): readonly [st
     omitted: new Set(members.omitted),
     own: new Set(members.own),
     listed: new Set(members.listed),
+    chunked: new Set(members.chunked),
   },
 ];
 
@@ -83,7 +87,7 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(impersonationStream),
   view(extensionStream, { times: CHANGED }),
   view(conversationStream, { times: ['createdAt', 'lastReadAt'] }),
-  view(inboxStream),
+  view(inboxStream, { chunked: ['unread'] }),
   view(recordStream, {
     times: [...CHANGED, 'startedAt', 'movedAt', 'at'],
     own: ['values', 'types', 'registrations'],
@@ -140,6 +144,7 @@ export const shownState = async (
       if (member === undefined || isLeftOut(name, of)) continue;
       const key = snakeCase(name);
       if (of.own.has(name)) members.push([key, member]);
+      else if (of.chunked.has(name) && Array.isArray(member)) members.push([key, await shown(member.flat())]);
       else if (of.listed.has(name)) members.push([key, await shown(Object.values(member as object))]);
       else if (of.times.has(name) && typeof member === 'number') {
         members.push([key, member === 0 ? null : new Date(member).toISOString()]);

@@ -4,8 +4,9 @@ import {
   postingRuleEvents,
   postingRulesStream,
 } from '../../domain/ledger/posting-rule.ts';
-import { TenantChanged, TenantCreated, tenantStream } from '../../domain/tenancy/tenant.ts';
+import { tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
+import { inTurns, type Turn } from '../core/concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
@@ -15,9 +16,6 @@ import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import type { Slot } from './posting.ts';
 import type { PostingSources } from './posting-sources.ts';
 import { type Application, entryIdOf, type RuleRunner } from './rule-runner.ts';
-
-/** Applications of one tenant that run concurrently. */
-const AT_ONCE = 256;
 
 /**
  * Applies to each event the posting rules that were active just before it, if the tenant had the ledger then. Ids of
@@ -36,20 +34,22 @@ export const rulePoster = (deps: {
     postingRuleEvents.map(({ type }) => type),
     deps,
   );
-  const tenants = new StateHistory(tenantStream, [TenantCreated.type, TenantChanged.type], deps);
+  const tenants = new StateHistory(tenantStream, [], deps);
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
     const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
-    const { byId } = await rules.at(stream, event.position);
+    // A partner's invoice is not read in one order with the rules of its home tenant.
+    const isOwn = event.tenantId === tenantId;
+    const { byId } = await (isOwn ? rules.at(stream, event.position) : rules.exact(stream, event.position));
     const active = Object.values(byId).filter((rule) => rule.active && rule.source_kind === kind);
     if (active.length === 0) return [];
-    const tenant = await tenants.at(streamName(PLATFORM, tenantStream.category, tenantId), event.position);
+    const tenant = await tenants.exact(streamName(PLATFORM, tenantStream.category, tenantId), event.position);
     if (!tenant.exists || !tenant.entitlements.ledger) return [];
     return active.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   };
 
   const applicationsOf = async (event: LoggedEvent): Promise<readonly Application[]> => {
-    if (rules.takes(event) || tenants.takes(event)) return [];
+    if (rules.takes(event)) return [];
     const source = await sources.read(event);
     if (source === undefined) return [];
     const found = await applicable(event, source.kind, source.tenantId);
@@ -68,41 +68,33 @@ export const rulePoster = (deps: {
     runner.run(application, contextOf(application), slot);
 
   /** Applies concurrently; postings reach the journal in log order. */
-  const runAll = async (applications: readonly Application[]): Promise<void> => {
-    for (let from = 0; from < applications.length; from += AT_ONCE) {
-      let before = Promise.resolve();
-      const running = applications.slice(from, from + AT_ONCE).map((application) => {
-        const { promise: released, resolve: release } = Promise.withResolvers<void>();
-        const reached = before;
-        before = reached.then(() => released);
-        return run(application, { reached, release }).finally(release);
-      });
-      await settled(running);
-    }
-  };
-
-  const forget = (): void => {
-    rules.reset();
-    tenants.reset();
+  const runAll = (applications: readonly Application[], turn?: Turn): Promise<void> => {
+    let before = Promise.resolve();
+    const works = applications.map((application) => () => {
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const reached = before;
+      before = reached.then(() => released);
+      return run(application, { reached, release }).finally(release);
+    });
+    return inTurns(works, turn);
   };
 
   return {
     name: 'rule-poster',
-    types: [...sources.types, ...rules.types, ...tenants.types],
-    begin: forget,
+    types: [...sources.types, ...rules.types],
+    begin: () => rules.reset(),
     skips,
-    handle: async (event) => {
-      for (const application of await applicationsOf(event)) await run(application);
+    handle: async (event, turn) => {
+      await runAll(await applicationsOf(event), turn);
     },
-    handleAll: async (events) => {
+    handleAll: async (events, turn) => {
       try {
         const all: Application[] = [];
         for (const event of events) all.push(...(await applicationsOf(event)));
-        const byTenant = Map.groupBy(all, ({ source }) => source.tenantId);
-        await settled([...byTenant.values()].map(runAll));
+        await runAll(all, turn);
       } catch (error) {
         // The events will come again, but the cached states are already past them.
-        forget();
+        rules.reset();
         throw error;
       }
     },
@@ -115,8 +107,3 @@ const contextOf = (application: Application) => ({
   priorAttempt: undefined,
   newId: () => entryIdOf(application),
 });
-
-/** Waits for all, then throws the first error. */
-const settled = async (all: readonly Promise<void>[]): Promise<void> => {
-  for (const each of await Promise.allSettled(all)) if (each.status === 'rejected') throw each.reason;
-};

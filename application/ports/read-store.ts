@@ -158,6 +158,14 @@ export interface GenerationState {
   readonly isOutdated?: boolean | undefined;
 }
 
+/** How far a subscriber came. */
+export interface SubscriberProgress {
+  /** All events up to here are handled, except those of tenants that are behind. */
+  readonly position: Position;
+  /** Tenants that are behind, and up to where their events are handled; `''` for the start of the log. */
+  readonly behind: ReadonlyMap<string, Position | ''>;
+}
+
 /** The generation that answers reads, and the one being built. */
 export interface ActiveGeneration {
   readonly active: string | undefined;
@@ -236,11 +244,11 @@ export interface ReadStore {
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
   /** Ends the lease if it is still this one; its fence is kept. */
   releaseLease(lease: Lease): Promise<void>;
-  /** Checkpoint of a subscriber, which writes no documents. */
-  subscriberCheckpoint(name: string): Promise<Position | undefined>;
-  /** @throws {Fenced} */
-  saveSubscriberCheckpoint(name: string, fence: number, position: Position): Promise<void>;
-  /** Checkpoints of all subscribers, by name. */
+  /** Progress of a subscriber, which writes no documents. */
+  subscriberProgress(name: string): Promise<SubscriberProgress | undefined>;
+  /** @throws {Fenced} also when the position would move back */
+  saveSubscriberProgress(name: string, fence: number, progress: SubscriberProgress): Promise<void>;
+  /** Positions of all subscribers, by name. */
   subscriberCheckpoints(): Promise<ReadonlyMap<string, Position>>;
   /** A round trip to the store. @throws {StoreUnavailable} */
   ping(): Promise<void>;

@@ -13,6 +13,7 @@ import {
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { inTurns } from '../core/concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
@@ -24,9 +25,6 @@ import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from './envelope
 
 /** Events that change subscriptions. */
 const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
-
-/** Deliveries made concurrently, which share group commits. */
-const AT_ONCE = 256;
 
 /**
  * Makes one delivery for each event and each subscription that was active and selected it at that time (specification,
@@ -73,10 +71,10 @@ export const webhookFanOut = (deps: {
     const known = history.known(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
     return known !== undefined && Object.values(known.byId).every(({ state }) => state !== 'active');
   };
-  const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
+  const handleAll: Subscriber['handleAll'] = async (events, turn) => {
     const deliveries: (() => Promise<void>)[] = [];
     for (const event of events) for (const each of await deliveriesOf(event)) deliveries.push(each);
-    await allOf(deliveries);
+    await inTurns(deliveries, turn);
   };
   return {
     name: 'webhook-fan-out',
@@ -84,20 +82,7 @@ export const webhookFanOut = (deps: {
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     skips,
-    handle: (event) => handleAll([event]),
+    handle: (event, turn) => handleAll([event], turn),
     handleAll,
   };
-};
-
-/** Runs in order, some at a time. Resolves when all have ended. @throws the first error */
-const allOf = async (works: readonly (() => Promise<void>)[]): Promise<void> => {
-  let next = 0;
-  const errors: unknown[] = [];
-  const worker = async (): Promise<void> => {
-    for (let work = works[next++]; work !== undefined && errors.length === 0; work = works[next++]) {
-      await work().catch((error: unknown) => errors.push(error));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, works.length) }, worker));
-  if (errors.length > 0) throw errors[0];
 };

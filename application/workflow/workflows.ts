@@ -2,7 +2,7 @@ import { DomainError, type FieldIssue } from '../../domain/core/errors.ts';
 import { schemaStream } from '../../domain/entities/schema.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import type { Definition } from '../../domain/workflow/definition.ts';
-import { definitionIssues, fitIssues, type Machine, machineOf } from '../../domain/workflow/machine.ts';
+import { checksOf, type DefinitionChecks, type Machine, machineOf } from '../../domain/workflow/machine.ts';
 import {
   createWorkflow,
   type ExistingWorkflow,
@@ -18,6 +18,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
+import { tickWhenDue } from '../core/concurrency/ticks.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -39,11 +40,6 @@ export interface PublishedWorkflow {
 
 /** Names of the entities whose records use a workflow, up to the present end of the log. */
 export type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;
-
-interface UsingEntity {
-  readonly name: string;
-  readonly fields: FieldSpecs;
-}
 
 interface Changed {
   readonly workflow: ExistingWorkflow;
@@ -122,21 +118,43 @@ export class Workflows extends WithDeps<{
     const outcome = await this.deps.streams.of(workflowStream, tenantId, name).execute(context, {
       prepare: async ({ state }) => {
         if (!state.exists || isPublished(state)) return [];
-        const names = new Set([...known, ...state.usedBy]);
-        return (await Promise.all([...names].map((each) => this.#using(tenantId, each, name)))).flat();
+        return this.#issuesOf(tenantId, name, state.draft, new Set([...known, ...state.usedBy]));
       },
-      decide: (state, at, entities) =>
-        publishWorkflow(state, (definition) => unfitFor(definition, entities), at),
+      // The draft is the one that was checked: no other command runs on the stream meanwhile.
+      decide: (state, at, issues) => publishWorkflow(state, () => issues, at),
     });
     return existing(outcome);
   }
 
+  /** Lists every issue once, also when it occurs with present and proposed fields. Yields between entities. */
+  async #issuesOf(
+    tenantId: string,
+    workflow: string,
+    draft: Definition,
+    entities: ReadonlySet<string>,
+  ): Promise<readonly FieldIssue[]> {
+    const checks = checksOf(draft);
+    const issues = new Map<string, FieldIssue>();
+    const add = (issue: FieldIssue) => issues.set(JSON.stringify(issue), issue);
+    for (const issue of checks.issues) add(issue);
+    const due = tickWhenDue();
+    for (const entity of entities) {
+      for (const fields of await this.#using(tenantId, entity, workflow)) {
+        for (const issue of checks.unfitFor(fields))
+          add({ ...issue, message: `${entity}: ${issue.message}` });
+        await due();
+      }
+      if (issues.size >= MAX_ISSUES) break;
+    }
+    return [...issues.values()].slice(0, MAX_ISSUES);
+  }
+
   /** The present and proposed fields of an entity, where they use the workflow. */
-  async #using(tenantId: string, name: string, workflow: string): Promise<readonly UsingEntity[]> {
+  async #using(tenantId: string, name: string, workflow: string): Promise<readonly FieldSpecs[]> {
     const state = (await this.deps.streams.of(schemaStream, tenantId, name).refresh()).state;
     if (!state.exists) return [];
     return [state, state.proposal].flatMap((each) =>
-      each?.workflow === workflow ? [{ name, fields: specsOf(each.fields) }] : [],
+      each?.workflow === workflow ? [specsOf(each.fields)] : [],
     );
   }
 
@@ -202,25 +220,18 @@ export class Workflows extends WithDeps<{
 
 const keyOf = (tenantId: string, name: string, version: number): string => `${tenantId}/${name}/${version}`;
 
-const madeReady = (name: string, version: number, definition: Definition): PublishedWorkflow => ({
-  name,
-  version,
-  initial: definition.initial,
-  machine: machineOf(name, version, definition),
-  checkAgainst: (fields) => fitIssues(definition, fields),
-});
-
-/** Lists every issue once, also when it occurs with present and proposed fields. */
-const unfitFor = (definition: Definition, entities: readonly UsingEntity[]): readonly FieldIssue[] => {
-  const issues = new Map<string, FieldIssue>();
-  const add = (issue: FieldIssue) => issues.set(JSON.stringify(issue), issue);
-  for (const issue of definitionIssues(definition)) add(issue);
-  for (const { name, fields } of entities) {
-    for (const issue of fitIssues(definition, fields)) {
-      add({ ...issue, message: `${name}: ${issue.message}` });
-    }
-  }
-  return [...issues.values()].slice(0, MAX_ISSUES);
+const madeReady = (name: string, version: number, definition: Definition): PublishedWorkflow => {
+  let checks: DefinitionChecks | undefined;
+  return {
+    name,
+    version,
+    initial: definition.initial,
+    machine: machineOf(name, version, definition),
+    checkAgainst: (fields) => {
+      checks ??= checksOf(definition);
+      return checks.unfitFor(fields);
+    },
+  };
 };
 
 const existing = ({ state, position }: Outcome<Workflow, WorkflowEvent>): Changed => {

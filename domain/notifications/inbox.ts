@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { type ChunkedList, itemsOf, withItem, withoutItems } from '../core/chunked-list.ts';
+import { DomainError } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
 
@@ -22,6 +24,8 @@ export const NotificationRaised = defineEvent(
     /** Sealed with the key of its source text, so that both are erased together. */
     snippet: z.string(),
     snippet_key: z.string(),
+    /** Position of the event that mentions the person; absent in events of earlier versions. */
+    source_position: z.string().optional(),
   }),
   { personal: { snippet: { kind: 'message', id: 'note_id', key: 'snippet_key' } } },
 );
@@ -38,25 +42,31 @@ export type InboxEvent = EventOf<(typeof inboxEvents)[number]>;
 // State
 
 export interface Inbox {
-  readonly unread: readonly string[];
+  readonly unread: ChunkedList<string>;
+  /** By kind: `source_position` of the newest notification. Sources are handled in the order of the log. */
+  readonly raisedTo: Readonly<Partial<Record<NotificationKind, string>>>;
 }
 
 export const inboxStream: StreamType<Inbox, InboxEvent> = {
   category: 'inbox',
-  stateVersion: 1,
-  initial: { unread: [] },
+  stateVersion: 2,
+  initial: { unread: [], raisedTo: {} },
   evolve: folded({
-    NotificationRaised: ({ unread }, { notification_id }) => ({ unread: [...unread, notification_id] }),
-    NotificationsRead: ({ unread }, { notification_ids }) => {
-      const read = new Set(notification_ids);
-      return { unread: unread.filter((id) => !read.has(id)) };
-    },
+    NotificationRaised: (state, { notification_id: id, kind, source_position: position }) => ({
+      unread: withItem(state.unread, id),
+      raisedTo: position === undefined ? state.raisedTo : { ...state.raisedTo, [kind]: position },
+    }),
+    NotificationsRead: (state, { notification_ids }) => ({
+      ...state,
+      unread: withoutItems(state.unread, new Set(notification_ids)),
+    }),
   }),
 };
 
 // Commands
 
 export type RaiseNotification = z.output<typeof NotificationRaised.schema>;
+export type NotificationKind = RaiseNotification['kind'];
 
 export type MarkNotificationsRead =
   | { readonly userId: string; readonly ids: readonly string[] }
@@ -66,9 +76,23 @@ export type MarkNotificationsRead =
 
 export const READ_CHUNK = 5000;
 
-/** @param data `snippet` in stored form, with mentions as ids */
-export const raiseNotification = (data: RaiseNotification): readonly InboxEvent[] =>
-  decided(NotificationRaised, data);
+/**
+ * No events for a repeat, which the position of its source shows.
+ * @param data `snippet` in stored form, with mentions as ids
+ * @param follows `source_position` of the person's notification before this one, when both are raised concurrently
+ * @throws `unavailable` when that one failed: raised later, this one would pass for its repeat
+ */
+export const raiseNotification = (
+  { raisedTo }: Inbox,
+  data: RaiseNotification,
+  follows = '',
+): readonly InboxEvent[] => {
+  const { source_position: position = '' } = data;
+  const newest = raisedTo[data.kind] ?? '';
+  if (newest !== '' && position <= newest) return [];
+  if (newest < follows) throw new DomainError('unavailable', 'An earlier notification was not raised yet.');
+  return decided(NotificationRaised, data);
+};
 
 /** Marks unread notifications; skips ids that are unknown, already read, or of another inbox. */
 export const markNotificationsRead = (
@@ -76,7 +100,8 @@ export const markNotificationsRead = (
   command: MarkNotificationsRead,
 ): readonly InboxEvent[] => {
   const wanted = 'all' in command ? undefined : new Set(command.ids);
-  const ids = wanted === undefined ? state.unread : state.unread.filter((id) => wanted.has(id));
+  const unread = itemsOf(state.unread);
+  const ids = wanted === undefined ? unread : unread.filter((id) => wanted.has(id));
   const events: InboxEvent[] = [];
   for (let start = 0; start < ids.length; start += READ_CHUNK) {
     events.push({

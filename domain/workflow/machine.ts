@@ -60,45 +60,46 @@ const guardOf = (
   }
 };
 
-/** Issues that prevent publishing for any entity: structure, guard syntax, and names and types that no entity has. */
-export const definitionIssues = (definition: Definition): readonly FieldIssue[] => [
-  ...structureIssues(definition),
-  ...definition.transitions.flatMap((transition, i) => {
-    const { guard, issues } = guardOf(transition, i);
-    return guard === undefined ? issues : misfits(ownProblems(definition, guard), i);
-  }),
-];
+/** The checks of a definition, with its guards parsed once. */
+export interface DefinitionChecks {
+  /** Issues that prevent publishing for any entity: structure, guard syntax, and names and types that no entity has. */
+  readonly issues: readonly FieldIssue[];
+  /**
+   * Further issues with these fields: guards with unknown fields or incomparable types, and missing required fields.
+   */
+  readonly unfitFor: (fields: FieldSpecs) => readonly FieldIssue[];
+}
 
-const ownProblems = ({ states }: Definition, guard: Guard): readonly string[] =>
-  checkGuard(guard, { states: states.map(({ key }) => key) });
+export const checksOf = (definition: Definition): DefinitionChecks => {
+  const states = definition.states.map(({ key }) => key);
+  const transitions = definition.transitions.map((transition, i) => {
+    const { guard, issues } = guardOf(transition, i);
+    const own = guard === undefined ? [] : checkGuard(guard, { states });
+    return {
+      i,
+      required: transition.required_fields ?? [],
+      guard,
+      issues: [...issues, ...misfits(own, i)],
+      own,
+    };
+  });
+  return {
+    issues: [...structureIssues(definition), ...transitions.flatMap(({ issues }) => issues)],
+    unfitFor: (fields) =>
+      transitions.flatMap(({ i, required, guard, own }) => {
+        const problems = guard === undefined ? [] : checkGuard(guard, { fields });
+        const further = problems.filter((message) => !own.includes(message));
+        return [...misfits(further, i), ...missing(required, fields, i)];
+      }),
+  };
+};
 
 const misfits = (problems: readonly string[], i: number): readonly FieldIssue[] =>
   problems.map((message) => ({ path: `transitions.${i}.guard`, code: 'type_mismatch', message }));
 
-/**
- * Issues of a definition with these fields: guards with unknown fields or incomparable types, and missing required
- * fields. {@link definitionIssues} finds issues that hold for any entity.
- */
-export const fitIssues = (definition: Definition, fields: FieldSpecs): readonly FieldIssue[] =>
-  definition.transitions.flatMap((transition, i) => {
-    const { guard } = guardOf(transition, i);
-    const own = guard === undefined ? [] : ownProblems(definition, guard);
-    const problems = guard === undefined ? [] : checkGuard(guard, { fields });
-    return [
-      ...misfits(
-        problems.filter((message) => !own.includes(message)),
-        i,
-      ),
-      ...(transition.required_fields ?? []).flatMap((key, k) =>
-        Object.hasOwn(fields, key)
-          ? []
-          : [
-              {
-                path: `transitions.${i}.required_fields.${k}`,
-                code: 'unknown_field',
-                message: `The entity has no field ${key}.`,
-              },
-            ],
-      ),
-    ];
+const missing = (required: readonly string[], fields: FieldSpecs, i: number): readonly FieldIssue[] =>
+  required.flatMap((key, k) => {
+    if (Object.hasOwn(fields, key)) return [];
+    const path = `transitions.${i}.required_fields.${k}`;
+    return [{ path, code: 'unknown_field', message: `The entity has no field ${key}.` }];
   });

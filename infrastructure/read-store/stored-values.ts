@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
-import type { CollectionSpec, IndexSpec, JsonObject } from '../../application/ports/read-store.ts';
+import type {
+  CollectionSpec,
+  IndexSpec,
+  JsonObject,
+  SubscriberProgress,
+} from '../../application/ports/read-store.ts';
 
 /** Narrows a stored text to a position. */
 export function positionOf(text: string): Position {
@@ -14,6 +19,20 @@ export const optionalPosition = (text: string | undefined | null): Position | un
 function isPosition(text: string): text is Position {
   return text !== '';
 }
+
+type Behind = SubscriberProgress['behind'];
+const storedBehind = z.record(z.string(), z.string());
+
+/** The stored form of the tenants that are behind in a subscriber. */
+export const textOfBehind = (behind: Behind): string => JSON.stringify(Object.fromEntries(behind));
+
+export const behindOf = (text: string | undefined): Behind =>
+  new Map(
+    Object.entries(storedBehind.parse(JSON.parse(text ?? '{}'))).map(([tenant, place]) => [
+      tenant,
+      place === '' ? '' : positionOf(place),
+    ]),
+  );
 
 /** Parses a document's stored text. */
 export function parseDocument(text: string): JsonObject {

@@ -65,8 +65,8 @@ export const writerOf = (node: TestNode, tenantId: string) => {
         type: inboxStream,
         id: 'bob',
         cause: causeOf('x'),
-        decide: () =>
-          raiseNotification({
+        decide: (state) =>
+          raiseNotification(state, {
             notification_id: id,
             recipient_user_id: 'bob',
             kind: 'message_mention',

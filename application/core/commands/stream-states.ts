@@ -23,6 +23,8 @@ export interface StreamState<State = unknown> extends ChainHead {
 const PAGE = 1000;
 /** A snapshot every so many events limits a cold load to about one page of a hundred. */
 const SNAPSHOT_EVERY = 100;
+/** Characters of a snapshot per event until the next one, so that large states are not written again and again. */
+const SNAPSHOT_CHARS = 512;
 /** A stream with fewer events has no snapshot. */
 const SHORT = 16;
 /** Streams read and folded per tick of the event loop. */
@@ -43,8 +45,11 @@ export class StreamStates {
   readonly #codec: EventCodec;
   readonly #snapshots: SnapshotStore;
   readonly #logger: Logger;
-  readonly #cache = new BoundedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
-  readonly #snapshotAt = new Map<string, number>();
+  readonly #cache = new BoundedCache<StreamState>(MEMORY.states, (stream) =>
+    this.#snapshotDue.delete(stream),
+  );
+  /** The revision from which a stream needs a new snapshot. */
+  readonly #snapshotDue = new Map<string, number>();
   readonly #loads = new RevisionWatches();
   /** Appends of this process under way: the log's follower may deliver their events before the append returns. */
   readonly #appends = new RevisionWatches();
@@ -177,7 +182,7 @@ export class StreamStates {
     if (present !== undefined && present.revision > state.revision) return;
     this.#cache.set(stream, state);
     this.#cache.trim();
-    if (state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
+    if (state.revision >= (this.#snapshotDue.get(stream) ?? SNAPSHOT_EVERY - 1)) {
       this.#takeSnapshot(stream, state, type);
     }
   }
@@ -185,7 +190,7 @@ export class StreamStates {
   /** Drops a cached state, for example when the outcome of an append is unknown. */
   drop(stream: string): void {
     this.#cache.delete(stream);
-    this.#snapshotAt.delete(stream);
+    this.#snapshotDue.delete(stream);
   }
 
   /** Records a revision seen on the log; drops a cached state that is older. */
@@ -237,14 +242,15 @@ export class StreamStates {
     // The log is authoritative: a snapshot whose hash is not in the stream (of a restored older log) is ignored.
     const [event] = await this.#events.readStream(stream, { from: revision, limit: 1 });
     if (event === undefined || this.#codec.decode(event).hash !== hash) return empty;
-    this.#snapshotAt.set(stream, revision);
+    this.#snapshotDue.set(stream, nextSnapshot(revision, snapshot.state));
     return { state: state.value, revision, hash, at, position };
   }
 
   #takeSnapshot(stream: string, state: StreamState, type: AnyStreamType): void {
     if (state.position === undefined) return;
-    this.#snapshotAt.set(stream, state.revision);
     const { revision, hash, at, position } = state;
+    const text = JSON.stringify(state.state);
+    this.#snapshotDue.set(stream, nextSnapshot(revision, text));
     this.#snapshots
       .put(stream, {
         stateVersion: type.stateVersion,
@@ -252,13 +258,16 @@ export class StreamStates {
         hash,
         at,
         position,
-        state: JSON.stringify(state.state),
+        state: text,
       })
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, stream }, 'a snapshot could not be written'),
       );
   }
 }
+
+const nextSnapshot = (revision: number, text: string): number =>
+  revision + Math.max(SNAPSHOT_EVERY, Math.ceil(text.length / SNAPSHOT_CHARS));
 
 /** Undefined for text that is not JSON. */
 const parsed = (text: string): { value: unknown } | undefined => {

@@ -18,7 +18,7 @@ import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import { abortOf } from '../concurrency/abort.ts';
 import { type BufferSize, PageBuffer, type Place } from './page-buffer.ts';
-import { type Follower, type OlderPages, PAGE, PageReader } from './page-reader.ts';
+import { type Follower, type OlderPages, PAGE, PageReader, SCANNED } from './page-reader.ts';
 
 /** Selected events. `position` is how far the log was read, even when no event matched. */
 export interface EventBatch {
@@ -61,6 +61,7 @@ const newFollower = ({ after, filter, batchSize, isUrgent, signal }: FollowOptio
  * older events are shared by followers near each other. Each follower sets its own pace.
  */
 export class LogFollower {
+  readonly #events: EventStore;
   readonly #live: PageBuffer;
   readonly #pages: PageReader;
   /** Emits after new events were added to the buffer. Shared by all followers. */
@@ -72,6 +73,7 @@ export class LogFollower {
 
   constructor(deps: { events: EventStore; logger: Logger; live?: BufferSize; pages?: BufferSize }) {
     const { events, logger, live = MEMORY.tail, pages: size = MEMORY.pages } = deps;
+    this.#events = events;
     this.#live = new PageBuffer(live);
     this.#pages = new PageReader({ events, logger, size, growths: () => this.#growths });
     this.growth = new Observable<LogGrowth | undefined>((observer) =>
@@ -145,6 +147,12 @@ export class LogFollower {
       last = reading.catch(() => undefined);
       return reading;
     };
+  }
+
+  /** Reads selected events after a place once, apart from all followers. */
+  async read(after: Place, filter: EventFilter, limit: number): Promise<Omit<EventBatch, 'caughtUp'>> {
+    const from = after === '' ? undefined : after;
+    return this.#events.scanAll({ from, filter, limit }, SCANNED);
   }
 
   /** Waits for the next batch and handles it; undefined when the follower was aborted. */

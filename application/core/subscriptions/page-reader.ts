@@ -33,7 +33,7 @@ export interface OlderPages {
 
 /** Events that one read returns, and scans. */
 export const PAGE = 1000;
-const SCANNED = 16_384;
+export const SCANNED = 16_384;
 /** Others stop waiting for a follower that handles one batch for longer (ms). */
 const STILL_MS = 1000;
 /** Followers that start within this time (ms) of one another read the log together. */

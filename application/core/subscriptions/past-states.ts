@@ -7,8 +7,8 @@ const MAX_STREAMS = 10_000;
 const PAGE = 1000;
 
 /**
- * States of streams at a position of the log, for a reader that goes through the log in order: the result does not
- * depend on when it reads.
+ * States of streams at a position of the log, for a reader that goes through each tenant's events in order: the result
+ * does not depend on when it reads.
  */
 export class StateHistory<S, E extends AnyEvent> {
   readonly types: readonly string[];
@@ -49,6 +49,11 @@ export class StateHistory<S, E extends AnyEvent> {
   at(stream: string, position: Position): S | Promise<S> {
     const known = this.#known.get(stream);
     return known === undefined ? this.#remembered(stream, position) : known;
+  }
+
+  /** As {@link at}, for a stream that other tenants' events depend on: those are not read in one order with it. */
+  exact(stream: string, position: Position): Promise<S> {
+    return this.#load(stream, position);
   }
 
   /** As {@link at} for the next event of the log, when the state is already known. */

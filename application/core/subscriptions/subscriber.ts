@@ -1,36 +1,31 @@
-import {
-  audit,
-  BehaviorSubject,
-  catchError,
-  concatMap,
-  defer,
-  lastValueFrom,
-  retry,
-  skip,
-  throwError,
-  timer,
-} from 'rxjs';
+import { audit, catchError, concatMap, defer, lastValueFrom, retry, Subject, throwError, timer } from 'rxjs';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { type Position, type StoredEvent, StoreUnavailable } from '../../ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from '../../ports/read-store.ts';
 import { pause } from '../concurrency/pause.ts';
 import { ONE_EVENT, retried } from '../concurrency/retry-policy.ts';
+import type { TenantTurns, Turn } from '../concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
+import { tenantPrefix } from '../events/stream-name.ts';
 import { holdLease, type LeaseOptions } from './lease.ts';
 import type { LogFollower } from './log-follower.ts';
+import { type QueueRoom, TenantQueues } from './tenant-queues.ts';
 
-/** Reacts to events by commands, at least once for each event; the commands' effects are keyed by the event's id. */
+/**
+ * Reacts to events by commands, at least once for each event, in the log's order for each tenant; the commands' effects
+ * are keyed by the event's id. A long handler waits for the tenant's next turn between its steps.
+ */
 export interface Subscriber {
   readonly name: string;
   readonly types: readonly string[];
-  /** Called each time the subscriber starts at its checkpoint, which may lie before events handled already. */
+  /** Called at the start and after failures: events may come again. Other tenants' events may be in work. */
   readonly begin?: () => void;
-  readonly handle: (event: LoggedEvent) => Promise<void>;
+  readonly handle: (event: LoggedEvent, turn?: Turn) => Promise<void>;
   /**
-   * Handles several events in log order instead of {@link handle} for each, when they need not wait for one another.
+   * Handles several events of one tenant in log order instead of {@link handle} for each, when they need not wait for one another.
    * When it fails, `begin` is called and they are handled one by one.
    */
-  readonly handleAll?: (events: readonly LoggedEvent[]) => Promise<void>;
+  readonly handleAll?: (events: readonly LoggedEvent[], turn?: Turn) => Promise<void>;
   /**
    * Whether an event needs no work once all earlier events are handled, decided without decoding it. A part is skipped
    * when all its events are.
@@ -46,93 +41,103 @@ export interface SubscriberOptions extends LeaseOptions {
   readonly store: ReadStore;
   readonly follower: LogFollower;
   readonly codec: EventCodec;
+  /** Shared by all background work of the process. */
+  readonly turns: TenantTurns;
+  /** Shared by all subscribers of the process. */
+  readonly room: QueueRoom;
 }
 
 /** Tries of one event before it is skipped. */
 const TRIES = 5;
-/** Events handled together. */
-const AT_ONCE = 128;
 /** Delay (ms) of storing a checkpoint, after handled events and after others. */
 const SAVE_MS = 250;
 const SAVE_UNMATCHED_MS = 2000;
+/** Events of a tenant that is behind, read together. */
+const READ_AGAIN = 64;
 /** Pause (ms) after a batch without matching events. */
 const LINGER_MS = 20;
 
-/** Runs a subscriber under its lease from its stored checkpoint until aborted. */
+/**
+ * Runs a subscriber under its lease from its stored progress until aborted: each tenant's events in order, tenants in
+ * turns (decision 37).
+ */
 export const runSubscriber = (
   subscriber: Subscriber,
   options: SubscriberOptions,
   signal: AbortSignal,
 ): Promise<void> =>
   holdLease(leaseNameOfSubscriber(subscriber.name), options, signal, async (lease, held) => {
-    const { store, follower, codec, logger } = options;
-    const after = await store.subscriberCheckpoint(subscriber.name);
+    const { store, follower, logger } = options;
+    const { name, types } = subscriber;
+    const before = await store.subscriberProgress(name);
     subscriber.begin?.();
-    /** The last handled position; kept per event, since a batch may end half-way. */
-    const done = new BehaviorSubject({ position: after, matched: false });
-    let saved: Promise<void> = Promise.resolve();
-    const save = (): Promise<void> => {
-      const saving = saved.then(async () => {
-        const { position } = done.value;
-        if (position !== undefined) {
-          await store.saveSubscriberCheckpoint(subscriber.name, lease.fence, position);
-        }
-      });
-      // One at a time, so that an earlier position never overwrites a later one.
-      saved = saving.catch(() => undefined);
-      return saving;
+    const queues = new TenantQueues(before, {
+      ...options,
+      name,
+      read: (tenantId, after) =>
+        follower.read(after, { streamPrefix: tenantPrefix(tenantId), types }, READ_AGAIN),
+      handle: (part, turn, done) => handlePart(subscriber, options, held, part, turn, done),
+      signal: held,
+    });
+    const changes = new Subject<{ readonly matched: boolean }>();
+    const save = async (): Promise<void> => {
+      const { progress } = queues;
+      if (progress !== undefined) await store.saveSubscriberProgress(name, lease.fence, progress);
     };
-    const saving = done
+    const saving = changes
       .pipe(
-        skip(1),
-        audit(({ matched }) => timer(matched ? SAVE_MS : SAVE_UNMATCHED_MS)),
+        audit(({ matched }) => timer(matched || queues.isBusy ? SAVE_MS : SAVE_UNMATCHED_MS)),
+        // One at a time, so that an earlier progress never overwrites a later one.
         concatMap(() =>
           save().catch((error: unknown) => {
             if (!(error instanceof Fenced))
-              logger.warn({ err: error, subscriber: subscriber.name }, 'a checkpoint was not saved');
+              logger.warn({ err: error, subscriber: name }, 'a checkpoint was not saved');
           }),
         ),
       )
       .subscribe();
-    const handle = async (events: readonly StoredEvent[]): Promise<void> => {
-      for (const part of partsOf(subscriber, events)) {
-        if (held.aborted) return;
-        if (
-          !(await isPassedOver(subscriber, part)) &&
-          !(await handledTogether(subscriber, logger, codec, part))
-        ) {
-          for (const stored of part) {
-            await handledAlone(subscriber, held, logger, codec, stored);
-            if (held.aborted) return;
-            done.next({ position: stored.position, matched: true });
-          }
-        }
-        done.next({ position: part.at(-1)?.position ?? done.value.position, matched: true });
-      }
-    };
+    const handled = queues.handled.subscribe(() => changes.next({ matched: true }));
     try {
-      await follower.run({ after, filter: { types: subscriber.types }, signal: held }, async (batch) => {
-        await handle(batch.events);
-        if (held.aborted) return;
+      await follower.run({ after: before?.position, filter: { types }, signal: held }, async (batch) => {
+        queues.take(batch);
         const matched = batch.events.length > 0;
-        done.next({ position: batch.position, matched });
-        if (!matched) await pause(LINGER_MS, held);
+        changes.next({ matched });
+        await (matched ? queues.settled() : pause(LINGER_MS, held));
       });
-      await save();
+      await queues.ended();
     } finally {
+      handled.unsubscribe();
       saving.unsubscribe();
     }
+    await save();
   });
 
 const isAway = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
 
-/** Parts of a batch that are handled together. */
-const partsOf = ({ handleAll }: Subscriber, events: readonly StoredEvent[]): readonly StoredEvent[][] => {
-  const size = handleAll === undefined ? 1 : AT_ONCE;
-  return Array.from({ length: Math.ceil(events.length / size) }, (_, nth) =>
-    events.slice(nth * size, (nth + 1) * size),
-  );
+/** Handles events of one tenant; calls `done` with the number of those that are handled. @throws when a store is away */
+const handlePart = async (
+  subscriber: Subscriber,
+  { codec, logger }: Pick<SubscriberOptions, 'codec' | 'logger'>,
+  held: AbortSignal,
+  part: readonly StoredEvent[],
+  turn: Turn,
+  done: (events: number) => void,
+): Promise<void> => {
+  if (subscriber.handleAll !== undefined) {
+    const isDone =
+      (await isPassedOver(subscriber, part)) ||
+      (await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn));
+    if (isDone) return done(part.length);
+  }
+  for (const stored of part) {
+    if (held.aborted) return;
+    const isDone = subscriber.handleAll === undefined && (await isPassedOver(subscriber, [stored]));
+    if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn);
+    if (held.aborted) return;
+    done(1);
+    if (turn.isOver) return;
+  }
 };
 
 const isPassedOver = (
@@ -143,18 +148,22 @@ const isPassedOver = (
 /** Returns false when the events must be handled one by one, since any of them may have failed. */
 const handledTogether = async (
   subscriber: Subscriber,
+  handleAll: NonNullable<Subscriber['handleAll']>,
   logger: SubscriberOptions['logger'],
   codec: EventCodec,
   part: readonly StoredEvent[],
+  turn: Turn,
 ): Promise<boolean> => {
-  if (subscriber.handleAll === undefined) return false;
   try {
-    await subscriber.handleAll(part.map((stored) => codec.decode(stored)));
+    await handleAll(
+      part.map((stored) => codec.decode(stored)),
+      turn,
+    );
     return true;
   } catch (error) {
+    subscriber.begin?.();
     if (isAway(error)) throw error;
     logger.warn({ err: error, subscriber: subscriber.name }, 'events are handled one by one');
-    subscriber.begin?.();
     return false;
   }
 };
@@ -166,9 +175,10 @@ const handledAlone = async (
   logger: SubscriberOptions['logger'],
   codec: EventCodec,
   stored: StoredEvent,
+  turn: Turn,
 ): Promise<void> => {
-  const handle = (): Promise<void> => subscriber.handle(codec.decode(stored));
-  // Unavailable stores and busy streams do not count as failures: the subscriber restarts from its checkpoint.
+  const handle = (): Promise<void> => subscriber.handle(codec.decode(stored), turn);
+  // Unavailable stores and busy streams do not count as failures: the tenant's events are tried again later.
   const isFinal = (error: unknown): boolean => signal.aborted || isAway(error);
   try {
     await handle();

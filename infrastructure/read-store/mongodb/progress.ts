@@ -9,7 +9,7 @@ import {
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
 import { call, isDuplicateKey, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
-import { optionalPosition, positionOf } from '../stored-values.ts';
+import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
 import { type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
 import { endTransactions } from './transactions.ts';
@@ -30,8 +30,8 @@ type Progress = Pick<
   | 'unpark'
   | 'activeGeneration'
   | 'setActiveGeneration'
-  | 'subscriberCheckpoint'
-  | 'saveSubscriberCheckpoint'
+  | 'subscriberProgress'
+  | 'saveSubscriberProgress'
   | 'subscriberCheckpoints'
   | 'acquireLease'
   | 'releaseLease'
@@ -94,20 +94,23 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
         const row = { active: state.active ?? null, building: state.building ?? null };
         await active.replaceOne({ _id: projection }, row, { upsert: true });
       }),
-    subscriberCheckpoint: (name) =>
-      call(async () =>
-        optionalPosition(optionalTextIn(await subscribers.findOne({ _id: name }), 'position')),
-      ),
+    subscriberProgress: (name) =>
+      call(async () => {
+        const row = await subscribers.findOne({ _id: name });
+        const position = optionalPosition(optionalTextIn(row, 'position'));
+        return position && { position, behind: behindOf(optionalTextIn(row, 'behind')) };
+      }),
     subscriberCheckpoints: () =>
       call(async () => {
         const rows = await subscribers.find().toArray();
         return new Map(rows.map((row) => [row._id, positionOf(textIn(row, 'position'))]));
       }),
-    saveSubscriberCheckpoint: (name, fence, position) =>
+    saveSubscriberProgress: (name, fence, { position, behind }) =>
       call(async () => {
         const lease = leaseNameOfSubscriber(name);
         await checkFence(leases, lease, fence);
-        await put(subscribers, { _id: name, lease, fence, position }, { position: { $lte: position } });
+        const row = { _id: name, lease, fence, position, behind: textOfBehind(behind) };
+        await put(subscribers, row, { position: { $lte: position } });
       }),
     acquireLease: (name, owner, ttlMs) =>
       call(async () => {

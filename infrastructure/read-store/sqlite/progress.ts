@@ -7,7 +7,7 @@ import {
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
 import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
-import { optionalPosition, positionOf } from '../stored-values.ts';
+import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
 import { checkFence } from './leases.ts';
 
 type Progress = Pick<
@@ -17,8 +17,8 @@ type Progress = Pick<
   | 'unpark'
   | 'activeGeneration'
   | 'setActiveGeneration'
-  | 'subscriberCheckpoint'
-  | 'saveSubscriberCheckpoint'
+  | 'subscriberProgress'
+  | 'saveSubscriberProgress'
   | 'subscriberCheckpoints'
 >;
 
@@ -30,6 +30,9 @@ const PARK = `INSERT OR REPLACE INTO parked (projection, tag, tenant, position, 
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const SAVE_SUBSCRIBER = `INSERT INTO subscribers (name, position) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET position = excluded.position WHERE excluded.position >= position`;
+const READ_SUBSCRIBER = `SELECT position, tenants FROM subscribers LEFT JOIN subscribers_behind USING (name)
+  WHERE name = ?`;
+const SAVE_BEHIND = 'INSERT OR REPLACE INTO subscribers_behind (name, tenants) VALUES (?, ?)';
 
 /** Progress of projections and subscribers. */
 export function sqliteProgress(connection: SqliteConnection): Progress {
@@ -65,21 +68,24 @@ export function sqliteProgress(connection: SqliteConnection): Progress {
           'INSERT OR REPLACE INTO active_generations (projection, active, building) VALUES (?, ?, ?)',
         ).run(projection, active ?? null, building ?? null);
       }),
-    subscriberCheckpoint: (name) =>
+    subscriberProgress: (name) =>
       read(() => {
-        const row = prepare('SELECT position FROM subscribers WHERE name = ?').get(name);
-        return row === undefined ? undefined : positionOf(textOf(row, 'position'));
+        const row = prepare(READ_SUBSCRIBER).get(name);
+        if (row === undefined) return undefined;
+        const behind = behindOf(optionalTextOf(row, 'tenants'));
+        return { position: positionOf(textOf(row, 'position')), behind };
       }),
     subscriberCheckpoints: () =>
       read(() => {
         const rows = prepare('SELECT name, position FROM subscribers').all();
         return new Map(rows.map((row) => [textOf(row, 'name'), positionOf(textOf(row, 'position'))]));
       }),
-    saveSubscriberCheckpoint: (name, fence, position) =>
+    saveSubscriberProgress: (name, fence, { position, behind }) =>
       write(() => {
         checkFence(connection, leaseNameOfSubscriber(name), fence);
         const { changes } = prepare(SAVE_SUBSCRIBER).run(name, position);
         if (changes === 0) throw new Fenced(`the checkpoint of ${name} is already beyond ${position}`);
+        prepare(SAVE_BEHIND).run(name, textOfBehind(behind));
       }),
   };
 }

@@ -30,6 +30,9 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS subscribers (
     name TEXT PRIMARY KEY, position TEXT NOT NULL
   ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS subscribers_behind (
+    name TEXT PRIMARY KEY, tenants TEXT NOT NULL
+  ) WITHOUT ROWID;
 `;
 
 export const PRAGMAS: readonly string[] = [

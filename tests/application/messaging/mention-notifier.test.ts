@@ -11,6 +11,7 @@ import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/s
 import { eventually } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
+import { handledUpTo, newSchedule } from '../../support/schedule.ts';
 import { contextOf, settle } from '../village.ts';
 
 const raised = z.object({ recipient_user_id: z.string(), snippet: z.string(), note_id: z.string() });
@@ -57,7 +58,9 @@ describe('the mention notifier', () => {
     const nodes = [node, startNode(stores), node];
     for (const each of nodes) for (const event of await sent()) await mentionNotifier(each).handle(event);
     await Promise.all(
-      nodes.map((each) => sent().then((events) => Promise.all(events.map(mentionNotifier(each).handle)))),
+      nodes.map((each) =>
+        sent().then((events) => Promise.all(events.map((event) => mentionNotifier(each).handle(event)))),
+      ),
     );
     expect(await inbox('bob')).to.have.length(2);
     expect(await inbox('eve')).to.have.length(1);
@@ -81,14 +84,15 @@ describe('the mention notifier', () => {
             logger: node.logger,
             owner: 'one',
             ttlMs: 1000,
+            ...newSchedule(),
           },
           stopping.signal,
         );
-        await eventually(async () => expect(await inbox('eve')).to.have.length(1));
+        await eventually(async () => {
+          for (const name of ['bob', 'eve']) expect(await inbox(name)).to.have.length(1);
+        });
         const head = await stores.events.end();
-        await eventually(async () =>
-          expect(await store.subscriberCheckpoint('mention-notifier')).to.equal(head),
-        );
+        await eventually(async () => expect(await handledUpTo(store, 'mention-notifier')).to.equal(head));
         expect(await inbox('bob')).to.have.length(1);
         stopping.abort();
         await done;

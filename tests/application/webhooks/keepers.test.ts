@@ -8,6 +8,7 @@ import { SUBSCRIPTIONS, subscriptionsStream } from '../../../domain/webhooks/sub
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
+import { newSchedule } from '../../support/schedule.ts';
 import { cause, dispatching } from './support.ts';
 
 /** Appends the end of a new delivery. */
@@ -164,7 +165,7 @@ describe('the dead-letter counter', () => {
           const counter = watched(deadLetterCounter(here));
           const done = runSubscriber(
             counter,
-            { ...lease, follower: here.follower, codec: here.codec },
+            { ...lease, ...newSchedule(), follower: here.follower, codec: here.codec },
             stopping.signal,
           );
           for (const [step, run] of runs.entries()) {

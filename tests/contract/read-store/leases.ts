@@ -1,5 +1,10 @@
 import { expect } from 'chai';
-import { leaseNameOf, leaseNameOfSubscriber } from '../../../application/ports/read-store.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+import {
+  leaseNameOf,
+  leaseNameOfSubscriber,
+  type SubscriberProgress,
+} from '../../../application/ports/read-store.ts';
 import { at, type Context, isFenced, newGeneration, put, until, workbench } from './support.ts';
 
 const newLease = (): string => `test:${newGeneration().projection}`;
@@ -118,17 +123,25 @@ export function leaseTests({ store, harness }: Context): void {
     it('protects the checkpoints of subscribers', async () => {
       const name = newGeneration().projection;
       const lease = leaseNameOfSubscriber(name);
-      expect(await store().subscriberCheckpoint(name)).to.equal(undefined);
-      await isFenced(store().saveSubscriberCheckpoint(name, 1, at(1)));
+      const progress = (n: number, behind: SubscriberProgress['behind'] = new Map()) => ({
+        position: at(n),
+        behind,
+      });
+      expect(await store().subscriberProgress(name)).to.equal(undefined);
+      await isFenced(store().saveSubscriberProgress(name, 1, progress(1)));
       await store().acquireLease(lease, 'a', 1);
-      await store().saveSubscriberCheckpoint(name, 1, at(3));
-      await store().saveSubscriberCheckpoint(name, 1, at(3));
-      await isFenced(store().saveSubscriberCheckpoint(name, 1, at(2)));
+      const behind = new Map<string, Position | ''>([
+        ['acme', at(1)],
+        ['other', ''],
+      ]);
+      await store().saveSubscriberProgress(name, 1, progress(3));
+      await store().saveSubscriberProgress(name, 1, progress(3, behind));
+      await isFenced(store().saveSubscriberProgress(name, 1, progress(2)));
       await until(() => store().acquireLease(lease, 'b', 60_000));
-      await isFenced(store().saveSubscriberCheckpoint(name, 1, at(4)));
-      expect(await store().subscriberCheckpoint(name)).to.equal(at(3));
-      await store().saveSubscriberCheckpoint(name, 2, at(5));
-      expect(await store().subscriberCheckpoint(name)).to.equal(at(5));
+      await isFenced(store().saveSubscriberProgress(name, 1, progress(4)));
+      expect(await store().subscriberProgress(name)).to.deep.equal(progress(3, behind));
+      await store().saveSubscriberProgress(name, 2, progress(5));
+      expect(await store().subscriberProgress(name)).to.deep.equal(progress(5));
     });
   });
 

@@ -21,7 +21,8 @@ const raise = (id: string) => ({
   snippet: 'hello',
   snippet_key: 'message-m1',
 });
-const raised = (...ids: string[]): InboxEvent[] => ids.flatMap((id) => raiseNotification(raise(id)));
+const raised = (...ids: string[]): InboxEvent[] =>
+  ids.map((id) => ({ type: 'NotificationRaised', data: raise(id) }));
 const read = (...notification_ids: string[]): InboxEvent => ({
   type: 'NotificationsRead',
   data: { recipient_user_id: 'bob', notification_ids },
@@ -30,7 +31,7 @@ const read = (...notification_ids: string[]): InboxEvent => ({
 describe('An inbox', () => {
   it('raises a notification with all that its reader needs', () => {
     given(inboxStream)
-      .when(() => raiseNotification(raise('n1')))
+      .when((state) => raiseNotification(state, raise('n1')))
       .gives({
         type: 'NotificationRaised',
         data: {
@@ -45,6 +46,31 @@ describe('An inbox', () => {
           snippet_key: 'message-m1',
         },
       });
+  });
+
+  it('raises a notification once, also when it was read meanwhile', () => {
+    const first = { ...raise('n1'), source_position: '0005' };
+    given(inboxStream, { type: 'NotificationRaised', data: first }, read('n1'))
+      .when((state) => raiseNotification(state, first))
+      .givesNothing();
+  });
+
+  it('raises none before the one that it follows', () => {
+    const second = { ...raise('n2'), source_position: '0007' };
+    given(inboxStream)
+      .when((state) => raiseNotification(state, second, '0005'))
+      .isRefused('unavailable');
+    given(inboxStream, { type: 'NotificationRaised', data: { ...raise('n1'), source_position: '0005' } })
+      .when((state) => raiseNotification(state, second, '0005'))
+      .gives({ type: 'NotificationRaised', data: second });
+  });
+
+  it('shares what an event does not change', () => {
+    const ids = Array.from({ length: 1000 }, (_, n) => `n${n}`);
+    const { state } = given(inboxStream, ...raised(...ids));
+    const marked = inboxStream.evolve(state, read('n999', 'nobody'), { at: 0, revision: 1000 });
+    expect(marked.unread.flat()).to.deep.equal(ids.slice(0, -1));
+    expect(marked.unread[0]).to.equal(state.unread[0]);
   });
 
   it('marks the unread ones of the given ids', () => {
@@ -63,7 +89,7 @@ describe('An inbox', () => {
 
   it('marks in events of bounded size', () => {
     const ids = Array.from({ length: READ_CHUNK + 1 }, (_, n) => `n${n}`);
-    const events = markNotificationsRead({ unread: ids }, { userId: 'bob', all: true });
+    const events = markNotificationsRead({ unread: [ids], raisedTo: {} }, { userId: 'bob', all: true });
     expect(
       events.map((event) => event.type === 'NotificationsRead' && event.data.notification_ids.length),
     ).to.deep.equal([READ_CHUNK, 1]);
@@ -87,15 +113,15 @@ describe('An inbox', () => {
         ).state;
         let marked = 0;
         for (const command of commands) {
-          const before = state.unread.length;
+          const before = state.unread.flat().length;
           for (const event of markNotificationsRead(state, command)) {
             if (event.type === 'NotificationsRead') marked += event.data.notification_ids.length;
             state = inboxStream.evolve(state, event, { at: 0, revision: 0 });
           }
           expect(markNotificationsRead(state, command)).to.deep.equal([]);
-          expect(state.unread.length).to.be.at.most(before);
+          expect(state.unread.flat().length).to.be.at.most(before);
         }
-        expect(marked).to.equal(count - state.unread.length);
+        expect(marked).to.equal(count - state.unread.flat().length);
       }),
     );
   });

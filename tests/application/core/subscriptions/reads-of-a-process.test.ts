@@ -12,6 +12,7 @@ import { events } from '../../../contract/event-store-parts/helpers.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { silentMetrics } from '../../../support/fakes.ts';
 import { startNode } from '../../../support/node.ts';
+import { handledUpTo, newSchedule } from '../../../support/schedule.ts';
 
 const TOTAL = 10_000;
 const SUBSCRIBERS = 20;
@@ -32,7 +33,7 @@ describe('a worker process with all projections and twenty subscribers', () => {
     const store = await openSqliteReadStore({ path: ':memory:' });
     const { codec, clock, logger } = node;
     const follower = new LogFollower({ events: counted, logger });
-    const shared = { store, follower, codec, logger, owner: 'one', ttlMs: 60_000 };
+    const shared = { store, follower, codec, logger, owner: 'one', ttlMs: 60_000, ...newSchedule() };
     const runners = projections.map(
       (projection) =>
         new ProjectionRunner(projection, {
@@ -59,7 +60,7 @@ describe('a worker process with all projections and twenty subscribers', () => {
         for (const runner of runners) {
           expect(runner.localCheckpoint(tagOf(runner.projection.version))).to.equal(end);
         }
-        for (const name of names) expect(await store.subscriberCheckpoint(name)).to.equal(end);
+        for (const name of names) expect(await handledUpTo(store, name)).to.equal(end);
       }, 20_000);
     };
     await allReached();

@@ -1,0 +1,146 @@
+/** Time (ms) of one turn. */
+export const TURN_MS = 20;
+/** Turns at the same time; most of them wait for a store. */
+const AT_ONCE = 16;
+/** The most that a tenant is charged for turns that lasted too long (ms). */
+const MOST_DEBT_MS = 10 * TURN_MS;
+
+interface Flow {
+  /** Time (ms) that the tenant may still spend in this round. */
+  credit: number;
+  /** Turns that are not over. */
+  open: number;
+  readonly waiting: (() => void)[];
+}
+
+/** A tenant's turn. Work that lasts longer goes on, but gives its slot to others and is charged to the tenant. */
+export interface Turn {
+  /** Whether the turn has lasted its time. */
+  readonly isOver: boolean;
+  /** Goes on in the tenant's next turn if this one is over. For loops in a handler. */
+  next(): Promise<void>;
+  end(): void;
+}
+
+/** A turn without a limit, for callers outside a schedule. */
+const ENDLESS_TURN: Turn = { isOver: false, next: async () => undefined, end: () => undefined };
+
+/**
+ * Shares the process between the background work of tenants: deficit round robin over time spent (decision 37). A
+ * tenant without open turns is served before those that have some, after at most one turn.
+ */
+export class TenantTurns {
+  readonly #now: () => number;
+  #free: number;
+  readonly #flows = new Map<string, Flow>();
+  /** Tenants that wait, in the order of the round. */
+  readonly #round = new Map<string, Flow>();
+
+  constructor(atOnce = AT_ONCE, now: () => number = () => performance.now()) {
+    this.#free = atOnce;
+    this.#now = now;
+  }
+
+  /** Waits for the tenant's next turn. The caller ends it. */
+  async take(tenantId: string): Promise<Turn> {
+    await this.#granted(tenantId);
+    return this.#turnOf(tenantId);
+  }
+
+  #turnOf(tenantId: string): Turn {
+    let since = this.#now();
+    let slot = this.#slot();
+    const charge = (): void => {
+      this.#charge(tenantId, this.#now() - since);
+      slot();
+    };
+    const isOver = (): boolean => this.#now() - since >= TURN_MS;
+    return {
+      get isOver() {
+        return isOver();
+      },
+      next: async () => {
+        if (!isOver()) return;
+        const next = this.#granted(tenantId);
+        charge();
+        await next;
+        since = this.#now();
+        slot = this.#slot();
+      },
+      end: charge,
+    };
+  }
+
+  /** @returns a function that gives the slot back, unless the time of the turn has done so */
+  #slot(): () => void {
+    const giveBack = (): void => {
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      timer = undefined;
+      this.#free += 1;
+      this.#serve();
+    };
+    let timer: NodeJS.Timeout | undefined = setTimeout(giveBack, TURN_MS);
+    return giveBack;
+  }
+
+  #granted(tenantId: string): Promise<void> {
+    const flow = this.#flows.get(tenantId) ?? { credit: TURN_MS, open: 0, waiting: [] };
+    this.#flows.set(tenantId, flow);
+    return new Promise((resolve) => {
+      flow.waiting.push(resolve);
+      if (!this.#round.has(tenantId)) this.#round.set(tenantId, flow);
+      this.#serve();
+    });
+  }
+
+  /** Returns what the turn left of its time, or charges what it took beyond. */
+  #charge(tenantId: string, spentMs: number): void {
+    const flow = this.#flows.get(tenantId);
+    if (flow === undefined) return;
+    flow.open -= 1;
+    flow.credit = Math.max(-MOST_DEBT_MS, Math.min(TURN_MS, flow.credit + TURN_MS - spentMs));
+    if (flow.open === 0 && flow.waiting.length === 0) this.#flows.delete(tenantId);
+  }
+
+  #serve(): void {
+    while (this.#free > 0) {
+      const next = this.#next();
+      if (next === undefined) return;
+      const [tenantId, flow] = next;
+      this.#free -= 1;
+      flow.open += 1;
+      flow.credit -= TURN_MS;
+      const grant = flow.waiting.shift();
+      if (flow.waiting.length === 0) this.#round.delete(tenantId);
+      grant?.();
+    }
+  }
+
+  /** The first tenant of the round that has credit; those without get some and move to the end. */
+  #next(): readonly [string, Flow] | undefined {
+    // A tenant moved to the end is visited again, until its credit suffices.
+    for (const [tenantId, flow] of this.#round) {
+      if (flow.credit > 0) return [tenantId, flow];
+      flow.credit += TURN_MS;
+      this.#round.delete(tenantId);
+      this.#round.set(tenantId, flow);
+    }
+    return undefined;
+  }
+}
+
+/** Works that are run together. */
+const GROUP = 128;
+
+/** Starts works in order, a group at a time, with a turn for each group. @throws the first error of a group */
+export const inTurns = async (
+  works: readonly (() => Promise<unknown>)[],
+  turn: Turn = ENDLESS_TURN,
+): Promise<void> => {
+  for (let from = 0; from < works.length; from += GROUP) {
+    if (from > 0) await turn.next();
+    const group = works.slice(from, from + GROUP).map((work) => work());
+    for (const each of await Promise.allSettled(group)) if (each.status === 'rejected') throw each.reason;
+  }
+};

@@ -1,0 +1,199 @@
+import { filter, firstValueFrom, Subject, takeUntil, timer } from 'rxjs';
+import type { StoredEvent } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { MEMORY } from '../../ports/memory.ts';
+import type { SubscriberProgress } from '../../ports/read-store.ts';
+import { pause } from '../concurrency/pause.ts';
+import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
+import { type TenantTurns, TURN_MS, type Turn } from '../concurrency/tenant-turns.ts';
+import { ownerOf } from '../events/stream-name.ts';
+import type { EventBatch } from './log-follower.ts';
+import type { Place } from './page-buffer.ts';
+
+/** The longest wait (ms) for a tenant before it falls behind. */
+const PATIENCE_MS = 2 * TURN_MS;
+/** Events handled together: the first part, and the largest. */
+const FIRST_PART = 16;
+const LARGEST_PART = 128;
+
+/** The room of the queues of all subscribers of a process. */
+export interface QueueRoom {
+  /** Characters of all queued events. */
+  chars: number;
+  readonly maxChars: number;
+  /** Of one tenant in one subscriber; further events are read again from the log. */
+  readonly ofTenant: { readonly events: number; readonly chars: number };
+}
+
+export const queueRoom = (): QueueRoom => ({ chars: 0, ...MEMORY.queues });
+
+interface Queue {
+  events: StoredEvent[];
+  chars: number;
+  /** All events of the tenant up to here are handled. */
+  done: Place;
+  /** Where the log is read again, for a tenant that is behind: it has events after those queued. */
+  behindFrom: Place | undefined;
+  /** Events of the next part; adapted so that a part fits into a turn. */
+  part: number;
+}
+
+interface Deps {
+  readonly name: string;
+  readonly turns: TenantTurns;
+  readonly room: QueueRoom;
+  readonly logger: Logger;
+  /** Reads a tenant's next events after a place. */
+  readonly read: (tenantId: string, after: Place) => Promise<Omit<EventBatch, 'caughtUp'>>;
+  /** Handles events in order; calls `done` with the number of those that are handled. */
+  readonly handle: (
+    part: readonly StoredEvent[],
+    turn: Turn,
+    done: (events: number) => void,
+  ) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The events of one subscriber, queued per tenant and handled in the tenants' turns (decision 37). A tenant with more
+ * events than its queue holds is behind: it keeps a place in the log and reads on from there.
+ */
+export class TenantQueues {
+  readonly #deps: Deps;
+  readonly #queues = new Map<string, Queue>();
+  readonly #running = new Set<Promise<void>>();
+  /** Emits after events were handled. */
+  readonly handled = new Subject<void>();
+  /** How far the log was read: all events up to here are queued, behind, or handled. */
+  #front: Place;
+
+  constructor(progress: SubscriberProgress | undefined, deps: Deps) {
+    this.#deps = deps;
+    this.#front = progress?.position ?? '';
+    for (const [tenantId, place] of progress?.behind ?? []) this.#start(tenantId, place).behindFrom = place;
+  }
+
+  /** Queues the events of the next batch of the log. */
+  take({ events, position }: Omit<EventBatch, 'caughtUp'>): void {
+    for (const event of events) {
+      const tenantId = ownerOf(event.stream);
+      const queue = this.#queues.get(tenantId) ?? this.#start(tenantId, this.#front);
+      if (queue.behindFrom !== undefined) continue;
+      if (this.#isFull(queue)) queue.behindFrom = queue.events.at(-1)?.position ?? queue.done;
+      else this.#push(queue, event);
+    }
+    this.#front = position;
+  }
+
+  /** Undefined before the first batch of a new subscriber. */
+  get progress(): SubscriberProgress | undefined {
+    if (this.#front === '') return undefined;
+    return { position: this.#front, behind: new Map([...this.#queues].map(([id, { done }]) => [id, done])) };
+  }
+
+  /** Waits a moment for tenants whose queues are half full: events that are soon handled need not be read again. */
+  async settled(): Promise<void> {
+    const { ofTenant } = this.#deps.room;
+    const isFilling = ({ events, chars, behindFrom }: Queue): boolean =>
+      behindFrom === undefined && (events.length > ofTenant.events / 2 || chars > ofTenant.chars / 2);
+    const isRoomy = (): boolean => ![...this.#queues.values()].some(isFilling);
+    if (isRoomy()) return;
+    const wait = this.handled.pipe(filter(isRoomy), takeUntil(timer(PATIENCE_MS)));
+    await firstValueFrom(wait, { defaultValue: undefined });
+  }
+
+  /** Whether any tenant has events to handle. */
+  get isBusy(): boolean {
+    return this.#queues.size > 0;
+  }
+
+  /** Resolves when no tenant's work runs, after the signal has aborted. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+    for (const queue of this.#queues.values()) this.#deps.room.chars -= queue.chars;
+  }
+
+  #start(tenantId: string, done: Place): Queue {
+    const queue: Queue = { events: [], chars: 0, done, behindFrom: undefined, part: FIRST_PART };
+    this.#queues.set(tenantId, queue);
+    const running = this.#run(tenantId, queue).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return queue;
+  }
+
+  /** Never rejects. A tenant that fails waits alone. */
+  async #run(tenantId: string, queue: Queue): Promise<void> {
+    const { name, turns, logger, signal } = this.#deps;
+    let failures = 0;
+    // The rest of the batch is queued first.
+    await Promise.resolve();
+    while (!signal.aborted && hasWork(queue)) {
+      const turn = await turns.take(tenantId);
+      try {
+        while (!signal.aborted && hasWork(queue) && !turn.isOver) {
+          await this.#step(tenantId, queue, turn);
+          failures = 0;
+        }
+      } catch (error) {
+        failures += 1;
+        if (!signal.aborted)
+          logger.warn(
+            { err: error, subscriber: name, tenant_id: tenantId, failures },
+            'events are tried again',
+          );
+      } finally {
+        turn.end();
+      }
+      if (failures > 0) await pause(backoffMs(LEASED_WORK, failures), signal);
+    }
+    if (!signal.aborted) this.#queues.delete(tenantId);
+  }
+
+  async #step(tenantId: string, queue: Queue, turn: Turn): Promise<void> {
+    const { behindFrom } = queue;
+    if (queue.events.length === 0 && behindFrom !== undefined)
+      await this.#readOn(tenantId, queue, behindFrom);
+    const part = queue.events.slice(0, queue.part);
+    if (part.length === 0) return;
+    const began = performance.now();
+    await this.#deps.handle(part, turn, (events) => this.#shift(queue, events));
+    const ms = performance.now() - began;
+    if (ms > TURN_MS) queue.part = Math.max(1, queue.part >> 1);
+    else if (ms < TURN_MS / 2) queue.part = Math.min(LARGEST_PART, queue.part * 2);
+  }
+
+  async #readOn(tenantId: string, queue: Queue, after: Place): Promise<void> {
+    const { events, position } = await this.#deps.read(tenantId, after);
+    // Events after the front come with the batches again, from now on.
+    const isThere = position >= this.#front;
+    for (const event of events) if (!isThere || event.position <= this.#front) this.#push(queue, event);
+    queue.behindFrom = isThere ? undefined : position;
+    if (queue.events.length === 0) queue.done = isThere ? this.#front : position;
+  }
+
+  #isFull({ events, chars }: Queue): boolean {
+    if (events.length === 0) return false;
+    const { room } = this.#deps;
+    const { ofTenant } = room;
+    return events.length >= ofTenant.events || chars >= ofTenant.chars || room.chars >= room.maxChars;
+  }
+
+  #push(queue: Queue, event: StoredEvent): void {
+    const chars = event.data.length + event.metadata.length;
+    queue.events.push(event);
+    queue.chars += chars;
+    this.#deps.room.chars += chars;
+  }
+
+  #shift(queue: Queue, events: number): void {
+    for (const { data, metadata, position } of queue.events.splice(0, events)) {
+      const chars = data.length + metadata.length;
+      queue.chars -= chars;
+      this.#deps.room.chars -= chars;
+      queue.done = position;
+    }
+    this.handled.next();
+  }
+}
+
+const hasWork = ({ events, behindFrom }: Queue): boolean => events.length > 0 || behindFrom !== undefined;

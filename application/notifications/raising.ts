@@ -1,0 +1,39 @@
+import { inboxStream, type RaiseNotification, raiseNotification } from '../../domain/notifications/inbox.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { inTurns, type Turn } from '../core/concurrency/tenant-turns.ts';
+import type { LoggedEvent } from '../core/events/event-codec.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+
+/** A notification that an event leads to. */
+export interface CausedNotification {
+  readonly event: LoggedEvent;
+  readonly data: Omit<RaiseNotification, 'source_position'>;
+}
+
+/**
+ * Raises notifications of one kind and tenant, given in the log's order of their events. Repeats have no effect, as
+ * each inbox knows the position of its newest source.
+ */
+export const raiseAll = async (
+  streams: Streams,
+  notifications: readonly CausedNotification[],
+  turn?: Turn,
+): Promise<void> => {
+  /** The position of the last source for each person. */
+  const last = new Map<string, string>();
+  const raises = notifications.map(({ event, data }) => {
+    const { recipient_user_id: recipientId, kind } = data;
+    const follows = last.get(recipientId);
+    last.set(recipientId, event.position);
+    return async (): Promise<void> => {
+      const inbox = streams.of(inboxStream, event.tenantId, recipientId);
+      const isKnown = inbox.cached()?.state.raisedTo[kind] !== undefined;
+      await inbox.execute(
+        // Notifications of earlier versions have no position: then the causation shows a repeat.
+        { cause: causeOf(event), priorAttempt: isKnown ? undefined : { after: event.position } },
+        (state) => raiseNotification(state, { ...data, source_position: event.position }, follows),
+      );
+    };
+  });
+  await inTurns(raises, turn);
+};

@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  inTurns,
+  TenantTurns,
+  TURN_MS,
+  type Turn,
+} from '../../../../application/core/concurrency/tenant-turns.ts';
+import { severalTurns } from '../../../support/eventually.ts';
+
+/** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
+const schedule = () => {
+  let now = 0;
+  const turns = new TenantTurns(1, () => now);
+  const served: { readonly tenant: string; readonly from: number; readonly to: number }[] = [];
+  const work = async (tenant: string, ms: number): Promise<void> => {
+    const turn = await turns.take(tenant);
+    const from = now;
+    now += ms;
+    served.push({ tenant, from, to: now });
+    await Promise.resolve();
+    turn.end();
+  };
+  return { turns, served, work, now: () => now, advance: (ms: number) => (now += ms) };
+};
+
+describe('the turns of tenants', () => {
+  it("serve a quiet tenant's work after at most one turn of each busy tenant", async () => {
+    const property = fc.asyncProperty(
+      fc.array(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 8, maxLength: 20 }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      fc.integer({ min: 1, max: 6 }),
+      async (busy, after) => {
+        const { served, work, now } = schedule();
+        const all = busy.flatMap((works, n) => works.map((ms) => work(`busy${n}`, ms)));
+        while (served.length < after) await Promise.resolve();
+        const asked = now();
+        await work('quiet', 1);
+        const before = served.filter(({ tenant, to }) => tenant !== 'quiet' && to > asked);
+        const at = served.find(({ tenant }) => tenant === 'quiet');
+        const spent = new Map<string, number>();
+        for (const { tenant, from, to } of before) {
+          if (to > (at?.from ?? 0)) continue;
+          spent.set(tenant, Math.max(spent.get(tenant) ?? 0, 0) + to - from);
+        }
+        // What is left of a turn's time, and one work that began within it.
+        for (const ms of spent.values()) expect(ms).to.be.below(TURN_MS + 60);
+        await Promise.all(all);
+      },
+    );
+    await fc.assert(property, { numRuns: 100 });
+  });
+
+  it('share the time equally between busy tenants, however long their works are', async () => {
+    const { served, work } = schedule();
+    const all = [
+      ...Array.from({ length: 400 }, () => work('short', 2)),
+      ...Array.from({ length: 40 }, () => work('long', 50)),
+    ];
+    while (served.length < 150) await Promise.resolve();
+    const timeOf = (name: string): number =>
+      served.reduce((sum, { tenant, from, to }) => (tenant === name ? sum + to - from : sum), 0);
+    expect(timeOf('short') / timeOf('long')).to.be.within(0.3, 3);
+    await Promise.all(all);
+  });
+
+  it('give the slot of a long work to others while it goes on', async () => {
+    const turns = new TenantTurns(1);
+    const slow = await turns.take('busy');
+    const began = performance.now();
+    const quick = await turns.take('quiet');
+    expect(performance.now() - began).to.be.at.least(TURN_MS / 2);
+    quick.end();
+    slow.end();
+    (await turns.take('busy')).end();
+  });
+
+  it('go on until their time is over, and then let others pass', async () => {
+    const { turns, advance } = schedule();
+    const turn = await turns.take('busy');
+    await turn.next();
+    let isServed = false;
+    const waiting = turns.take('quiet').then((quiet) => {
+      isServed = true;
+      quiet.end();
+    });
+    await turn.next();
+    expect(isServed).to.equal(false);
+    advance(TURN_MS);
+    await turn.next();
+    expect(isServed).to.equal(true);
+    await waiting;
+    turn.end();
+  });
+});
+
+describe('works in turns', () => {
+  it('start in order, group by group, and end with the first error of a group', async () => {
+    const started: number[] = [];
+    let turns = 0;
+    const turn: Turn = {
+      isOver: false,
+      next: async () => {
+        turns += 1;
+      },
+      end: () => undefined,
+    };
+    const works = Array.from({ length: 300 }, (_, n) => async () => {
+      started.push(n);
+      await severalTurns(1);
+      if (n === 130) throw new Error('the one');
+    });
+    const error = await inTurns(works, turn).catch((reason: unknown) => reason);
+    expect(String(error)).to.include('the one');
+    expect([turns, started.length]).to.deep.equal([1, 256]);
+    expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
+  });
+});

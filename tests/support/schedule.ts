@@ -1,0 +1,16 @@
+import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
+import { queueRoom } from '../../application/core/subscriptions/tenant-queues.ts';
+import type { Position } from '../../application/ports/event-store.ts';
+import type { ReadStore } from '../../application/ports/read-store.ts';
+
+/** What the subscribers of one process share. */
+export const newSchedule = () => ({ turns: new TenantTurns(), room: queueRoom() });
+
+/** The position up to which a subscriber has handled the events of all tenants, as stored. */
+export const handledUpTo = async (
+  store: Pick<ReadStore, 'subscriberProgress'>,
+  name: string,
+): Promise<Position | undefined> => {
+  const progress = await store.subscriberProgress(name);
+  return progress?.behind.size === 0 ? progress.position : undefined;
+};
