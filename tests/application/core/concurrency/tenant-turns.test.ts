@@ -6,7 +6,7 @@ import {
   TURN_MS,
   type Turn,
 } from '../../../../application/core/concurrency/tenant-turns.ts';
-import { severalTurns } from '../../../support/eventually.ts';
+import { severalTicks } from '../../../support/eventually.ts';
 
 /** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
 const schedule = () => {
@@ -109,7 +109,7 @@ describe('works in turns', () => {
     };
     const works = Array.from({ length: 300 }, (_, n) => async () => {
       started.push(n);
-      await severalTurns(1);
+      await severalTicks(1);
       if (n === 130) throw new Error('the one');
     });
     const error = await inTurns(works, turn).catch((reason: unknown) => reason);
