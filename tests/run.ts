@@ -31,8 +31,8 @@ interface Outcome extends Counts {
 
 /** Generous, since tests that start servers mostly wait, and the machine may be busy. */
 const TIMEOUT_MS = 40_000;
-/** Files of a batch share servers, see `sharedWorld`. */
-const BATCH = 14;
+/** Files of a batch share servers (see `sharedWorld`) and loaded modules. */
+const BATCH = 20;
 const MONGODB = 'MongoDB';
 /** Characters of an error that are printed again at the end. */
 const FAILURE_CHARACTERS = 1500;
@@ -85,14 +85,20 @@ interface Batch {
   readonly stores: Stores;
 }
 
+/** One folder of `tests/e2e`, or all folders of a layer: tests without servers are short. */
+const areaOf = (file: string): string => {
+  const depth = file.startsWith('tests/e2e/') ? 3 : 2;
+  return dirname(file).split('/').slice(0, depth).join('/');
+};
+
 const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
 
 /** Files that need MongoDB are in smaller batches of their own, which start a server each. */
 const batches = (under: string): Batch[] => {
   const files = globSync(`${under}/**/*.test.ts`).sort();
-  const folders = Map.groupBy(files, (file) => (needsMongo(file) ? MONGODB : dirname(file)));
+  const folders = Map.groupBy(files, (file) => (needsMongo(file) ? MONGODB : areaOf(file)));
   const parts = [...folders].flatMap(([folder, files]): Batch[] => {
-    const most = folder === MONGODB ? BATCH / 2 : BATCH;
+    const most = folder === MONGODB ? BATCH / 2 : folder.startsWith('tests/e2e/') ? BATCH : 2 * BATCH;
     const size = Math.ceil(files.length / Math.ceil(files.length / most));
     return Array.from({ length: Math.ceil(files.length / size) }, (_, n) => ({
       files: files.slice(n * size, (n + 1) * size),

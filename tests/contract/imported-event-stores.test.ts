@@ -15,32 +15,34 @@ import { reopening } from './event-store-parts/helpers.ts';
 
 /** Fewer random plans than without an import, since only positions differ. */
 const PLANS = 10;
-let folder: string;
-let server: TestEventStoreDb;
-/** Keeps the connection of the process open, since closing it after each test takes five seconds. */
-let held: EventStore;
+describe('Stores with an imported log', () => {
+  let folder: string;
+  let server: TestEventStoreDb;
+  /** Keeps the connection of the process open, since closing it after each test takes five seconds. */
+  let held: EventStore;
 
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'imported-'));
-  await importAll(openSqliteImport(join(folder, 'events.db')), exportedEvents(2000, 700));
-  server = await startEventStoreDb();
-  await importAll(openEventStoreDbImport(server.url), exportedEvents(2000, 1_000_000));
-  held = openEventStoreDb({ url: server.url });
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'imported-'));
+    await importAll(openSqliteImport(join(folder, 'events.db')), exportedEvents(2000, 700));
+    server = await startEventStoreDb();
+    await importAll(openEventStoreDbImport(server.url), exportedEvents(2000, 1_000_000));
+    held = openEventStoreDb({ url: server.url });
+  });
+  after(async () => {
+    await held?.close();
+    await server?.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  eventStoreContract(
+    'SQLite, after an import',
+    async () => reopening(() => openSqliteEventStore({ path: join(folder, 'events.db') })),
+    { plans: PLANS },
+  );
+
+  eventStoreContract(
+    'EventStoreDB (test server), after an import',
+    async () => reopening(() => openEventStoreDb({ url: server.url })),
+    { timeoutMs: 60_000, plans: PLANS },
+  );
 });
-after(async () => {
-  await held?.close();
-  await server?.stop();
-  await rm(folder, { recursive: true });
-});
-
-eventStoreContract(
-  'SQLite, after an import',
-  async () => reopening(() => openSqliteEventStore({ path: join(folder, 'events.db') })),
-  { plans: PLANS },
-);
-
-eventStoreContract(
-  'EventStoreDB (test server), after an import',
-  async () => reopening(() => openEventStoreDb({ url: server.url })),
-  { timeoutMs: 60_000, plans: PLANS },
-);

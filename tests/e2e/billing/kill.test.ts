@@ -102,7 +102,7 @@ describe('Issuing and kill -9', () => {
   }
 
   it('ends issued from any moment of the request and of background calls', async () => {
-    for (const delay of [0, 4, 12, 25]) {
+    for (const delay of [0, 12]) {
       const made = await newInvoice();
       upstream.fail('accept and drop');
       await killed(async () => {
@@ -140,7 +140,7 @@ describe('Generating and the embedded recorder, and kill -9', () => {
     const north = await newPartner(world);
     await priceMessages(north);
     const made: Invoice[] = [];
-    for (const delay of [10, 40, 80]) {
+    for (const delay of [10, 60]) {
       const customers = [];
       for (let i = 0; i < 4; i += 1) {
         const customer = await newCustomer(world, north);

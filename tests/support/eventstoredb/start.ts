@@ -21,6 +21,16 @@ export interface TestEventStoreDb {
   stop(): Promise<void>;
 }
 
+const running = new Set<ChildProcess>();
+// A frozen child does not notice the end of its parent.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+const keepUntilExit = (child: ChildProcess): void => {
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+};
+
 const MAIN = join(import.meta.dirname, 'main.ts');
 
 /** @param path file of the log; undefined keeps it in memory, so that a restart begins empty */
@@ -30,10 +40,9 @@ export const startEventStoreDb = async (
   let child: ChildProcess;
   let told: Told;
   let port = 0;
-  // A frozen child does not notice the end of its parent.
-  process.on('exit', () => child.kill('SIGKILL'));
   const start = async (readyAfterMs = 0): Promise<void> => {
     child = fork(MAIN, [String(port), options.path ?? '', String(readyAfterMs)], { stdio: 'inherit' });
+    keepUntilExit(child);
     told = answersOf(child);
     port = await told('port');
   };
