@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { latest, type Position } from '../../application/ports/event-store.ts';
@@ -17,6 +18,8 @@ const MAX_UNREAD_BYTES = 1024 * 1024;
 /** A peer that does not answer the close is terminated, since `close()` alone leaves it in CLOSING. */
 const CLOSE_PATIENCE_MS = 1000;
 const MAX_MISSED_PINGS = 2;
+/** Maximum time (ms) in which a reader takes nothing of what waits. */
+export const UNREAD_MS = 8000;
 
 /**
  * One connected socket of a user. It gets each envelope once and in order: first by a replay up to the position it is
@@ -36,6 +39,9 @@ export class Peer {
   #isLive = false;
   /** Payloads of unanswered pings; other pongs are ignored. */
   #pings: string[] = [];
+  /** Bytes that the operating system has taken, and when it last took some. */
+  #taken = 0;
+  #takenAt = Number.POSITIVE_INFINITY;
 
   /** @param through the last position that the client has seen @param owed the position that the replay must reach */
   constructor(
@@ -124,6 +130,18 @@ export class Peer {
     return true;
   }
 
+  /**
+   * Closes a socket whose reader takes nothing of what waits for it, whatever it sends. To be called every second.
+   * @param now monotonic ms
+   */
+  checkReader(now: number): void {
+    const taken = takenBy(this.#connection);
+    if (this.#connection.writableLength === 0 || taken !== this.#taken) {
+      this.#taken = taken;
+      this.#takenAt = now;
+    } else if (now - this.#takenAt > UNREAD_MS) this.close(CLOSE.slowReader, 'reading too slowly');
+  }
+
   /** Sends one ping; terminates a peer that missed two. */
   ping(): void {
     if (this.#pings.length >= MAX_MISSED_PINGS) {
@@ -142,3 +160,7 @@ export class Peer {
     setTimeout(() => this.#socket.terminate(), CLOSE_PATIENCE_MS).unref();
   }
 }
+
+/** Bytes that a connection has passed to the operating system. */
+const takenBy = (connection: Duplex): number =>
+  connection instanceof Socket ? connection.bytesWritten - connection.writableLength : 0;

@@ -1,13 +1,15 @@
 import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
 import { Interrupted, RetryPolicy } from '../../application/core/concurrency/retry-policy.ts';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { EventCodec } from '../../application/core/events/event-codec.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
 import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/envelopes.ts';
 import { type EventStore, latest, type Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
+import { TokenBuckets } from '../http/rate-limits.ts';
 import { STUCK_MS } from './lanes.ts';
-import { CLOSE, type Peer } from './peer.ts';
+import { CLOSE, type Peer, UNREAD_MS } from './peer.ts';
 
 export interface ReplaysDeps {
   readonly envelopes: Envelopes;
@@ -26,8 +28,11 @@ const MAX_REPLAYED = 1000;
 /** A replay that would scan more events than this is answered with a resync. */
 const MAX_SCANNED = 50_000;
 const PAGE = 50;
-/** Maximum time (ms) in which a reader takes nothing of a waiting frame. */
-const UNREAD_MS = 30_000;
+/** Pages that all replays of a person, and of a tenant, scan in a minute; beyond it they are answered with a resync. */
+const PAGES_PER_MINUTE = { ofUser: 1000, ofTenant: 4000 };
+/** Replays that run at a time; others wait, and hold only their position. */
+const OF_USER = { total: Number.POSITIVE_INFINITY, perTenant: 8, reserved: 8 };
+const OF_TENANT = { total: 128, perTenant: 32, reserved: 2 };
 
 /** An event to be sent; its text is opened only when it is sent. */
 interface Place {
@@ -50,14 +55,29 @@ interface Replay {
 export class Replays {
   readonly #deps: ReplaysDeps;
   readonly #running = new Set<Replay>();
+  readonly #ofUser = new FairLimiter(OF_USER);
+  readonly #ofTenant = new FairLimiter(OF_TENANT);
+  readonly #pagesOfUser = new TokenBuckets(PAGES_PER_MINUTE.ofUser, PAGES_PER_MINUTE.ofUser);
+  readonly #pagesOfTenant = new TokenBuckets(PAGES_PER_MINUTE.ofTenant, PAGES_PER_MINUTE.ofTenant);
   readonly #turns = new FairLimiter({ total: 4, perTenant: 2, reserved: 0 });
 
   constructor(deps: ReplaysDeps) {
     this.#deps = deps;
   }
 
-  /** Sends a peer the envelopes it is owed, then makes it live. */
+  /** Sends a peer the envelopes it is owed, then makes it live. Replays beyond the limits wait. */
   async run(peer: Peer): Promise<void> {
+    const ofUser = await this.#ofUser.take(`${peer.tenantId}/${peer.userId}`, '');
+    const ofTenant = await this.#ofTenant.take(peer.tenantId, peer.userId);
+    try {
+      if (peer.isOpen) await this.#run(peer);
+    } finally {
+      ofTenant();
+      ofUser();
+    }
+  }
+
+  async #run(peer: Peer): Promise<void> {
     const clock = { now: this.#deps.monotonic };
     const patience = new RetryPolicy({ clock, limitMs: Number.POSITIVE_INFINITY }, peer.gone);
     const replay: Replay = { peer, patience, waits: undefined, failure: undefined };
@@ -124,7 +144,10 @@ export class Replays {
   async #missed(replay: Replay, until: Position, most: number): Promise<Place[] | undefined> {
     const places: Place[] = [];
     let from = replay.peer.through;
+    const slice = timeSlices.of(replay.peer.tenantId, 'replaySocket');
     for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
+      if (!this.#mayScan(replay.peer)) return undefined;
+      await slice.next();
       const page = await this.#fromStore(replay, () => this.#page(replay.peer, from, until));
       places.push(...page.places);
       if (places.length > most) return undefined;
@@ -132,6 +155,14 @@ export class Replays {
       from = page.next;
     }
     return undefined;
+  }
+
+  #mayScan({ tenantId, userId }: Peer): boolean {
+    const now = this.#deps.monotonic();
+    return (
+      this.#pagesOfUser.take(`${tenantId}/${userId}`, now) === undefined &&
+      this.#pagesOfTenant.take(tenantId, now) === undefined
+    );
   }
 
   async #page(peer: Peer, from: Position | undefined, until: Position) {

@@ -118,6 +118,8 @@ export class SocketServer {
     this.#checks = setInterval(() => {
       this.#replays.check();
       this.#lanes.check();
+      const now = monotonic();
+      for (const peer of this.#peers.all()) peer.checkReader(now);
     }, CHECK_MS).unref();
     deps.feed.onEvent((event) => this.#onEvent(event), LOOKED_AT);
   }

@@ -88,12 +88,12 @@ describe('A replay', () => {
     for (const { raw } of readers) raw.terminate();
   }).timeout(60_000);
 
-  it('closes with 4413 a reader that takes nothing for 30 s, even if it sends pongs', async () => {
+  it('closes with 4413 a reader that takes nothing for 8 s, even if it sends pongs', async () => {
     const { here, writer } = await begin();
     await sendMany(writer, MANY);
     const socket = await slowBob(here);
     await untilStuck(here);
-    here.time.advance(29_000);
+    here.time.advance(7000);
     socket.raw.pong('nobody asked');
     await new Promise((resolve) => setTimeout(resolve, 1500));
     expect(here.connections.size, 'not before').to.equal(1);
