@@ -1,10 +1,12 @@
 import { type BulkState, bulkStream, CHUNK } from '../../domain/bulk/session.ts';
 import type { BulkEvent, RowError, Sample } from '../../domain/bulk/session-events.ts';
+import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
   type Page,
   type PageEnd,
+  type PageRequest,
   type ProjectedEvent,
   projection,
   type Touch,
@@ -120,19 +122,17 @@ export const bulkProjection = projection<BulkEvent>({
 
 // Queries
 
+const previews = collection<BulkPreviewDoc>('bulk_previews');
+
 /** Newest first. */
 export const bulkSessionsOf = (
   reader: DocumentReader,
   tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
+  page: PageRequest,
 ): Promise<Page<BulkSessionDoc>> =>
   reader.find('bulk_sessions', tenantId, { index: 'by_created_at', equals: [true], order: 'desc', ...page });
 
-export const bulkPreviewOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<BulkPreviewDoc | undefined> => reader.get('bulk_previews', tenantId, id);
+export const bulkPreviewOf = previews.get;
 
 /** Sessions of all tenants in commit, by start. */
 export const runningSessions = (

@@ -1,11 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import { type DocumentReader, iso, type PageEnd, projection } from '../../domain/core/projection.ts';
 import type { Field } from '../../domain/entities/fields.ts';
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 
@@ -20,41 +14,35 @@ export interface EntityDoc {
   readonly updated_at: string;
 }
 
+const entities = collection<EntityDoc>('entities');
+
 export const entitiesProjection = projection<SchemaEvent>({
   name: 'entities',
   version: 1,
   collections: [
     {
       name: 'entities',
-      indexes: [
-        { name: 'by_created_at', fields: ['created_at'] },
-        { name: 'by_workflow', fields: ['workflow'] },
-      ],
+      indexes: [byCreatedAt, { name: 'by_workflow', fields: ['workflow'] }],
     },
   ],
   on: {
     EntityDefined: ({ data, at }) => [
-      touch<EntityDoc>('entities', data.entity_name, () => ({
+      entities.put(data.entity_name, {
         name: data.entity_name,
         label: data.label,
         fields: data.fields,
         workflow: data.workflow,
         created_at: iso(at),
         updated_at: iso(at),
-      })),
+      }),
     ],
     EntityChanged: ({ data, at }) => [
-      touch<EntityDoc>('entities', data.entity_name, (entity) =>
-        entity === undefined
-          ? undefined
-          : {
-              ...entity,
-              label: data.label,
-              fields: data.fields,
-              workflow: data.workflow,
-              updated_at: iso(at),
-            },
-      ),
+      entities.merge(data.entity_name, {
+        label: data.label,
+        fields: data.fields,
+        workflow: data.workflow,
+        updated_at: iso(at),
+      }),
     ],
   },
 });
@@ -62,18 +50,9 @@ export const entitiesProjection = projection<SchemaEvent>({
 // Queries
 
 /** A tenant's entities, oldest first. */
-export const entitiesOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<EntityDoc>> =>
-  reader.find('entities', tenantId, { index: 'by_created_at', equals: [], order: 'asc', ...page });
+export const entitiesOf = entities.list('by_created_at', 'asc');
 
-export const entityByName = (
-  reader: DocumentReader,
-  tenantId: string,
-  name: string,
-): Promise<EntityDoc | undefined> => reader.get('entities', tenantId, name);
+export const entityByName = entities.get;
 
 /** Every entity whose records run a workflow. */
 export const entitiesWithWorkflow = async (

@@ -1,11 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { collection } from '../../domain/core/collection.ts';
+import { type DocumentReader, iso, projection, touch } from '../../domain/core/projection.ts';
 import type { LinkEvent } from '../../domain/workflow/link.ts';
 
 /** Public links of jobs, and the tenant of each token (decisions, section 6, Public link). */
@@ -32,6 +26,8 @@ export interface LinkTokenDoc {
 
 const PLATFORM = 'platform';
 
+const links = collection<LinkDoc>('links');
+
 export const linksProjection = projection<LinkEvent>({
   name: 'links',
   version: 1,
@@ -41,7 +37,7 @@ export const linksProjection = projection<LinkEvent>({
   ],
   on: {
     PublicLinkCreated: ({ data, at, tenantId, actor }) => [
-      touch<LinkDoc>('links', data.link_id, () => ({
+      links.put(data.link_id, {
         id: data.link_id,
         job_id: data.job_id,
         page_slug: data.page_slug,
@@ -49,7 +45,7 @@ export const linksProjection = projection<LinkEvent>({
         revoked_at: null,
         created_at: iso(at),
         created_by: { kind: actor.kind, id: actor.id },
-      })),
+      }),
       touch<LinkTokenDoc>(
         'link_tokens',
         data.token_hash,
@@ -65,9 +61,7 @@ export const linksProjection = projection<LinkEvent>({
       ),
     ],
     PublicLinkRevoked: ({ data, at }) => [
-      touch<LinkDoc>('links', data.link_id, (link) =>
-        link === undefined ? undefined : { ...link, revoked_at: iso(at) },
-      ),
+      links.merge(data.link_id, { revoked_at: iso(at) }),
       touch<LinkTokenDoc>('link_tokens', data.token_hash, () => undefined, PLATFORM),
     ],
   },
@@ -76,13 +70,7 @@ export const linksProjection = projection<LinkEvent>({
 // Queries
 
 /** Links of a job, newest first, including ended ones. */
-export const linksOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  jobId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<LinkDoc>> =>
-  reader.find('links', tenantId, { index: 'by_job', equals: [jobId], order: 'desc', ...page });
+export const linksOf = links.listOf('by_job', 'desc');
 
 export const linkOfToken = (reader: DocumentReader, tokenHash: string): Promise<LinkTokenDoc | undefined> =>
   reader.get('link_tokens', PLATFORM, tokenHash);

@@ -1,11 +1,10 @@
+import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
   type Page,
   type PageEnd,
   projection,
-  touch,
-  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { FieldType, Types, Values } from '../../domain/entities/fields.ts';
 import type { RecordEvent } from '../../domain/entities/record.ts';
@@ -64,9 +63,10 @@ const valued = (types: Types, values: Values) => ({
   ],
 });
 
-const changed = (id: string, change: (document: RecordDoc) => RecordDoc) => [
-  touchExisting<RecordDoc>('records', id, change),
-];
+const records = collection<RecordDoc>('records');
+const notes = collection<NoteDoc>('notes');
+
+const changed = (id: string, change: (document: RecordDoc) => RecordDoc) => [records.change(id, change)];
 
 const moved = (data: { record_id: string; to_state: string }, at: number) =>
   changed(data.record_id, (record) => ({
@@ -94,7 +94,7 @@ export const recordsProjection = projection<RecordEvent>({
   ],
   on: {
     RecordCreated: ({ data, at }) => [
-      touch<RecordDoc>('records', data.record_id, () => ({
+      records.put(data.record_id, {
         id: data.record_id,
         entity_name: data.entity_name,
         listed: data.entity_name,
@@ -106,7 +106,7 @@ export const recordsProjection = projection<RecordEvent>({
         updated_at: iso(at),
         created_by: data.created_by,
         deletion_id: null,
-      })),
+      }),
     ],
 
     RecordUpdated: ({ data, at }) =>
@@ -123,7 +123,7 @@ export const recordsProjection = projection<RecordEvent>({
     RecordDeletionAbandoned: ({ data }) =>
       changed(data.record_id, (record) => ({ ...record, listed: record.entity_name, deletion_id: null })),
 
-    RecordDeleted: ({ data }) => [touch<RecordDoc>('records', data.record_id, () => undefined)],
+    RecordDeleted: ({ data }) => [records.remove(data.record_id)],
 
     JobStarted: ({ data, at }) =>
       changed(data.record_id, (record) => ({
@@ -137,7 +137,7 @@ export const recordsProjection = projection<RecordEvent>({
     JobOverridden: ({ data, at }) => moved(data, at),
 
     NoteAdded: ({ data, at, revision }) => [
-      touch<NoteDoc>('notes', data.note_id, () => ({
+      notes.put(data.note_id, {
         id: data.note_id,
         record_id: data.record_id,
         seq: revision,
@@ -145,7 +145,7 @@ export const recordsProjection = projection<RecordEvent>({
         author_user_id: data.author_user_id,
         body: data.body,
         created_at: iso(at),
-      })),
+      }),
     ],
   },
 });
@@ -213,65 +213,16 @@ export const countRecordsOf = (
   reader.count('records', tenantId, { index: 'by_created_at', equals: [entityName], filter, now });
 
 /** All records of an entity, including those being deleted. */
-export const allRecordsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  entityName: string,
-  page: PageOf,
-): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, {
-    index: 'by_entity',
-    equals: [entityName],
-    order: 'asc',
-    ...page,
-  });
+export const allRecordsOf = records.listOf('by_entity', 'asc');
 
 /** All records of a tenant, by entity, including those being deleted. */
-export const recordsOfTenant = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: PageOf,
-): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, { index: 'by_entity', equals: [], order: 'asc', ...page });
+export const recordsOfTenant = records.list('by_entity', 'asc');
 
 /** Records that refer to one, including those being deleted. */
-export const referrersOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  targetId: string,
-  page: PageOf,
-): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, {
-    index: 'by_ref',
-    equals: [targetId],
-    order: 'asc',
-    ...page,
-  });
+export const referrersOf = records.listOf('by_ref', 'asc');
 
 /** Records marked by an attempt to delete. */
-export const recordsBeingDeleted = (
-  reader: DocumentReader,
-  tenantId: string,
-  deletionId: string,
-  page: PageOf,
-): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, {
-    index: 'by_deletion',
-    equals: [deletionId],
-    order: 'asc',
-    ...page,
-  });
+export const recordsBeingDeleted = records.listOf('by_deletion', 'asc');
 
 /** Notes of a record, oldest first. */
-export const notesOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  recordId: string,
-  page: PageOf,
-): Promise<Page<NoteDoc>> =>
-  reader.find('notes', tenantId, {
-    index: 'by_record',
-    equals: [recordId],
-    order: 'asc',
-    ...page,
-  });
+export const notesOf = notes.listOf('by_record', 'asc');

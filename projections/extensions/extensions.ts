@@ -1,12 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-  touchExisting,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { ExtensionEvent } from '../../domain/extensions/extension.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 
@@ -24,17 +17,15 @@ export interface ExtensionDoc {
   readonly updated_at: string;
 }
 
-const changed = (id: string, values: Partial<ExtensionDoc>) => [
-  touchExisting<ExtensionDoc>('extensions', id, (document) => ({ ...document, ...values })),
-];
+const extensions = collection<ExtensionDoc>('extensions');
 
 export const extensionsProjection = projection<ExtensionEvent>({
   name: 'extensions',
   version: 1,
-  collections: [{ name: 'extensions', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'extensions', indexes: [byCreatedAt] }],
   on: {
     ExtensionInstalled: ({ data, at }) => [
-      touch<ExtensionDoc>('extensions', data.ext_id, () => ({
+      extensions.put(data.ext_id, {
         ext_id: data.ext_id,
         name: data.name,
         version: data.version,
@@ -44,20 +35,19 @@ export const extensionsProjection = projection<ExtensionEvent>({
         created_by: data.created_by,
         created_at: iso(at),
         updated_at: iso(at),
-      })),
+      }),
     ],
-    ExtensionActivated: ({ data, at }) => changed(data.ext_id, { state: 'active', updated_at: iso(at) }),
-    ExtensionDeactivated: ({ data, at }) => changed(data.ext_id, { state: 'inactive', updated_at: iso(at) }),
-    ExtensionUninstalled: ({ data }) => [touch<ExtensionDoc>('extensions', data.ext_id, () => undefined)],
+    ExtensionActivated: ({ data, at }) => [
+      extensions.merge(data.ext_id, { state: 'active', updated_at: iso(at) }),
+    ],
+    ExtensionDeactivated: ({ data, at }) => [
+      extensions.merge(data.ext_id, { state: 'inactive', updated_at: iso(at) }),
+    ],
+    ExtensionUninstalled: ({ data }) => [extensions.remove(data.ext_id)],
   },
 });
 
 // Queries
 
 /** Latest installation first. */
-export const extensionsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<ExtensionDoc>> =>
-  reader.find('extensions', tenantId, { index: 'by_created_at', equals: [], order: 'desc', ...page });
+export const extensionsOf = extensions.list('by_created_at', 'desc');

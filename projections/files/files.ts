@@ -1,11 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { collection } from '../../domain/core/collection.ts';
+import { iso, projection, touch } from '../../domain/core/projection.ts';
 import type { FileEvent } from '../../domain/files/file.ts';
 
 /** The files of each record (decisions, section 6). */
@@ -21,6 +15,8 @@ export interface FileDoc {
   readonly created_at: string;
 }
 
+const files = collection<FileDoc>('files');
+
 export const filesProjection = projection<FileEvent>({
   name: 'files',
   version: 1,
@@ -32,25 +28,14 @@ export const filesProjection = projection<FileEvent>({
         return { id, ...facts, created_at: iso(at) };
       }),
     ],
-    FileDeleted: ({ data }) => [touch<FileDoc>('files', data.file_id, () => undefined)],
+    FileDeleted: ({ data }) => [files.remove(data.file_id)],
   },
 });
 
 // Queries
 
 /** The files of a record, newest first. */
-export const filesOf = (
-  reader: Pick<DocumentReader, 'find'>,
-  tenantId: string,
-  recordId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<FileDoc>> =>
-  reader.find('files', tenantId, { index: 'by_record', equals: [recordId], order: 'desc', ...page });
+export const filesOf = files.listOf('by_record', 'desc');
 
 /** All files of a tenant, by record. */
-export const allFilesOf = (
-  reader: Pick<DocumentReader, 'find'>,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<FileDoc>> =>
-  reader.find('files', tenantId, { index: 'by_record', equals: [], order: 'asc', ...page });
+export const allFilesOf = files.list('by_record', 'asc');

@@ -1,12 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-  touchExisting,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { FormEvent, FormField, FormStatus } from '../../domain/forms/form.ts';
 
 /** The forms of a tenant (decisions, section 6, Form). */
@@ -22,17 +15,15 @@ export interface FormDoc {
   readonly updated_at: string;
 }
 
-const changed = (id: string, change: (document: FormDoc) => FormDoc) => [
-  touchExisting<FormDoc>('forms', id, change),
-];
+const forms = collection<FormDoc>('forms');
 
 export const formsProjection = projection<FormEvent>({
   name: 'forms',
   version: 1,
-  collections: [{ name: 'forms', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'forms', indexes: [byCreatedAt] }],
   on: {
     FormCreated: ({ data, at }) => [
-      touch<FormDoc>('forms', data.form_id, () => ({
+      forms.put(data.form_id, {
         id: data.form_id,
         slug: data.slug,
         title: data.title,
@@ -41,37 +32,28 @@ export const formsProjection = projection<FormEvent>({
         status: 'draft',
         created_at: iso(at),
         updated_at: iso(at),
-      })),
+      }),
     ],
-    FormChanged: ({ data, at }) =>
-      changed(data.form_id, (form) => ({
-        ...form,
+    FormChanged: ({ data, at }) => [
+      forms.merge(data.form_id, {
         slug: data.slug,
         title: data.title,
         entity_name: data.entity_name,
         fields: data.fields,
         updated_at: iso(at),
-      })),
-    FormPublished: ({ data, at }) =>
-      changed(data.form_id, (form) => ({ ...form, status: 'published', updated_at: iso(at) })),
-    FormArchived: ({ data, at }) =>
-      changed(data.form_id, (form) => ({ ...form, status: 'archived', updated_at: iso(at) })),
-    FormDeleted: ({ data }) => [touch<FormDoc>('forms', data.form_id, () => undefined)],
+      }),
+    ],
+    FormPublished: ({ data, at }) => [
+      forms.merge(data.form_id, { status: 'published', updated_at: iso(at) }),
+    ],
+    FormArchived: ({ data, at }) => [forms.merge(data.form_id, { status: 'archived', updated_at: iso(at) })],
+    FormDeleted: ({ data }) => [forms.remove(data.form_id)],
   },
 });
 
 // Queries
 
-export const formById = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<FormDoc | undefined> => reader.get('forms', tenantId, id);
+export const formById = forms.get;
 
 /** The forms of a tenant, newest first. */
-export const formsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<FormDoc>> =>
-  reader.find('forms', tenantId, { index: 'by_created_at', equals: [], order: 'desc', ...page });
+export const formsOf = forms.list('by_created_at', 'desc');

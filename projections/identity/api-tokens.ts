@@ -1,12 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-  touchExisting,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { ApiTokenEvent } from '../../domain/identity/api-token.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 
@@ -24,17 +17,15 @@ export interface ApiTokenDoc {
   readonly revoked_at: string | null;
 }
 
-const changed = (id: string, values: Partial<ApiTokenDoc>) => [
-  touchExisting<ApiTokenDoc>('api_tokens', id, (document) => ({ ...document, ...values })),
-];
+const apiTokens = collection<ApiTokenDoc>('api_tokens');
 
 export const apiTokensProjection = projection<ApiTokenEvent>({
   name: 'api_tokens',
   version: 1,
-  collections: [{ name: 'api_tokens', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'api_tokens', indexes: [byCreatedAt] }],
   on: {
     ApiTokenMinted: ({ data, at }) => [
-      touch<ApiTokenDoc>('api_tokens', data.token_id, () => ({
+      apiTokens.put(data.token_id, {
         id: data.token_id,
         name: data.name,
         prefix: data.prefix,
@@ -44,19 +35,14 @@ export const apiTokensProjection = projection<ApiTokenEvent>({
         expires_at: data.expires_at,
         last_used_at: null,
         revoked_at: null,
-      })),
+      }),
     ],
-    ApiTokenRevoked: ({ data, at }) => changed(data.token_id, { revoked_at: iso(at) }),
-    ApiTokenUsed: ({ data, at }) => changed(data.token_id, { last_used_at: iso(at) }),
+    ApiTokenRevoked: ({ data, at }) => [apiTokens.merge(data.token_id, { revoked_at: iso(at) })],
+    ApiTokenUsed: ({ data, at }) => [apiTokens.merge(data.token_id, { last_used_at: iso(at) })],
   },
 });
 
 // Queries
 
 /** Newest first. */
-export const apiTokensOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<ApiTokenDoc>> =>
-  reader.find('api_tokens', tenantId, { index: 'by_created_at', equals: [], order: 'desc', ...page });
+export const apiTokensOf = apiTokens.list('by_created_at', 'desc');

@@ -1,12 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-  touchExisting,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import { type DocumentReader, iso, type PageEnd, projection, touch } from '../../domain/core/projection.ts';
 import type { EmailEvent } from '../../domain/identity/email.ts';
 import type { UserEvent } from '../../domain/identity/user.ts';
 
@@ -30,29 +23,27 @@ export interface LoginDoc {
   readonly user_id: string;
 }
 
-const changed = (id: string, values: Partial<UserDoc>) => [
-  touchExisting<UserDoc>('users', id, (document) => ({ ...document, ...values })),
-];
+const users = collection<UserDoc>('users');
 
 export const usersProjection = projection<UserEvent>({
   name: 'users',
   version: 1,
-  collections: [{ name: 'users', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'users', indexes: [byCreatedAt] }],
   on: {
     UserRegistered: ({ data, at }) => [
-      touch<UserDoc>('users', data.user_id, () => ({
+      users.put(data.user_id, {
         id: data.user_id,
         email: data.email,
         display_name: data.display_name,
         role: data.role,
         status: 'active',
         created_at: iso(at),
-      })),
+      }),
     ],
-    UserRenamed: ({ data }) => changed(data.user_id, { display_name: data.display_name }),
-    UserRoleChanged: ({ data }) => changed(data.user_id, { role: data.role }),
-    UserStatusChanged: ({ data }) => changed(data.user_id, { status: data.status }),
-    UserForgotten: ({ data }) => changed(data.user_id, { status: 'deactivated' }),
+    UserRenamed: ({ data }) => [users.merge(data.user_id, { display_name: data.display_name })],
+    UserRoleChanged: ({ data }) => [users.merge(data.user_id, { role: data.role })],
+    UserStatusChanged: ({ data }) => [users.merge(data.user_id, { status: data.status })],
+    UserForgotten: ({ data }) => [users.merge(data.user_id, { status: 'deactivated' })],
   },
 });
 
@@ -80,12 +71,7 @@ export const loginsProjection = projection<EmailEvent>({
 // Queries
 
 /** The people of a tenant, oldest account first. */
-export const usersOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<UserDoc>> =>
-  reader.find('users', tenantId, { index: 'by_created_at', equals: [], order: 'asc', ...page });
+export const usersOf = users.list('by_created_at', 'asc');
 
 /** Ids of a tenant's active admins, oldest account first; usually the oldest account is one. */
 export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {

@@ -1,4 +1,5 @@
-import { type DocumentReader, iso, type Page, type PageEnd } from '../../domain/core/projection.ts';
+import { collection } from '../../domain/core/collection.ts';
+import { type DocumentReader, iso, type Page, type PageRequest } from '../../domain/core/projection.ts';
 import {
   type Content,
   namedLines,
@@ -111,7 +112,7 @@ export const entriesOf = (
   reader: DocumentReader,
   tenantId: string,
   { from, to, ...by }: EntryFilter,
-  page: { limit: number; after: PageEnd | undefined },
+  page: PageRequest,
 ): Promise<Page<EntryDoc>> =>
   reader.find('entries', tenantId, {
     index: 'by_facet',
@@ -125,11 +126,9 @@ export const entriesOf = (
     ...page,
   });
 
-export const entryById = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<EntryDoc | undefined> => reader.get('entries', tenantId, id);
+const entries = collection<EntryDoc>('entries');
+
+export const entryById = entries.get;
 
 /** Number of the latest posting; 0 for an empty journal. */
 export const lastNumber = async (reader: DocumentReader, tenantId: string): Promise<number> => {
@@ -148,7 +147,7 @@ export const postedEntries = (
   reader: DocumentReader,
   tenantId: string,
   through: number,
-  page: { limit: number; after: PageEnd | undefined },
+  page: PageRequest,
 ): Promise<Page<EntryDoc>> =>
   reader.find('entries', tenantId, {
     index: 'by_number',

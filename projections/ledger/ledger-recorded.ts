@@ -1,3 +1,4 @@
+import { collection } from '../../domain/core/collection.ts';
 import {
   type Document,
   type DocumentReader,
@@ -80,18 +81,20 @@ export const recordedTouches = (event: ProjectedEvent<PostingEvent> & PostingEve
 
 type AccountEvent = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>;
 
+const chartChanges = collection<ChartChangeDoc>('chart_changes');
+
 export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent): Touch[] => {
   const { revision } = event;
   const { account_id, code, name, type } = event.data;
   return [
     recordingTouch(event),
-    touch<ChartChangeDoc>('chart_changes', String(revision), () => ({
+    chartChanges.put(String(revision), {
       revision,
       account_id,
       code,
       name,
       type,
-    })),
+    }),
   ];
 };
 

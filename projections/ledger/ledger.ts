@@ -1,8 +1,7 @@
+import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
-  type Page,
-  type PageEnd,
   type ProjectedEvent,
   projection,
   type RangeQuery,
@@ -49,8 +48,11 @@ const accountTouch = (data: AccountData, at: number): Touch =>
     updated_at: iso(at),
   }));
 
+const accounts = collection<AccountDoc>('accounts');
+const entries = collection<EntryDoc>('entries');
+
 const posted = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => [
-  touch<EntryDoc>('entries', event.data.entry_id, () => postedDoc(event, event.at)),
+  entries.put(event.data.entry_id, postedDoc(event, event.at)),
   ...balanceTouches(event),
   ...recordedTouches(event),
 ];
@@ -68,21 +70,17 @@ export const ledgerProjection = projection<JournalEvent | EntryEvent>({
     AccountOpened: (event) => [accountTouch(event.data, event.at), ...chartTouches(event)],
     AccountChanged: (event) => [accountTouch(event.data, event.at), ...chartTouches(event)],
     EntryDrafted: ({ data, at }) => [
-      touch<EntryDoc>('entries', data.entry_id, () => draftDoc(data.entry_id, data, data.source, iso(at))),
+      entries.put(data.entry_id, draftDoc(data.entry_id, data, data.source, iso(at))),
     ],
     EntryDraftChanged: ({ data }) => [
-      touch<EntryDoc>('entries', data.entry_id, () =>
-        draftDoc(data.entry_id, data, data.source, data.drafted_at),
-      ),
+      entries.put(data.entry_id, draftDoc(data.entry_id, data, data.source, data.drafted_at)),
     ],
-    EntryDraftDiscarded: ({ data }) => [touch<EntryDoc>('entries', data.entry_id, () => undefined)],
+    EntryDraftDiscarded: ({ data }) => [entries.remove(data.entry_id)],
     EntryPosted: posted,
     EntryReversed: (event) => [
       ...posted(event),
-      touch<EntryDoc>('entries', event.data.reversal_of, (entry) =>
-        entry === undefined
-          ? undefined
-          : found({ ...entry, state: 'reversed', reversed_by: event.data.entry_id }),
+      entries.change(event.data.reversal_of, (entry) =>
+        found({ ...entry, state: 'reversed', reversed_by: event.data.entry_id }),
       ),
     ],
   },
@@ -91,12 +89,7 @@ export const ledgerProjection = projection<JournalEvent | EntryEvent>({
 // Queries
 
 /** The chart, by code. */
-export const accountsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<AccountDoc>> =>
-  reader.find('accounts', tenantId, { index: 'by_code', equals: [], order: 'asc', ...page });
+export const accountsOf = accounts.list('by_code', 'asc');
 
 /** The whole chart, by code. */
 export const WHOLE_CHART: RangeQuery = { collection: 'accounts', index: 'by_code', equals: [], order: 'asc' };

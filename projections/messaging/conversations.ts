@@ -1,8 +1,9 @@
+import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
   type Page,
-  type PageEnd,
+  type PageRequest,
   projection,
   touch,
 } from '../../domain/core/projection.ts';
@@ -53,6 +54,9 @@ const each = (
   change: (participant: ParticipantDoc) => ParticipantDoc,
 ): ConversationDoc => ({ ...conversation, participants: conversation.participants.map(change) });
 
+const conversations = collection<ConversationDoc>('conversations');
+const messages = collection<MessageDoc>('messages');
+
 export const conversationsProjection = projection<ConversationEvent>({
   name: 'conversations',
   version: 2,
@@ -71,18 +75,18 @@ export const conversationsProjection = projection<ConversationEvent>({
   ],
   on: {
     ConversationStarted: ({ data, at }) => [
-      touch<ConversationDoc>('conversations', data.conversation_id, () => ({
+      conversations.put(data.conversation_id, {
         id: data.conversation_id,
         dm_key: data.dm_key,
         created_at: iso(at),
         last_message_at: null,
         active_at: iso(at),
         participants: data.participant_user_ids.map(newParticipant),
-      })),
+      }),
     ],
 
     MessageSent: ({ data, at, revision }) => [
-      touch<MessageDoc>('messages', data.message_id, () => ({
+      messages.put(data.message_id, {
         id: data.message_id,
         conversation_id: data.conversation_id,
         seq: revision,
@@ -93,20 +97,16 @@ export const conversationsProjection = projection<ConversationEvent>({
         created_at: iso(at),
         edited_at: null,
         deleted_at: null,
+      }),
+      conversations.change(data.conversation_id, (conversation) => ({
+        ...each(conversation, (participant) =>
+          participant.user_id === data.sender_user_id
+            ? participant
+            : { ...participant, unread: participant.unread + 1 },
+        ),
+        last_message_at: iso(at),
+        active_at: iso(at),
       })),
-      touch<ConversationDoc>('conversations', data.conversation_id, (conversation) =>
-        conversation === undefined
-          ? undefined
-          : {
-              ...each(conversation, (participant) =>
-                participant.user_id === data.sender_user_id
-                  ? participant
-                  : { ...participant, unread: participant.unread + 1 },
-              ),
-              last_message_at: iso(at),
-              active_at: iso(at),
-            },
-      ),
     ],
 
     MessageEdited: ({ data, at }) => [
@@ -118,30 +118,24 @@ export const conversationsProjection = projection<ConversationEvent>({
     ],
 
     MessageDeleted: ({ data, at }) => [
-      touch<MessageDoc>('messages', data.message_id, (message) =>
-        message === undefined ? undefined : { ...message, body: null, deleted_at: iso(at) },
-      ),
-      touch<ConversationDoc>('conversations', data.conversation_id, (conversation) =>
-        conversation === undefined
-          ? undefined
-          : each(conversation, (participant) => {
-              const counted =
-                participant.user_id !== data.sender_user_id &&
-                (participant.last_read_at === null || data.sent_at > participant.last_read_at);
-              return counted ? { ...participant, unread: participant.unread - 1 } : participant;
-            }),
+      messages.merge(data.message_id, { body: null, deleted_at: iso(at) }),
+      conversations.change(data.conversation_id, (conversation) =>
+        each(conversation, (participant) => {
+          const counted =
+            participant.user_id !== data.sender_user_id &&
+            (participant.last_read_at === null || data.sent_at > participant.last_read_at);
+          return counted ? { ...participant, unread: participant.unread - 1 } : participant;
+        }),
       ),
     ],
 
     ConversationRead: ({ data, at }) => [
-      touch<ConversationDoc>('conversations', data.conversation_id, (conversation) =>
-        conversation === undefined
-          ? undefined
-          : each(conversation, (participant) =>
-              participant.user_id === data.user_id
-                ? { ...participant, last_read_at: iso(at), unread: 0 }
-                : participant,
-            ),
+      conversations.change(data.conversation_id, (conversation) =>
+        each(conversation, (participant) =>
+          participant.user_id === data.user_id
+            ? { ...participant, last_read_at: iso(at), unread: 0 }
+            : participant,
+        ),
       ),
     ],
   },
@@ -156,7 +150,7 @@ export const conversationsOf = (
   reader: DocumentReader,
   tenantId: string,
   userId: string,
-  page: { limit: number; after: PageEnd | undefined },
+  page: PageRequest,
 ): Promise<Page<ConversationDoc>> =>
   reader.find('conversations', tenantId, {
     index: 'by_participant',
@@ -165,17 +159,9 @@ export const conversationsOf = (
     ...page,
   });
 
-export const conversationById = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<ConversationDoc | undefined> => reader.get('conversations', tenantId, id);
+export const conversationById = conversations.get;
 
-export const messageById = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<MessageDoc | undefined> => reader.get('messages', tenantId, id);
+export const messageById = messages.get;
 
 /** A page of messages, oldest first: the newest, or those next to `before` or `after` (revisions). */
 export const messagesOf = async (

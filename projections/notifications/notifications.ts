@@ -1,3 +1,4 @@
+import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
@@ -31,6 +32,8 @@ export interface InboxDoc {
   readonly unread: number;
 }
 
+const notifications = collection<NotificationDoc>('notifications');
+
 export const notificationsProjection = projection<InboxEvent>({
   name: 'notifications',
   version: 1,
@@ -46,7 +49,7 @@ export const notificationsProjection = projection<InboxEvent>({
   ],
   on: {
     NotificationRaised: ({ data, at, revision }) => [
-      touch<NotificationDoc>('notifications', data.notification_id, () => ({
+      notifications.put(data.notification_id, {
         id: data.notification_id,
         recipient_user_id: data.recipient_user_id,
         seq: revision,
@@ -59,16 +62,12 @@ export const notificationsProjection = projection<InboxEvent>({
         unread: true,
         read_at: null,
         created_at: iso(at),
-      })),
+      }),
       touch<InboxDoc>('inboxes', data.recipient_user_id, (inbox) => ({ unread: (inbox?.unread ?? 0) + 1 })),
     ],
 
     NotificationsRead: ({ data, at }) => [
-      ...data.notification_ids.map((id) =>
-        touch<NotificationDoc>('notifications', id, (notification) =>
-          notification === undefined ? undefined : { ...notification, unread: false, read_at: iso(at) },
-        ),
-      ),
+      ...data.notification_ids.map((id) => notifications.merge(id, { unread: false, read_at: iso(at) })),
       touch<InboxDoc>('inboxes', data.recipient_user_id, (inbox) => ({
         unread: (inbox?.unread ?? 0) - data.notification_ids.length,
       })),

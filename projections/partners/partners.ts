@@ -1,10 +1,10 @@
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
   type Page,
-  type PageEnd,
+  type PageRequest,
   projection,
-  touch,
 } from '../../domain/core/projection.ts';
 import type { PartnerEvent } from '../../domain/partners/partner.ts';
 
@@ -17,30 +17,27 @@ export interface PartnerDoc {
   readonly created_at: string;
 }
 
+const partners = collection<PartnerDoc>('partners');
+
 export const partnersProjection = projection<PartnerEvent>({
   name: 'partners',
   version: 1,
-  collections: [{ name: 'partners', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'partners', indexes: [byCreatedAt] }],
   on: {
     PartnerCreated: ({ data, at }) => [
-      touch<PartnerDoc>('partners', data.partner_id, () => ({
+      partners.put(data.partner_id, {
         id: data.partner_id,
         name: data.name,
         home_tenant_id: data.home_tenant_id,
         created_at: iso(at),
-      })),
+      }),
     ],
     PartnerChanged: ({ data }) => [
-      touch<PartnerDoc>('partners', data.partner_id, (partner) =>
-        partner === undefined
-          ? undefined
-          : {
-              ...partner,
-              name: data.name ?? partner.name,
-              home_tenant_id:
-                data.home_tenant_id === undefined ? partner.home_tenant_id : data.home_tenant_id,
-            },
-      ),
+      partners.change(data.partner_id, (partner) => ({
+        ...partner,
+        name: data.name ?? partner.name,
+        home_tenant_id: data.home_tenant_id === undefined ? partner.home_tenant_id : data.home_tenant_id,
+      })),
     ],
   },
 });
@@ -48,8 +45,5 @@ export const partnersProjection = projection<PartnerEvent>({
 // Queries
 
 /** All partners, oldest first. */
-export const allPartners = (
-  reader: DocumentReader,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<PartnerDoc>> =>
+export const allPartners = (reader: DocumentReader, page: PageRequest): Promise<Page<PartnerDoc>> =>
   reader.find('partners', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });

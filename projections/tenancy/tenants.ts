@@ -1,8 +1,9 @@
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
   type Page,
-  type PageEnd,
+  type PageRequest,
   projection,
   touch,
 } from '../../domain/core/projection.ts';
@@ -27,69 +28,56 @@ export interface TenantDoc {
   } | null;
 }
 
+const tenants = collection<TenantDoc>('tenants');
+
 export const tenantsProjection = projection<TenantEvent>({
   name: 'tenants',
   version: 4,
   collections: [
     {
       name: 'tenants',
-      indexes: [{ name: 'by_created_at', fields: ['created_at'] }],
+      indexes: [byCreatedAt],
     },
   ],
   on: {
     TenantCreated: ({ data, at }) => {
       return [
-        touch<TenantDoc>('tenants', data.tenant_id, () => ({
+        tenants.put(data.tenant_id, {
           id: data.tenant_id,
           ...settingsOf(data),
           status: 'active',
           created_at: iso(at),
           sso: null,
-        })),
+        }),
       ];
     },
     TenantChanged: ({ data }) => {
       const { tenant_id, ...values } = data;
       return [
-        touch<TenantDoc>('tenants', tenant_id, (tenant) =>
-          tenant === undefined
-            ? undefined
-            : {
-                ...tenant,
-                name: values.name ?? tenant.name,
-                plan: values.plan ?? tenant.plan,
-                partner_id: values.partner_id === undefined ? tenant.partner_id : values.partner_id,
-                entitlements: values.entitlements ?? tenant.entitlements,
-                currency: values.currency ?? tenant.currency,
-                timezone: values.timezone ?? tenant.timezone,
-              },
-        ),
+        tenants.change(tenant_id, (tenant) => ({
+          ...tenant,
+          name: values.name ?? tenant.name,
+          plan: values.plan ?? tenant.plan,
+          partner_id: values.partner_id === undefined ? tenant.partner_id : values.partner_id,
+          entitlements: values.entitlements ?? tenant.entitlements,
+          currency: values.currency ?? tenant.currency,
+          timezone: values.timezone ?? tenant.timezone,
+        })),
       ];
     },
-    TenantStatusChanged: ({ data }) => [
-      touch<TenantDoc>('tenants', data.tenant_id, (tenant) =>
-        tenant === undefined ? undefined : { ...tenant, status: data.status },
-      ),
-    ],
+    TenantStatusChanged: ({ data }) => [tenants.merge(data.tenant_id, { status: data.status })],
     TenantSsoConfigured: ({ data }) => [
       touch<TenantDoc>('tenants', data.tenant_id, (tenant) => {
         const { issuer, client_id, return_origins } = data;
         return tenant === undefined ? undefined : { ...tenant, sso: { issuer, client_id, return_origins } };
       }),
     ],
-    TenantSsoRemoved: ({ data }) => [
-      touch<TenantDoc>('tenants', data.tenant_id, (tenant) =>
-        tenant === undefined ? undefined : { ...tenant, sso: null },
-      ),
-    ],
+    TenantSsoRemoved: ({ data }) => [tenants.merge(data.tenant_id, { sso: null })],
   },
 });
 
 // Queries
 
 /** All tenants, oldest first. */
-export const allTenants = (
-  reader: DocumentReader,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<TenantDoc>> =>
+export const allTenants = (reader: DocumentReader, page: PageRequest): Promise<Page<TenantDoc>> =>
   reader.find('tenants', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });

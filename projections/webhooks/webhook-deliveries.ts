@@ -1,3 +1,4 @@
+import { collection } from '../../domain/core/collection.ts';
 import type { EventMeta } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
@@ -97,19 +98,10 @@ interface PageOf {
   readonly after: PageEnd | undefined;
 }
 
+const deliveries = collection<DeliveryDoc>('webhook_deliveries');
+
 /** Newest first. */
-export const deliveriesOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  subscriptionId: string,
-  page: PageOf,
-): Promise<Page<DeliveryDoc>> =>
-  reader.find('webhook_deliveries', tenantId, {
-    index: 'by_subscription',
-    equals: [subscriptionId],
-    order: 'desc',
-    ...page,
-  });
+export const deliveriesOf = deliveries.listOf('by_subscription', 'desc');
 
 export interface PendingDelivery {
   readonly id: string;

@@ -1,12 +1,6 @@
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
 import type { EventMeta } from '../../domain/core/event.ts';
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { iso, projection, touch } from '../../domain/core/projection.ts';
 import {
   evolveSubscription,
   type Subscription,
@@ -33,7 +27,7 @@ const fold = (event: SubscriptionEvent & EventMeta) => [
 export const webhooksProjection = projection<SubscriptionEvent>({
   name: 'webhooks',
   version: 1,
-  collections: [{ name: 'webhooks', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'webhooks', indexes: [byCreatedAt] }],
   on: {
     WebhookCreated: fold,
     WebhookChanged: fold,
@@ -48,16 +42,9 @@ export const webhooksProjection = projection<SubscriptionEvent>({
 
 // Queries
 
-/** Newest first. */
-export const subscriptionsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<SubscriptionDoc>> =>
-  reader.find('webhooks', tenantId, { index: 'by_created_at', equals: [], order: 'desc', ...page });
+const webhooks = collection<SubscriptionDoc>('webhooks');
 
-export const subscriptionDocOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<SubscriptionDoc | undefined> => reader.get('webhooks', tenantId, id);
+/** Newest first. */
+export const subscriptionsOf = webhooks.list('by_created_at', 'desc');
+
+export const subscriptionDocOf = webhooks.get;

@@ -1,8 +1,9 @@
+import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
   type Page,
-  type PageEnd,
+  type PageRequest,
   type ProjectedEvent,
   projection,
   touch,
@@ -60,8 +61,12 @@ const found = (job: Omit<JobDoc, 'facets'>): JobDoc => ({ ...job, facets: facets
 
 type Start = Pick<JobDoc, 'workflow' | 'workflow_version' | 'state'>;
 
+const jobs = collection<JobDoc>('jobs');
+const jobMoves = collection<JobMoveDoc>('job_moves');
+
 const started = (data: { record_id: string; entity_name: string }, at: number, start: Start) => [
-  touch<JobDoc>('jobs', data.record_id, () =>
+  jobs.put(
+    data.record_id,
     found({
       id: data.record_id,
       entity_name: data.entity_name,
@@ -78,18 +83,16 @@ const started = (data: { record_id: string; entity_name: string }, at: number, s
 type Move = Pick<JobMoveDoc, 'from_state' | 'to_state' | 'event_name' | 'override' | 'reason'>;
 
 const moved = ({ data, at, revision, actor }: ProjectedEvent<Moving>, move: Move) => [
-  touch<JobDoc>('jobs', data.record_id, (job) =>
-    job === undefined
-      ? undefined
-      : found({ ...job, state: move.to_state, version: job.version + 1, updated_at: iso(at) }),
+  jobs.change(data.record_id, (job) =>
+    found({ ...job, state: move.to_state, version: job.version + 1, updated_at: iso(at) }),
   ),
-  touch<JobMoveDoc>('job_moves', `${data.record_id}.${revision}`, () => ({
+  jobMoves.put(`${data.record_id}.${revision}`, {
     job_id: data.record_id,
     seq: revision,
     at: iso(at),
     ...move,
     actor: { kind: actor.kind, id: actor.id },
-  })),
+  }),
 ];
 
 type Moving = Extract<RecordEvent, { type: 'JobTransitioned' | 'JobOverridden' }>;
@@ -112,15 +115,11 @@ export const jobsProjection = projection<RecordEvent>({
       const { from_state, to_state, reason } = event.data;
       return moved(event, { from_state, to_state, event_name: OVERRIDE_EVENT, override: true, reason });
     },
-    RecordDeletionStarted: ({ data }) => [
-      touch<JobDoc>('jobs', data.record_id, (job) =>
-        job === undefined ? undefined : { ...job, facets: [] },
-      ),
-    ],
+    RecordDeletionStarted: ({ data }) => [jobs.merge(data.record_id, { facets: [] })],
     RecordDeletionAbandoned: ({ data }) => [
       touch<JobDoc>('jobs', data.record_id, (job) => (job === undefined ? undefined : found(job))),
     ],
-    RecordDeleted: ({ data }) => [touch<JobDoc>('jobs', data.record_id, () => undefined)],
+    RecordDeleted: ({ data }) => [jobs.remove(data.record_id)],
   },
 });
 
@@ -131,7 +130,7 @@ export const jobsOf = (
   reader: DocumentReader,
   tenantId: string,
   filter: JobFilter,
-  page: { limit: number; after: PageEnd | undefined },
+  page: PageRequest,
 ): Promise<Page<JobDoc>> =>
   reader.find('jobs', tenantId, {
     index: 'by_facet',

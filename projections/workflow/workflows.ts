@@ -1,12 +1,5 @@
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-  touchExisting,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { Definition } from '../../domain/workflow/definition.ts';
 import type { WorkflowEvent } from '../../domain/workflow/workflow.ts';
 
@@ -24,17 +17,15 @@ export interface WorkflowDoc {
   readonly updated_at: string;
 }
 
-const changed = (name: string, change: (document: WorkflowDoc) => WorkflowDoc) => [
-  touchExisting<WorkflowDoc>('workflows', name, change),
-];
+const workflows = collection<WorkflowDoc>('workflows');
 
 export const workflowsProjection = projection<WorkflowEvent>({
   name: 'workflows',
   version: 1,
-  collections: [{ name: 'workflows', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  collections: [{ name: 'workflows', indexes: [byCreatedAt] }],
   on: {
     WorkflowCreated: ({ data, at }) => [
-      touch<WorkflowDoc>('workflows', data.name, () => ({
+      workflows.put(data.name, {
         name: data.name,
         draft: data.definition,
         published: null,
@@ -42,34 +33,26 @@ export const workflowsProjection = projection<WorkflowEvent>({
         published_at: null,
         created_at: iso(at),
         updated_at: iso(at),
-      })),
+      }),
     ],
-    WorkflowDraftSaved: ({ data, at }) =>
-      changed(data.name, (workflow) => ({ ...workflow, draft: data.definition, updated_at: iso(at) })),
-    WorkflowPublished: ({ data, at }) =>
-      changed(data.name, (workflow) => ({
-        ...workflow,
+    WorkflowDraftSaved: ({ data, at }) => [
+      workflows.merge(data.name, { draft: data.definition, updated_at: iso(at) }),
+    ],
+    WorkflowPublished: ({ data, at }) => [
+      workflows.merge(data.name, {
         draft: data.definition,
         published: data.definition,
         version: data.version,
         published_at: iso(at),
         updated_at: iso(at),
-      })),
+      }),
+    ],
   },
 });
 
 // Queries
 
-export const workflowByName = (
-  reader: DocumentReader,
-  tenantId: string,
-  name: string,
-): Promise<WorkflowDoc | undefined> => reader.get('workflows', tenantId, name);
+export const workflowByName = workflows.get;
 
 /** The workflows of a tenant, oldest first. */
-export const workflowsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: { limit: number; after: PageEnd | undefined },
-): Promise<Page<WorkflowDoc>> =>
-  reader.find('workflows', tenantId, { index: 'by_created_at', equals: [], order: 'asc', ...page });
+export const workflowsOf = workflows.list('by_created_at', 'asc');
