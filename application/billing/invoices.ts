@@ -12,6 +12,7 @@ import type { Window } from '../../domain/billing/shapes.ts';
 import { DomainError, notFound, tooBusy } from '../../domain/core/errors.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -22,10 +23,7 @@ import type { InvoiceLog } from './invoice-log.ts';
 import type { InvoiceIssuing, Issuing } from './issuing.ts';
 import type { Statements } from './statements.ts';
 
-export interface InvoiceNow {
-  readonly invoice: Invoice;
-  readonly position: Position | undefined;
-}
+export type InvoiceNow = Written<{ readonly invoice: Invoice }>;
 
 /** Finds the customer of a partner's invoice; undefined for an unknown invoice or another partner's. */
 export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;

@@ -6,10 +6,10 @@ import {
   profileStream,
 } from '../../domain/billing/profile.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 
 /** Texts of a partner's invoice lines (decisions, section 10, Profile); the partner comes from the credential. */
 export class BillingProfiles extends WithDeps<{ streams: Streams }> {
@@ -25,7 +25,7 @@ export class BillingProfiles extends WithDeps<{ streams: Streams }> {
     partnerId: string,
     wanted: BillingProfile,
     context: RequestContext,
-  ): Promise<{ profile: BillingProfile; position: Position | undefined }> {
+  ): Promise<Written<{ profile: BillingProfile }>> {
     const { state, position } = await this.deps.streams
       .of(profileStream, partnerScope(partnerId), PROFILE_ID)
       .execute(context, (profile) => changeProfile(profile, wanted));

@@ -7,12 +7,12 @@ import {
   replaceRateCard,
 } from '../../domain/billing/rate-card.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 
 export interface NewRateCard {
@@ -46,7 +46,7 @@ export class RateCards extends WithDeps<{
     partnerId: string,
     wanted: NewRateCard,
     context: RequestContext,
-  ): Promise<{ card: RateCard; position: Position | undefined }> {
+  ): Promise<Written<{ card: RateCard }>> {
     const fallback = await this.#currencyOf(partnerId);
     const outcome = await this.deps.streams
       .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)

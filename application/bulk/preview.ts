@@ -10,6 +10,7 @@ import {
 import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/session-events.ts';
 import { isUuid } from '../../domain/core/text.ts';
 import { type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -170,7 +171,7 @@ export class BulkPreviews extends WithDeps<{
     { versions, kinds, errors, cascade }: DryRuns,
     sample: readonly Sample[],
     cause: Cause,
-  ): Promise<{ state: BulkState; position: Position | undefined }> {
+  ): Promise<Written<{ state: BulkState }>> {
     const { id, attempt } = session;
     const append = (decide: (state: BulkState) => readonly BulkEvent[]) =>
       this.deps.streams.of(bulkStream, tenantId, id).execute({ cause }, decide);

@@ -10,6 +10,7 @@ import { cancelSession, startCommit } from '../../domain/bulk/session-decisions.
 import type { OpParams, RowError, Selection } from '../../domain/bulk/session-events.ts';
 import { invalidAt } from '../../domain/core/errors.ts';
 import { type Filter, parseFilter } from '../../domain/expressions/filter.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
@@ -17,7 +18,7 @@ import type { EventCodec } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import type { EventStore } from '../ports/event-store.ts';
 import { specsOf } from '../workflow/workflow-uses.ts';
 import { readErrors } from './frozen-rows.ts';
 import type { RecordSelector } from './ports.ts';
@@ -37,10 +38,7 @@ export interface BulkRequest {
       };
 }
 
-export interface SessionNow {
-  readonly session: SessionState;
-  readonly position: Position | undefined;
-}
+export type SessionNow = Written<{ readonly session: SessionState }>;
 
 /** How long (ms) a request waits for its commit; then it answers with the committing session. */
 const WAIT_MS = 120_000;
@@ -155,7 +153,7 @@ export class Bulk extends WithDeps<{
     return this.deps.selector.count(tenantId, entityName, { filter, now: this.deps.clock.now() });
   }
 
-  #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
+  #now(tenantId: string, id: string): Promise<Written<{ state: BulkState }>> {
     return this.deps.streams.of(bulkStream, tenantId, id).refresh();
   }
 }

@@ -1,7 +1,6 @@
 import { DomainError, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
 import { checkFields } from '../../domain/entities/definition.ts';
-import type { Field } from '../../domain/entities/fields.ts';
-import { isName } from '../../domain/entities/fields.ts';
+import { type Field, isName } from '../../domain/entities/fields.ts';
 import { constraintViolated, type SchemaView } from '../../domain/entities/record-values.ts';
 import {
   type ChangeEntity,
@@ -15,6 +14,7 @@ import {
   settleChange,
 } from '../../domain/entities/schema.ts';
 import { type Tightening, tightenings } from '../../domain/entities/tightenings.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -22,7 +22,6 @@ import type { WriterGate } from '../core/commands/writer-gate.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import {
   type HeldUse,
   type PublishedWorkflows,
@@ -52,10 +51,7 @@ export interface EntityChange {
   readonly workflow?: string | null | undefined;
 }
 
-export interface ChangedEntity {
-  readonly entity: EntitySchema;
-  readonly position: Position | undefined;
-}
+export type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
 
 /** Time (ms) within which other processes see a proposal. */
 const OTHERS_MS = 300;

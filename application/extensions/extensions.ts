@@ -12,6 +12,7 @@ import {
   mintExtensionToken,
   uninstallExtension,
 } from '../../domain/extensions/extension.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { UserPrincipal } from '../core/commands/principal.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -21,10 +22,7 @@ import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import { EXTENSION_TOKEN_SECONDS, type ExtensionClaims } from './extension-tokens.ts';
 
-interface Changed {
-  readonly extension: InstalledExtension;
-  readonly position: Position | undefined;
-}
+type Changed = Written<{ readonly extension: InstalledExtension }>;
 
 type Decide = (state: Extension, context: DecisionContext) => readonly ExtensionEvent[];
 
@@ -62,7 +60,7 @@ export class Extensions extends WithDeps<{
     person: UserPrincipal,
     extId: string,
     context: RequestContext,
-  ): Promise<{ token: string; position: Position | undefined }> {
+  ): Promise<Written<{ token: string }>> {
     const { tenantId, userId, email, role, impersonatedBy } = person;
     const outcome = await this.#execute(tenantId, extId, context, (state, at) =>
       mintExtensionToken(state, userId, at),

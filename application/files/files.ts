@@ -10,6 +10,7 @@ import {
   fileStream,
 } from '../../domain/files/file.ts';
 import { contentType, fileName } from '../../domain/files/filename.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
@@ -87,7 +88,7 @@ export class Files extends WithDeps<{
     record: { readonly entityName: string; readonly id: string },
     upload: UploadedBytes,
     context: RequestContext,
-  ): Promise<{ file: FileView; position: Position | undefined }> {
+  ): Promise<Written<{ file: FileView }>> {
     if (!(await this.#isLive(tenantId, record.entityName, record.id))) {
       await this.drop(tenantId, upload.id);
       throw notFound();

@@ -13,6 +13,7 @@ import {
   submissionStream,
   submitForm,
 } from '../../domain/forms/submission.ts';
+import type { Written } from '../core/commands/command.ts';
 import { type IdempotencyUse, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { type AnyEvent, type Cause, dataOf, type EventCodec } from '../core/events/event-codec.ts';
@@ -69,7 +70,7 @@ export class FormSubmissions extends WithDeps<{
     open: OpenForm,
     submission: GivenSubmission,
     requestId: string,
-  ): Promise<{ submissionId: string; position: Position | undefined }> {
+  ): Promise<Written<{ submissionId: string }>> {
     const { tenantId, form, entity, fields } = open;
     const { id, key } = submission;
     const submissionId = id ?? (key === undefined ? this.deps.ids.next() : idOfKey(form.id, key));

@@ -20,6 +20,7 @@ import {
 } from '../../domain/forms/form.ts';
 import { isSlug } from '../../domain/forms/slug.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -44,10 +45,7 @@ export interface GivenForm {
 }
 export type GivenChange = { readonly [K in keyof GivenForm]?: GivenForm[K] | undefined };
 
-export interface WrittenForm {
-  readonly form: ExistingForm;
-  readonly position: Position | undefined;
-}
+export type WrittenForm = Written<{ readonly form: ExistingForm }>;
 
 /** A form that the public may fill in now. */
 export interface OpenForm {

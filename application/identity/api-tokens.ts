@@ -9,11 +9,11 @@ import {
 } from '../../domain/identity/api-token.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 import { assignPrefix, tokenPrefixStream } from '../../domain/identity/token-prefix.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { TokenSecrets } from '../ports/token-secrets.ts';
 import { tailHash } from './api-token-authentication.ts';
 
@@ -35,7 +35,7 @@ export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecret
     tenantId: string,
     token: NewApiToken,
     context: RequestContext,
-  ): Promise<{ token: MintedApiToken; secret: string | undefined; position: Position | undefined }> {
+  ): Promise<Written<{ token: MintedApiToken; secret: string | undefined }>> {
     const tokenId = context.newId();
     const [prefix, tail] = [this.deps.secrets.prefix(), this.deps.secrets.tail()];
     const secretHash = tailHash(tail);
@@ -73,7 +73,7 @@ export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecret
     tenantId: string,
     tokenId: string,
     context: RequestContext,
-  ): Promise<{ token: MintedApiToken; position: Position | undefined }> {
+  ): Promise<Written<{ token: MintedApiToken }>> {
     const { state, position } = await this.deps.streams
       .of(apiTokenStream, tenantId, tokenId)
       .execute(context, revokeApiToken);

@@ -1,12 +1,12 @@
 import { notFound } from '../../domain/core/errors.ts';
 import { emailStream, releaseEmail } from '../../domain/identity/email.ts';
 import { forgetUser, type RegisteredUser, userStream } from '../../domain/identity/user.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Erasures } from '../core/privacy/erasures.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import { AdminWithdrawals } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
 
@@ -30,7 +30,7 @@ export class Forgetting extends WithDeps<{
     userId: string,
     by: string,
     context: RequestContext,
-  ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
+  ): Promise<Written<{ user: RegisteredUser }>> {
     const user = await this.deps.directory.user(tenantId, userId);
     if (user === undefined) throw notFound();
     const email = user.forgotten === undefined ? await this.deps.keys.open(user.email) : undefined;

@@ -10,12 +10,12 @@ import {
   type UserEvent,
   userStream,
 } from '../../domain/identity/user.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import { AdminWithdrawals } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
@@ -65,7 +65,7 @@ export class Identity extends WithDeps<{
     tenantId: string,
     user: NewUser,
     context: RequestContext,
-  ): Promise<{ user: UserView; position: Position | undefined }> {
+  ): Promise<Written<{ user: UserView }>> {
     const known = await this.deps.directory.user(tenantId, user.id);
     // A repeated request for a forgotten person must not claim the e-mail again.
     if (known?.forgotten !== undefined) {
@@ -108,7 +108,7 @@ export class Identity extends WithDeps<{
     tenantId: string,
     user: { id: string; email: string; role: 'admin' | 'operator' },
     context: RequestContext,
-  ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
+  ): Promise<Written<{ user: RegisteredUser }>> {
     const emailHash = this.deps.emailHash(user.email);
     const claim = { emailHash, userId: user.id };
     const email = this.deps.streams.of(emailStream, tenantId, emailHash);
@@ -146,7 +146,7 @@ export class Identity extends WithDeps<{
     change: UserChange,
     by: string,
     context: RequestContext,
-  ): Promise<{ user: UserView; position: Position | undefined }> {
+  ): Promise<Written<{ user: UserView }>> {
     const user = await this.deps.directory.user(tenantId, userId);
     if (user === undefined) throw notFound();
     const passwordHash =

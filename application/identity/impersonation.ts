@@ -7,6 +7,7 @@ import {
   startImpersonation,
 } from '../../domain/identity/impersonation.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
+import type { Written } from '../core/commands/command.ts';
 import {
   type ExtensionPrincipal,
   impersonatorOf,
@@ -17,7 +18,6 @@ import { actorOf, type RequestContext } from '../core/commands/request-context.t
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import { issuedAt, SHORT_TOKEN_SECONDS, type TenantClaims, USER_ID } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
@@ -57,7 +57,7 @@ export class Impersonation extends WithDeps<{
     wanted: { userId?: string | undefined; reason?: string | undefined },
     adminEmail: string,
     context: RequestContext,
-  ): Promise<{ token: string; position: Position | undefined }> {
+  ): Promise<Written<{ token: string }>> {
     const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
     if (tenant.status === 'suspended') {

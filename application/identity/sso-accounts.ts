@@ -10,10 +10,10 @@ import {
 } from '../../domain/identity/email.ts';
 import { linkIdentity, ssoIdentityStream } from '../../domain/identity/sso-identity.ts';
 import { type RegisteredUser, registerUser, userStream } from '../../domain/identity/user.ts';
+import type { Written } from '../core/commands/command.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { ProvidedIdentity } from '../ports/sso-provider.ts';
 import type { Directory } from './directory.ts';
 
@@ -56,7 +56,7 @@ export class SsoAccounts extends WithDeps<{
     tenantId: string,
     identity: ProvidedIdentity,
     context: RequestContext,
-  ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
+  ): Promise<Written<{ user: RegisteredUser }>> {
     const identityHash = this.deps.identityHash(identity.issuer, identity.subject);
     const known = await this.#linked(tenantId, identityHash);
     const forgotten = known !== undefined && (await this.#isForgotten(tenantId, known)) ? known : undefined;

@@ -16,17 +16,14 @@ import {
   lockPeriod,
   resolveLines,
 } from '../../domain/ledger/journal.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { LedgerJournal } from './journal.ts';
 
-export interface AccountOutcome {
-  readonly account: Account;
-  readonly position: Position | undefined;
-}
+export type AccountOutcome = Written<{ readonly account: Account }>;
 
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
 export class ChartOfAccounts extends WithDeps<{ streams: Streams; journal: LedgerJournal }> {
@@ -82,7 +79,7 @@ export class ChartOfAccounts extends WithDeps<{ streams: Streams; journal: Ledge
     tenantId: string,
     lockedThrough: string | null,
     context: RequestContext,
-  ): Promise<{ lockedThrough: string | null; position: Position | undefined }> {
+  ): Promise<Written<{ lockedThrough: string | null }>> {
     const outcome = await this.#stream(tenantId).execute(context, (state) =>
       lockPeriod(state, lockedThrough),
     );

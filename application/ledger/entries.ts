@@ -20,6 +20,7 @@ import {
   UnderWay,
 } from '../../domain/ledger/entry.ts';
 import { checkPosting } from '../../domain/ledger/posting.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -40,10 +41,7 @@ export interface GivenEntry {
   readonly lines: readonly GivenLine[];
 }
 
-export interface DraftOutcome {
-  readonly draft: Draft;
-  readonly position: Position | undefined;
-}
+export type DraftOutcome = Written<{ readonly draft: Draft }>;
 
 /** Use cases on drafts, and entries that posting rules record (specification, Ledger; decisions, section 9). */
 export class Entries extends WithDeps<{

@@ -10,16 +10,14 @@ import {
   type PostingEvent,
 } from '../../domain/ledger/journal.ts';
 import { type AnswerPosting, answerPosting, refusePosting } from '../../domain/ledger/posting.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Stream, Streams } from '../core/commands/streams.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, EventTooLarge, type Position } from '../ports/event-store.ts';
 
 /** The journal's answer to a posting attempt. */
-export interface Answer {
-  readonly event: RecordedEvent<AnswerEvent>;
-  readonly position: Position | undefined;
-}
+export type Answer = Written<{ readonly event: RecordedEvent<AnswerEvent> }>;
 
 type Logged<E extends AnswerEvent> = RecordedEvent<E> & { readonly position: Position };
 

@@ -24,6 +24,7 @@ import {
   ruleOf,
 } from '../../domain/ledger/posting-rule.ts';
 import { applyRule } from '../../domain/ledger/rule-entry.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -31,20 +32,14 @@ import type { EventCodec } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import type { EventStore } from '../ports/event-store.ts';
 import type { ChartOfAccounts } from './chart-of-accounts.ts';
 import type { Entries } from './entries.ts';
 import type { PostingSources } from './posting-sources.ts';
 import { entryIdOf, type RuleRunner } from './rule-runner.ts';
 
-export interface RuleOutcome {
-  readonly rule: PostingRule;
-  readonly position: Position | undefined;
-}
-export interface FailureOutcome {
-  readonly failure: PostingFailure;
-  readonly position: Position | undefined;
-}
+export type RuleOutcome = Written<{ readonly rule: PostingRule }>;
+export type FailureOutcome = Written<{ readonly failure: PostingFailure }>;
 
 /** The entry that a rule would make of a payload; nothing is stored. */
 export interface Preview {

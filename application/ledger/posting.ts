@@ -27,6 +27,7 @@ import {
   prepareMirror,
   reverseEntry,
 } from '../../domain/ledger/posting.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { type Cause, dataOf, type EventCodec, type RecordedEvent } from '../core/events/event-codec.ts';
@@ -34,15 +35,12 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Ids } from '../ports/clock.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Answer, LedgerJournal } from './journal.ts';
 import type { LedgerSettings } from './settings.ts';
 
-export interface Posted {
-  readonly posting: RecordedEvent<PostingEvent>;
-  readonly position: Position | undefined;
-}
+export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
 
 /** An entry with a derived id; `make` checks and returns its content. */
 export interface NewEntry {

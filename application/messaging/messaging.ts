@@ -14,6 +14,7 @@ import {
   startConversation,
 } from '../../domain/messaging/conversation.ts';
 import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -61,11 +62,7 @@ export class Messaging extends WithDeps<{
     callerId: string,
     participantIds: readonly string[],
     context: RequestContext,
-  ): Promise<{
-    conversation: Extract<Conversation, { status: 'started' }>;
-    created: boolean;
-    position: Position | undefined;
-  }> {
+  ): Promise<Written<{ conversation: Extract<Conversation, { status: 'started' }>; created: boolean }>> {
     const participants = [...new Set([callerId, ...participantIds])].sort();
     const issue = (code: string, message: string) => invalidAt('participant_user_ids', code, message);
     if (participants.length < 2) throw issue('too_small', 'A conversation needs at least two people.');
@@ -100,7 +97,7 @@ export class Messaging extends WithDeps<{
     senderId: string,
     body: string,
     context: RequestContext,
-  ): Promise<{ message: MessageState; position: Position | undefined }> {
+  ): Promise<Written<{ message: MessageState }>> {
     checkBody(body);
     const mentions = await this.#mentions(tenantId, body);
     const messageId = context.newId();
@@ -145,7 +142,7 @@ export class Messaging extends WithDeps<{
     userId: string,
     body: string,
     context: RequestContext,
-  ): Promise<{ message: MessageState; position: Position | undefined }> {
+  ): Promise<Written<{ message: MessageState }>> {
     checkBody(body);
     const storedBody = toStoredText(body, (await this.#mentions(tenantId, body)).known);
     let facts: MessageFacts | undefined;
@@ -181,7 +178,7 @@ export class Messaging extends WithDeps<{
     messageId: string,
     userId: string,
     context: RequestContext,
-  ): Promise<{ message: MessageState; position: Position | undefined }> {
+  ): Promise<Written<{ message: MessageState }>> {
     let facts: MessageFacts | undefined;
     const outcome = await this.#stream(tenantId, conversationId).execute(
       { cause: context.cause },

@@ -4,12 +4,12 @@ import { DomainError, invalidCredential } from '../../domain/core/errors.ts';
 import { isStorableText } from '../../domain/core/text.ts';
 import { assertionStream, exchangeAssertion } from '../../domain/partners/assertion.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { PartnerPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 
@@ -64,10 +64,7 @@ export class PartnerAuthentication extends WithDeps<{
    * so that a second use is refused on any node.
    * @throws `invalid_credential` for any fault of the assertion
    */
-  async exchange(
-    assertion: string,
-    requestId: string,
-  ): Promise<{ token: string; position: Position | undefined }> {
+  async exchange(assertion: string, requestId: string): Promise<Written<{ token: string }>> {
     const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
     if ((await this.deps.partners.find(partner_id)) === undefined) throw invalidCredential();
     const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');

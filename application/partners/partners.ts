@@ -10,12 +10,12 @@ import {
   partnerStream,
 } from '../../domain/partners/partner.ts';
 import { isTenantId, tenantStream } from '../../domain/tenancy/tenant.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 
 export interface NewPartner {
@@ -24,7 +24,7 @@ export interface NewPartner {
   readonly home_tenant_id?: string | null | undefined;
 }
 
-type Changed = { partner: ExistingPartner; position: Position | undefined };
+type Changed = Written<{ partner: ExistingPartner }>;
 
 /** A 422 for a field that refers to something unknown. */
 export const unknownReference = (path: string, message: string): DomainError =>

@@ -13,6 +13,7 @@ import {
   type TenantEvent,
   tenantStream,
 } from '../../domain/tenancy/tenant.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -26,7 +27,6 @@ import type { Directory } from '../identity/directory.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import { unknownReference } from '../partners/partners.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { Passwords } from '../ports/passwords.ts';
 
 export interface NewTenant {
@@ -64,10 +64,7 @@ export class Tenancy extends WithDeps<{
    * crash by a subscriber (application/identity/first-admin.ts).
    * @throws `validation_failed` for an invalid id, `already_exists`, `constraint_violated` for an unknown partner
    */
-  async create(
-    tenant: NewTenant,
-    context: RequestContext,
-  ): Promise<{ tenant: ExistingTenant; position: Position | undefined }> {
+  async create(tenant: NewTenant, context: RequestContext): Promise<Written<{ tenant: ExistingTenant }>> {
     if (!isTenantId(tenant.id)) {
       throw invalidAt('id', 'invalid_id', 'This id cannot be a tenant id.');
     }
@@ -125,11 +122,7 @@ export class Tenancy extends WithDeps<{
       readonly admin?: GivenAdmin | undefined;
     },
     context: RequestContext,
-  ): Promise<{
-    tenant: ExistingTenant;
-    admin: AppointedAdmin | undefined;
-    position: Position | undefined;
-  }> {
+  ): Promise<Written<{ tenant: ExistingTenant; admin: AppointedAdmin | undefined }>> {
     const { sso, admin, ...settings } = change;
     const requirePartner = await this.#partnerCheck(change.partner_id);
     const outcome = await this.deps.streams.of(tenantStream, PLATFORM, tenantId).execute(context, {

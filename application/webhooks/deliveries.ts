@@ -12,6 +12,7 @@ import {
   subscriptionsStream,
   WebhookDeadLettersReplayed,
 } from '../../domain/webhooks/subscription.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
@@ -51,7 +52,7 @@ export class WebhookDeliveries extends WithDeps<{
     tenantId: string,
     id: string,
     context: RequestContext,
-  ): Promise<{ deliveryId: string; position: Position | undefined }> {
+  ): Promise<Written<{ deliveryId: string }>> {
     await this.#subscriptions.active(tenantId, id);
     const deliveryId = context.newId();
     const occurredAt = this.deps.clock.now();
@@ -89,7 +90,7 @@ export class WebhookDeliveries extends WithDeps<{
     tenantId: string,
     id: string,
     context: RequestContext,
-  ): Promise<{ replayed: number; position: Position | undefined }> {
+  ): Promise<Written<{ replayed: number }>> {
     await this.#subscriptions.active(tenantId, id);
     let count = 0;
     let until = '';

@@ -7,6 +7,7 @@ import {
 } from '../../domain/webhooks/delivery.ts';
 import { retryDelayMs } from '../../domain/webhooks/schedule.ts';
 import type { Subscription } from '../../domain/webhooks/subscription.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
@@ -49,10 +50,7 @@ export interface AttemptHints {
 }
 
 /** The outcome of an attempt, and the position of the delivery's last event. */
-export interface Made {
-  readonly outcome: AttemptOutcome['kind'];
-  readonly position: Position | undefined;
-}
+export type Made = Written<{ readonly outcome: AttemptOutcome['kind'] }>;
 
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const MAX_ERROR = 500;

@@ -16,6 +16,7 @@ import {
   WebhookCreated,
   WebhookSecretRotated,
 } from '../../domain/webhooks/subscription.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Decide, Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
@@ -33,10 +34,7 @@ export interface NewSubscription {
   readonly description: string;
 }
 
-interface Changed {
-  readonly subscription: Subscription;
-  readonly position: Position | undefined;
-}
+type Changed = Written<{ readonly subscription: Subscription }>;
 
 /** Use cases on webhook subscriptions (specification, Webhooks; decisions, section 8). */
 export class Webhooks extends WithDeps<{
@@ -117,7 +115,7 @@ export class Webhooks extends WithDeps<{
     return this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).execute(context, decide);
   }
 
-  #changed(outcome: { state: Subscriptions; position: Position | undefined }, id: string): Changed {
+  #changed(outcome: Written<{ state: Subscriptions }>, id: string): Changed {
     return { subscription: subscriptionOf(outcome.state, id), position: outcome.position };
   }
 

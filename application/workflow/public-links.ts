@@ -8,6 +8,7 @@ import {
   linkStream,
   revokeLink,
 } from '../../domain/workflow/link.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -59,12 +60,7 @@ export class PublicLinks extends WithDeps<{
     jobId: string,
     link: { readonly pageSlug: string; readonly expiresIn: Lifetime },
     context: RequestContext,
-  ): Promise<{
-    id: string;
-    token: string | undefined;
-    expiresAt: string;
-    position: Position | undefined;
-  }> {
+  ): Promise<Written<{ id: string; token: string | undefined; expiresAt: string }>> {
     await this.deps.jobs.find(tenantId, jobId);
     const token = randomBytes(32).toString('base64url');
     const tokenHash = hashOf(token);

@@ -14,6 +14,7 @@ import {
   WorkflowPublished,
   workflowStream,
 } from '../../domain/workflow/workflow.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -22,7 +23,7 @@ import { tickWhenDue } from '../core/concurrency/ticks.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import type { EventStore } from '../ports/event-store.ts';
 import { MEMORY } from '../ports/memory.ts';
 import { specsOf } from './workflow-uses.ts';
 
@@ -41,10 +42,7 @@ export interface PublishedWorkflow {
 /** Names of the entities whose records use a workflow, up to the present end of the log. */
 export type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;
 
-interface Changed {
-  readonly workflow: ExistingWorkflow;
-  readonly position: Position | undefined;
-}
+type Changed = Written<{ readonly workflow: ExistingWorkflow }>;
 
 /** Most issues of one answer. */
 const MAX_ISSUES = 1000;

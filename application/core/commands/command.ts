@@ -33,6 +33,9 @@ export interface Outcome<S, E extends { type: string; data: unknown }> {
   readonly position: Position | undefined;
 }
 
+/** The result of a use case, with the position of the stream's last event. */
+export type Written<Result> = Result & { readonly position: Position | undefined };
+
 /** The request or event that a command is for; a `RequestContext` is one. */
 export interface CommandContext {
   readonly cause: Cause;
