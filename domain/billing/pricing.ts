@@ -1,4 +1,5 @@
 import { DomainError } from '../core/errors.ts';
+import { halfEven } from '../core/half-even.ts';
 import type { Rate } from './rate-card.ts';
 import type { Meter, StatementLine, Totals, Window } from './shapes.ts';
 
@@ -14,14 +15,6 @@ const UNIT = 10n ** BigInt(PLACES);
 export const millionths = (rate: string): bigint => {
   const [whole = '0', fraction = ''] = rate.split('.');
   return BigInt(whole) * UNIT + BigInt(fraction.padEnd(PLACES, '0'));
-};
-
-/** `n / d` rounded half to even. @param d above 0 */
-export const halfEven = (n: bigint, d: bigint): bigint => {
-  const floor = n / d - (n % d < 0n ? 1n : 0n);
-  const rest = 2n * (n - floor * d);
-  if (rest !== d) return rest > d ? floor + 1n : floor;
-  return floor % 2n === 0n ? floor : floor + 1n;
 };
 
 /** @throws `constraint_violated` when a JSON number cannot hold the amount */

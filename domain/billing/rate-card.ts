@@ -30,11 +30,7 @@ export type RateCardEvent = EventOf<(typeof rateCardEvents)[number]>;
 
 // State
 
-export interface Rate {
-  readonly wholesale: string;
-  readonly retail: string;
-  readonly included?: number | undefined;
-}
+export type Rate = Readonly<z.output<typeof rate>>;
 export type Rates = Readonly<Partial<Record<Meter, Rate>>>;
 
 /** A card in force. */

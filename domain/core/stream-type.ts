@@ -6,6 +6,20 @@ export interface DecisionContext {
   readonly now: number;
 }
 
+/** Wanted values of some members; undefined ones stay. */
+export type Changes<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** The members of `wanted` that are defined and differ from `present` as JSON. */
+export const changedMembers = <T extends object>(present: T, wanted: Changes<T>): Partial<T> => {
+  const changed: Partial<T> = {};
+  for (const key in wanted) {
+    const value = wanted[key];
+    if (value === undefined || JSON.stringify(value) === JSON.stringify(present[key])) continue;
+    changed[key] = value;
+  }
+  return changed;
+};
+
 /** An event as decided; `at` (ms) is set when it must be later than now. */
 export type Decided<E> = E & { readonly at?: number };
 

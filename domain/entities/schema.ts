@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
 import { type Field, storedField } from './fields.ts';
 import { isSame } from './json-values.ts';
 import { tightenings } from './tightenings.ts';
@@ -110,11 +110,8 @@ export const schemaStream: StreamType<SchemaState, SchemaEvent> = {
 
 // Commands
 
-export interface ChangeEntity {
+export interface ChangeEntity extends Changes<SchemaDefinition> {
   readonly changeId: string;
-  readonly label?: string | undefined;
-  readonly fields?: readonly Field[] | undefined;
-  readonly workflow?: string | null | undefined;
 }
 
 /** A proposal expires after this time (ms), in case its process crashed. */

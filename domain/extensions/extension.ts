@@ -114,14 +114,10 @@ export const extensionStream: StreamType<Extension, ExtensionEvent> = {
 
 // Commands
 
-export interface InstallExtension {
-  readonly extId: string;
-  readonly name: string;
-  readonly version: string;
-  readonly scopes: readonly Scope[];
-  readonly url: string | null;
-  readonly createdBy: string;
-}
+export type InstallExtension = Pick<
+  InstalledExtension,
+  'extId' | 'name' | 'version' | 'scopes' | 'url' | 'createdBy'
+>;
 
 // Decide
 

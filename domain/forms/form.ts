@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A public form that creates records of an entity (decisions, section 6, Form). Its stream is `form-<id>`; slug.ts
@@ -122,7 +122,7 @@ export const createForm = (
   return decided(FormCreated, dataOf(command.id, command.claimId, command.definition));
 };
 
-export type FormChange = { readonly [K in keyof FormDefinition]?: FormDefinition[K] | undefined };
+export type FormChange = Changes<FormDefinition>;
 
 /** The definition after a change. */
 export const changedForm = (form: FormDefinition, change: FormChange): FormDefinition => ({

@@ -103,14 +103,10 @@ export const apiTokenStream: StreamType<ApiToken, ApiTokenEvent> = {
 
 // Commands
 
-export interface MintApiToken {
+export interface MintApiToken
+  extends Pick<MintedApiToken, 'name' | 'prefix' | 'secretHash' | 'scopes' | 'createdBy'> {
   readonly tokenId: string;
-  readonly name: string;
-  readonly prefix: string;
-  readonly secretHash: string;
-  readonly scopes: readonly Scope[];
   readonly lifetime: Lifetime;
-  readonly createdBy: string;
 }
 
 // Decide

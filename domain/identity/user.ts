@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A person of a tenant (specification, Authentication; decisions, section 3). The person's own key seals name, e-mail
@@ -129,20 +129,14 @@ export const userStream: StreamType<User, UserEvent> = {
 
 // Commands
 
-export interface RegisterUser {
+export interface RegisterUser extends Pick<RegisteredUser, 'email' | 'displayName' | 'role'> {
   readonly userId: string;
-  readonly email: string;
-  readonly displayName: string;
-  readonly role: 'admin' | 'operator';
-  readonly origin: 'admin' | 'token' | 'sso';
+  readonly origin: z.output<typeof UserRegistered.schema>['origin'];
   readonly passwordHash?: string | undefined;
 }
 
-export interface ChangeUser {
-  readonly displayName?: string | undefined;
-  readonly role?: 'admin' | 'operator' | undefined;
-  readonly status?: 'active' | 'deactivated' | undefined;
-  readonly passwordHash?: string | undefined;
+export interface ChangeUser
+  extends Changes<Pick<RegisteredUser, 'displayName' | 'role' | 'status' | 'passwordHash'>> {
   /** The person's present name in the clear, to detect equal values. */
   readonly presentName: string;
   /** The withdrawn `adminSince`; required for a change that ends it. */

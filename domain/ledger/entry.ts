@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { folded, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, type StreamType } from '../core/stream-type.ts';
 import { type Content, content, requireSize, type Source, source } from './content.ts';
 
 /**
@@ -213,7 +213,7 @@ export interface DraftEntry {
   readonly redraft?: boolean | undefined;
 }
 
-export type ChangeDraft = { readonly [K in keyof Content]?: Content[K] | undefined };
+export type ChangeDraft = Changes<Content>;
 
 // Decide
 

@@ -1,4 +1,5 @@
-import type { AccountType } from './account.ts';
+import type { Account, AccountType } from './account.ts';
+import type { Content, Line } from './content.ts';
 import { majorText, minorDigits } from './money.ts';
 
 /**
@@ -21,11 +22,7 @@ const plain = (text: string): string =>
     .replaceAll(/[;:[\]|"]/g, '-')
     .trim();
 
-export interface NamedAccount {
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
-}
+export type NamedAccount = Pick<Account, 'code' | 'name' | 'type'>;
 
 /** Unique, because it contains the code. */
 export const hledgerAccount = ({ code, name, type }: NamedAccount): string =>
@@ -41,17 +38,9 @@ export const hledgerHead = (accounts: readonly NamedAccount[], currencies: reado
     '',
   ].join('\n');
 
-export interface HledgerEntry {
+export interface HledgerEntry extends Pick<Content, 'date' | 'memo' | 'currency'> {
   readonly number: number;
-  readonly date: string;
-  readonly memo: string;
-  readonly currency: string;
-  readonly lines: readonly {
-    readonly account_code: string;
-    readonly debit: number;
-    readonly credit: number;
-    readonly memo?: string | undefined;
-  }[];
+  readonly lines: readonly Line[];
 }
 
 /** @param nameOf maps a code to the account's {@link hledgerAccount} */

@@ -1,3 +1,4 @@
+import { halfEven } from '../core/half-even.ts';
 import { MAX_MONEY, minorDigits } from './money.ts';
 
 /** Amounts of posting rules, computed without floats (decisions, section 9, Posting rule). */
@@ -66,12 +67,4 @@ export const isPercent = (percent: number): boolean =>
 export const percentOf = (base: bigint, percent: number): bigint => {
   const scaled = BigInt(percent.toFixed(PERCENT_PLACES).replace('.', ''));
   return halfEven(base * scaled, 100n * 10n ** BigInt(PERCENT_PLACES));
-};
-
-/** Rounds a fraction of 0 or more, half to even. */
-const halfEven = (numerator: bigint, denominator: bigint): bigint => {
-  const quotient = numerator / denominator;
-  const twice = 2n * (numerator % denominator);
-  const isUp = twice > denominator || (twice === denominator && quotient % 2n === 1n);
-  return isUp ? quotient + 1n : quotient;
 };

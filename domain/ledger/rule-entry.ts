@@ -2,7 +2,7 @@ import { DomainError } from '../core/errors.ts';
 import { evaluateCondition, parseCondition } from '../expressions/condition.ts';
 import { select } from '../expressions/evaluate.ts';
 import { instantOf } from '../expressions/times.ts';
-import { requireBalance } from './content.ts';
+import { type Content, requireBalance } from './content.ts';
 import { dayIn, isDay } from './dates.ts';
 import { CURRENCY } from './money.ts';
 import type { PostingRule, RuleLine } from './posting-rule.ts';
@@ -20,22 +20,10 @@ export interface RuleInput {
   readonly currency: string;
 }
 
-export interface RuleEntry {
-  readonly date: string;
-  readonly memo: string;
-  readonly currency: string;
-  readonly lines: readonly {
-    readonly account_code: string;
-    readonly debit: number;
-    readonly credit: number;
-    readonly memo?: string | undefined;
-  }[];
-}
-
 export type RuleOutcome =
   | { readonly matches: false }
   /** `entry` is absent when every line is zero. */
-  | { readonly matches: true; readonly entry?: RuleEntry | undefined };
+  | { readonly matches: true; readonly entry?: Content | undefined };
 
 /**
  * Does not check balance, chart or lock; recording the entry does.

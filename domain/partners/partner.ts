@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { folded, type StreamType } from '../core/stream-type.ts';
+import { type Changes, changedMembers, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A partner, whose customers are tenants (decisions, section 3, Platform), in the platform's streams. Changes by the
@@ -61,10 +61,7 @@ export interface CreatePartner extends PartnerSettings {
   readonly partnerId: string;
 }
 
-export interface ChangePartner {
-  readonly name?: string | undefined;
-  readonly home_tenant_id?: string | null | undefined;
-}
+export type ChangePartner = Changes<PartnerSettings>;
 
 // Decide
 
@@ -88,10 +85,7 @@ export const createPartner = (state: Partner, command: CreatePartner): readonly 
 export const changePartner = (state: Partner, command: ChangePartner): readonly PartnerEvent[] => {
   if (!state.exists) throw notFound();
   const { name, home_tenant_id } = command;
-  const changed = {
-    ...(name === undefined || name === state.name ? {} : { name }),
-    ...(home_tenant_id === undefined || home_tenant_id === state.home_tenant_id ? {} : { home_tenant_id }),
-  };
+  const changed = changedMembers<PartnerSettings>(state, { name, home_tenant_id });
   if (Object.keys(changed).length === 0) return [];
   return decided(PartnerChanged, { partner_id: state.id, ...changed });
 };

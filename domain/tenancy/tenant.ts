@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, changedMembers, folded, only, type StreamType } from '../core/stream-type.ts';
 import { ssoEvents, ssoOf, type TenantSso } from './sso.ts';
 
 /** A tenant of the platform (decisions, section 3, Platform), in the platform's streams. */
@@ -131,14 +131,9 @@ export interface FirstAdmin {
   readonly passwordHash: string;
 }
 
-export interface ChangeTenant {
-  readonly name?: string | undefined;
-  readonly plan?: Plan | undefined;
-  readonly partner_id?: string | null | undefined;
-  readonly entitlements?: { ledger?: boolean | undefined; assistant?: boolean | undefined } | undefined;
-  readonly currency?: string | undefined;
-  readonly timezone?: string | undefined;
-  readonly status?: 'active' | 'suspended' | undefined;
+export interface ChangeTenant extends Changes<Omit<TenantSettings, 'entitlements'>> {
+  readonly entitlements?: Changes<TenantSettings['entitlements']> | undefined;
+  readonly status?: ExistingTenant['status'] | undefined;
 }
 
 // Decide
@@ -169,13 +164,8 @@ export const createTenant = (state: Tenant, command: CreateTenant): readonly Ten
 export const changeTenant = (state: Tenant, command: ChangeTenant): readonly TenantEvent[] => {
   if (!state.exists) throw notFound();
   const { status, entitlements, ...rest } = command;
-  const wanted: Partial<TenantSettings> = defined(rest);
-  if (entitlements !== undefined) wanted.entitlements = { ...state.entitlements, ...defined(entitlements) };
-  const changed = Object.fromEntries(
-    Object.entries(wanted).filter(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(state[key as keyof TenantSettings]),
-    ),
-  );
+  const merged = entitlements && { ...state.entitlements, ...defined(entitlements) };
+  const changed = changedMembers<TenantSettings>(state, { ...rest, entitlements: merged });
   const events: TenantEvent[] = [];
   if (Object.keys(changed).length > 0) {
     events.push({ type: 'TenantChanged', data: { tenant_id: state.id, ...changed } });

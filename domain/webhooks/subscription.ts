@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
+import {
+  type Changes,
+  changedMembers,
+  type DecisionContext,
+  folded,
+  type StreamType,
+} from '../core/stream-type.ts';
 import type { Plan } from '../tenancy/tenant.ts';
 import { ALL_EVENTS, eventsOf, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
 import { checkActive, checkTotal } from './subscription-limits.ts';
@@ -173,12 +179,8 @@ export const subscriptionOf = ({ byId }: Subscriptions, id: string): Subscriptio
   return found;
 };
 
-export interface CreateSubscription {
-  readonly id: string;
-  readonly url: string;
-  readonly events: readonly Subscribed[];
-  readonly description: string;
-  readonly secret: string;
+export interface CreateSubscription
+  extends Pick<Subscription, 'id' | 'url' | 'events' | 'description' | 'secret'> {
   readonly plan: Plan;
 }
 
@@ -200,12 +202,7 @@ export const createSubscription = (
   });
 };
 
-export interface ChangeSubscription {
-  readonly url?: string | undefined;
-  readonly events?: readonly Subscribed[] | undefined;
-  readonly description?: string | undefined;
-  readonly state?: 'active' | 'paused' | undefined;
-}
+export type ChangeSubscription = Changes<Pick<Subscription, 'url' | 'events' | 'description' | 'state'>>;
 
 /** Equal values change nothing. @throws `not_found`; as {@link createSubscription} when it becomes active */
 export const changeSubscription = (
@@ -217,16 +214,14 @@ export const changeSubscription = (
   const now = subscriptionOf(state, id);
   const subscription_id = id;
   const made: SubscriptionEvent[] = [];
-  const wanted = change.events === undefined ? undefined : [...eventsOf(change.events)];
-  const values = {
-    ...(change.url === undefined || change.url === now.url ? {} : { url: change.url }),
-    ...(wanted === undefined || wanted.join() === now.events.join() ? {} : { events: wanted }),
-    ...(change.description === undefined || change.description === now.description
-      ? {}
-      : { description: change.description }),
-  };
-  if (Object.keys(values).length > 0) {
-    made.push({ type: 'WebhookChanged', data: { subscription_id, ...values } });
+  const { url, description } = change;
+  const { events, ...values } = changedMembers<Pick<Subscription, 'url' | 'events' | 'description'>>(now, {
+    url,
+    events: change.events && eventsOf(change.events),
+    description,
+  });
+  if (events !== undefined || Object.keys(values).length > 0) {
+    made.push(...decided(WebhookChanged, { subscription_id, ...values, events: events && [...events] }));
   }
   if (change.state === 'paused' && now.state === 'active') {
     made.push({ type: 'WebhookPaused', data: { subscription_id, reason: 'request' } });

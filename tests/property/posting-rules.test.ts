@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DomainError } from '../../domain/core/errors.ts';
+import type { Content } from '../../domain/ledger/content.ts';
 import { majorText, minorDigits } from '../../domain/ledger/money.ts';
 import { reasonOf } from '../../domain/ledger/posting-failure.ts';
 import type { PostingRule, RuleAmount, RuleLine } from '../../domain/ledger/posting-rule.ts';
 import { isPercent, minorUnits, percentOf } from '../../domain/ledger/rule-amounts.ts';
-import { applyRule, type RuleEntry } from '../../domain/ledger/rule-entry.ts';
+import { applyRule } from '../../domain/ledger/rule-entry.ts';
 
 const MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
@@ -138,7 +139,7 @@ describe('Amounts of posting rules', () => {
           const all = [...lines.slice(0, place), remainder, ...lines.slice(place)];
           const [a, b, c] = values.map((value, nth) => written(value, code, texts[nth] ?? false, nth));
           const input = { payload: { a, b, c }, at: 0, timezone: 'UTC', currency: code };
-          let entry: RuleEntry | undefined;
+          let entry: Content | undefined;
           try {
             const outcome = applyRule(ruleOf(all), input);
             entry = outcome.matches ? outcome.entry : undefined;

@@ -1,15 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  amountOf,
-  halfEven,
-  lineOf,
-  marginPct,
-  millionths,
-  totalsOf,
-} from '../../../domain/billing/pricing.ts';
+import { amountOf, lineOf, marginPct, millionths, totalsOf } from '../../../domain/billing/pricing.ts';
 import { RATE, rateCardStream, replaceRateCard } from '../../../domain/billing/rate-card.ts';
 import { less, measure, type Slice, without } from '../../../domain/billing/usage.ts';
+import { halfEven } from '../../../domain/core/half-even.ts';
 import { given, refusal } from '../../support/given.ts';
 
 const texts = { item_name: '', item_description: '' };
