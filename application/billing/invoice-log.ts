@@ -27,7 +27,7 @@ export class InvoiceLog extends WithDeps<{
   /** An invoice as generated. @param at revision of its first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {
     const [event] = await this.#read(scope, customerId, at, 1);
-    const invoice = event === undefined ? undefined : foldInvoice(undefined, event, event.at);
+    const invoice = event === undefined ? undefined : foldInvoice(undefined, event, event);
     if (invoice === undefined) throw new Error(`revision ${at} of ${customerId} generates no invoice`);
     return invoice;
   }
@@ -36,7 +36,7 @@ export class InvoiceLog extends WithDeps<{
   async invoice(scope: string, customerId: string, id: string, from = 0): Promise<Invoice | undefined> {
     let invoice: Invoice | undefined;
     for await (const event of this.#all(scope, customerId, from)) {
-      if (event.data.invoice_id === id) invoice = foldInvoice(invoice, event, event.at);
+      if (event.data.invoice_id === id) invoice = foldInvoice(invoice, event, event);
     }
     return invoice;
   }
@@ -46,7 +46,7 @@ export class InvoiceLog extends WithDeps<{
     const found = new Map<string, Invoice>();
     for await (const event of this.#all(scope, customerId, 0)) {
       const id = event.data.invoice_id;
-      const invoice = foldInvoice(found.get(id), event, event.at);
+      const invoice = foldInvoice(found.get(id), event, event);
       if (invoice === undefined || invoice.state === 'void') found.delete(id);
       else found.set(id, invoice);
     }

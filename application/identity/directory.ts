@@ -22,40 +22,32 @@ export class Directory {
 
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
-    const cached = this.#streams.of(tenantStream, PLATFORM, tenantId).cached();
-    if (cached === undefined) return 'unknown';
-    const tenant = cached.state;
-    return tenant.exists ? tenant : undefined;
+    const cached = this.#tenant(tenantId).cached();
+    return cached === undefined ? 'unknown' : existing(cached);
   }
 
   async tenant(tenantId: string): Promise<ExistingTenant | undefined> {
-    const { state } = await this.#streams.of(tenantStream, PLATFORM, tenantId).load();
-    return state.exists ? state : undefined;
+    return existing(await this.#tenant(tenantId).load());
   }
 
   /** The user if the stream is cached; `unknown` when it must be loaded. */
   cachedUser(tenantId: string, userId: string): RegisteredUser | undefined | 'unknown' {
-    const cached = this.#streams.of(userStream, tenantId, userId).cached();
-    if (cached === undefined) return 'unknown';
-    const user = cached.state;
-    return user.exists ? user : undefined;
+    const cached = this.#user(tenantId, userId).cached();
+    return cached === undefined ? 'unknown' : existing(cached);
   }
 
   async user(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    const { state } = await this.#streams.of(userStream, tenantId, userId).load();
-    return state.exists ? state : undefined;
+    return existing(await this.#user(tenantId, userId).load());
   }
 
   /** The user as stored now, since another node may have changed it. */
   async freshUser(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    const { state } = await this.#streams.of(userStream, tenantId, userId).refresh();
-    return state.exists ? state : undefined;
+    return existing(await this.#user(tenantId, userId).refresh());
   }
 
   /** The extension if its stream is cached; `unknown` when it must be loaded. */
   cachedExtension(tenantId: string, extId: string): Extension | 'unknown' {
-    const cached = this.#streams.of(extensionStream, tenantId, extId).cached();
-    return cached === undefined ? 'unknown' : cached.state;
+    return this.#streams.of(extensionStream, tenantId, extId).cached()?.state ?? 'unknown';
   }
 
   async extension(tenantId: string, extId: string): Promise<Extension> {
@@ -106,4 +98,18 @@ export class Directory {
     }
     return (id) => names.get(id) ?? ERASED;
   }
+
+  #tenant(tenantId: string) {
+    return this.#streams.of(tenantStream, PLATFORM, tenantId);
+  }
+
+  #user(tenantId: string, userId: string) {
+    return this.#streams.of(userStream, tenantId, userId);
+  }
 }
+
+const existing = <Found extends { readonly exists: true }>({
+  state,
+}: {
+  readonly state: { readonly exists: false } | Found;
+}): Found | undefined => (state.exists ? state : undefined);

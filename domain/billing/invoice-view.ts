@@ -1,4 +1,5 @@
 import { iso } from '../core/projection.ts';
+import { folded } from '../core/stream-type.ts';
 import type { InvoiceEvent } from './invoice.ts';
 import type { FrozenInvoice } from './shapes.ts';
 
@@ -20,39 +21,23 @@ export interface Invoice extends FrozenInvoice {
   readonly voided_at?: string;
 }
 
-/** Applies one of the invoice's own events. @param at ms */
-export const foldInvoice = (
-  invoice: Invoice | undefined,
-  event: InvoiceEvent,
-  at: number,
-): Invoice | undefined => {
-  if (event.type === 'InvoiceGenerated') {
-    const { invoice_id: id, number, through, ...frozen } = event.data;
-    return {
-      id,
-      number,
-      ...frozen,
-      state: 'generated',
-      generated_at: iso(at),
-      ...(through === undefined ? {} : { through }),
-    };
-  }
-  if (invoice === undefined) return undefined;
-  const { last_error: _error, ...present } = invoice;
-  switch (event.type) {
-    case 'InvoiceIssueStarted':
-      return { ...present, state: 'issuing' };
-    case 'InvoiceIssueDelayed':
-      return { ...present, last_error: event.data.error };
-    case 'InvoiceIssueRefused':
-      return { ...present, state: 'generated', last_error: event.data.error };
-    case 'InvoiceIssued': {
-      const { issued_at, upstream_ref } = event.data;
-      return { ...present, state: 'issued', issued_at, upstream_ref };
-    }
-    case 'InvoiceVoided':
-      return { ...invoice, state: 'void', voided_at: iso(at) };
-    default:
-      return event satisfies never;
-  }
-};
+/** Applies one of the invoice's own events. */
+export const foldInvoice = folded<Invoice | undefined, InvoiceEvent>({
+  InvoiceGenerated: (_invoice, { invoice_id: id, number, through, ...frozen }, { at }) => ({
+    id,
+    number,
+    ...frozen,
+    state: 'generated',
+    generated_at: iso(at),
+    ...(through === undefined ? {} : { through }),
+  }),
+  InvoiceIssueStarted: (invoice) => invoice && { ...withoutError(invoice), state: 'issuing' },
+  InvoiceIssueDelayed: (invoice, { error }) => invoice && { ...withoutError(invoice), last_error: error },
+  InvoiceIssueRefused: (invoice, { error }) =>
+    invoice && { ...withoutError(invoice), state: 'generated', last_error: error },
+  InvoiceIssued: (invoice, { issued_at, upstream_ref }) =>
+    invoice && { ...withoutError(invoice), state: 'issued', issued_at, upstream_ref },
+  InvoiceVoided: (invoice, _data, { at }) => invoice && { ...invoice, state: 'void', voided_at: iso(at) },
+});
+
+const withoutError = ({ last_error: _error, ...invoice }: Invoice): Invoice => invoice;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { folded, only, type StreamType } from '../core/stream-type.ts';
 import { type Types, typesSchema, type Values, valuesSchema } from './fields.ts';
 
 /**
@@ -210,90 +210,81 @@ const startedJob = (job: JobStart, { at }: EventMeta): JobState => ({
   movedAt: at,
 });
 
-const evolve = (state: RecordState, event: RecordEvent, meta: EventMeta): RecordState => {
-  if (event.type === 'RecordCreated') {
-    const { record_id, entity_name, values, types, created_by, job, registrations = {} } = event.data;
-    return {
-      status: 'live',
-      id: record_id,
-      entityName: entity_name,
-      values,
-      types,
-      version: 1,
-      ...(job === undefined ? {} : { job: startedJob(job, meta) }),
-      createdAt: meta.at,
-      updatedAt: meta.at,
-      createdBy: created_by,
-      registrations,
-      referenced: false,
-      pending: [],
-      barred: state.status === 'none' ? state.barred : [],
-    };
-  }
-  if (event.type === 'ReferenceBarred' && state.status !== 'deleted') {
-    return { ...state, barred: [...state.barred, event.data.registration_id].slice(-MAX_BARRED) };
-  }
-  return state.status === 'none' || state.status === 'deleted' ? state : evolvePresent(state, event, meta);
-};
+const onPresent = only(
+  (state: RecordState): state is LiveRecord | DeletingRecord =>
+    state.status === 'live' || state.status === 'deleting',
+);
 
-const evolvePresent = (
-  state: LiveRecord | DeletingRecord,
-  event: Exclude<RecordEvent, { type: 'RecordCreated' }>,
-  meta: EventMeta,
-): RecordState => {
-  switch (event.type) {
-    case 'RecordUpdated': {
-      const { values, types, version, registrations = {} } = event.data;
-      const all = { ...state.registrations, ...registrations };
-      // Registrations of fields without a value are dropped.
-      const kept = Object.fromEntries(Object.entries(all).filter(([key]) => Object.hasOwn(values, key)));
-      return { ...state, values, types, version, registrations: kept, updatedAt: meta.at };
-    }
-    case 'RecordDeletionStarted': {
-      const { deletion_id: id, cascade_of: cascadeOf } = event.data;
-      return { ...state, status: 'deleting', deletion: { id, cascadeOf, startedAt: meta.at } };
-    }
-    case 'RecordDeletionAbandoned': {
-      const { deletion: _ended, ...rest } = { deletion: undefined, ...state };
-      return { ...rest, status: 'live' };
-    }
-    case 'RecordDeleted': {
-      const { version, deletion_id, cascade_of: cascadeOf } = event.data;
-      const { id, entityName, referenced } = state;
-      const deletion = { id: deletion_id, cascadeOf, startedAt: meta.at };
-      return { status: 'deleted', id, entityName, version, deletion, referenced };
-    }
-    case 'ReferenceRegistered': {
-      const { registration_id: id, referrer } = event.data;
-      return { ...state, referenced: true, pending: [...state.pending, { id, referrer, at: meta.at }] };
-    }
-    case 'ReferenceReleased': {
-      const released = new Set(event.data.registration_ids);
-      return { ...state, pending: state.pending.filter(({ id }) => !released.has(id)) };
-    }
-    case 'JobStarted': {
-      const { workflow, workflow_version, state: initial } = event.data;
-      const job = startedJob({ workflow, workflow_version, state: initial }, meta);
-      return { ...state, job, version: state.version + 1, updatedAt: meta.at };
-    }
-    case 'JobTransitioned':
-    case 'JobOverridden': {
-      if (state.job === undefined) return state;
-      const { to_state } = event.data;
-      const job = { ...state.job, state: to_state, version: state.job.version + 1, movedAt: meta.at };
-      return { ...state, job, version: state.version + 1, updatedAt: meta.at };
-    }
-    case 'ReferenceBarred':
-    case 'NoteAdded':
-      return state;
-    default:
-      return event satisfies never;
-  }
-};
+const moved = onPresent(
+  (state, { to_state }: z.output<typeof JobTransitioned.schema | typeof JobOverridden.schema>, { at }) => {
+    if (state.job === undefined) return state;
+    const job = { ...state.job, state: to_state, version: state.job.version + 1, movedAt: at };
+    return { ...state, job, version: state.version + 1, updatedAt: at };
+  },
+);
 
 export const recordStream: StreamType<RecordState, RecordEvent> = {
   category: 'record',
   stateVersion: 1,
   initial: { status: 'none', barred: [] },
-  evolve,
+  evolve: folded({
+    RecordCreated: (state, data, meta) => ({
+      status: 'live',
+      id: data.record_id,
+      entityName: data.entity_name,
+      values: data.values,
+      types: data.types,
+      version: 1,
+      ...(data.job === undefined ? {} : { job: startedJob(data.job, meta) }),
+      createdAt: meta.at,
+      updatedAt: meta.at,
+      createdBy: data.created_by,
+      registrations: data.registrations ?? {},
+      referenced: false,
+      pending: [],
+      barred: state.status === 'none' ? state.barred : [],
+    }),
+    RecordUpdated: onPresent((state, { values, types, version, registrations = {} }, { at }) => {
+      const all = { ...state.registrations, ...registrations };
+      // Registrations of fields without a value are dropped.
+      const kept = Object.fromEntries(Object.entries(all).filter(([key]) => Object.hasOwn(values, key)));
+      return { ...state, values, types, version, registrations: kept, updatedAt: at };
+    }),
+    RecordDeletionStarted: onPresent((state, { deletion_id: id, cascade_of: cascadeOf }, { at }) => ({
+      ...state,
+      status: 'deleting',
+      deletion: { id, cascadeOf, startedAt: at },
+    })),
+    RecordDeletionAbandoned: onPresent((state) => {
+      const { deletion: _ended, ...rest } = { deletion: undefined, ...state };
+      return { ...rest, status: 'live' };
+    }),
+    RecordDeleted: onPresent((state, { version, deletion_id, cascade_of: cascadeOf }, { at }) => {
+      const { id, entityName, referenced } = state;
+      const deletion = { id: deletion_id, cascadeOf, startedAt: at };
+      return { status: 'deleted', id, entityName, version, deletion, referenced };
+    }),
+    ReferenceRegistered: onPresent((state, { registration_id: id, referrer }, { at }) => ({
+      ...state,
+      referenced: true,
+      pending: [...state.pending, { id, referrer, at }],
+    })),
+    ReferenceReleased: onPresent((state, { registration_ids }) => {
+      const released = new Set(registration_ids);
+      return { ...state, pending: state.pending.filter(({ id }) => !released.has(id)) };
+    }),
+    ReferenceBarred: (state, { registration_id }) =>
+      state.status === 'deleted'
+        ? state
+        : { ...state, barred: [...state.barred, registration_id].slice(-MAX_BARRED) },
+    JobStarted: onPresent((state, { workflow, workflow_version, state: initial }, meta) => ({
+      ...state,
+      job: startedJob({ workflow, workflow_version, state: initial }, meta),
+      version: state.version + 1,
+      updatedAt: meta.at,
+    })),
+    JobTransitioned: moved,
+    JobOverridden: moved,
+    NoteAdded: (state) => state,
+  }),
 };

@@ -56,30 +56,30 @@ export const accountKey = (code: string): string => `#${code.toLowerCase()}`;
 /** The account of a code; undefined when there is none. */
 export const accountOf = (chart: Chart, code: string): Account | undefined => chart[accountKey(code)];
 
-export const evolveChart = (chart: Chart, event: AccountEvent, at: number): Chart => {
-  const { account_id: id, code, name, type, category, active } = event.data;
-  const now = { id, code, name, type, category, active };
-  switch (event.type) {
-    case 'AccountOpened':
-      return { ...chart, [accountKey(code)]: { ...now, used: false, openedAt: at, changedAt: at } };
-    case 'AccountChanged': {
-      const previousKey = accountKey(event.data.previous_code);
-      const before = chart[previousKey];
-      const key = accountKey(code);
-      const account: Account = {
-        ...now,
-        used: before?.used ?? false,
-        openedAt: before?.openedAt ?? at,
-        changedAt: at,
-      };
-      // Copies, then deletes: rest destructuring is far slower on large charts.
-      const changed: Record<string, Account> = { ...chart, [key]: account };
-      if (key !== previousKey) delete changed[previousKey];
-      return changed;
-    }
-    default:
-      return event satisfies never;
-  }
+const factsOf = ({ account_id: id, code, name, type, category, active }: z.output<typeof account>) => {
+  return { id, code, name, type, category, active };
+};
+
+export const withOpened = (chart: Chart, data: z.output<typeof account>, at: number): Chart => ({
+  ...chart,
+  [accountKey(data.code)]: { ...factsOf(data), used: false, openedAt: at, changedAt: at },
+});
+
+export const withChanged = (
+  chart: Chart,
+  data: z.output<typeof AccountChanged.schema>,
+  at: number,
+): Chart => {
+  const previousKey = accountKey(data.previous_code);
+  const { used = false, openedAt = at } = chart[previousKey] ?? {};
+  const key = accountKey(data.code);
+  // Copies, then deletes: rest destructuring is far slower on large charts.
+  const changed: Record<string, Account> = {
+    ...chart,
+    [key]: { ...factsOf(data), used, openedAt, changedAt: at },
+  };
+  if (key !== previousKey) delete changed[previousKey];
+  return changed;
 };
 
 // Commands

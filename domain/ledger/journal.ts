@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { DomainError, ERROR_CODES } from '../core/errors.ts';
-import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
-import { accountEvents, accountKey, accountOf, type Chart, evolveChart } from './account.ts';
+import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { folded, type StreamType } from '../core/stream-type.ts';
+import { accountEvents, accountKey, accountOf, type Chart, withChanged, withOpened } from './account.ts';
 import { type PostedLine, postedLine, source } from './content.ts';
 
 /**
@@ -83,36 +83,6 @@ export interface Journal {
 
 const RECENT = 256;
 
-const initial: Journal = {
-  chart: {},
-  lockedThrough: null,
-  number: 0,
-  revision: -1,
-  recent: [],
-  recentSince: -1,
-};
-
-const evolve = (state: Journal, event: JournalEvent, meta: EventMeta): Journal => {
-  const next = { ...state, revision: meta.revision };
-  switch (event.type) {
-    case 'AccountOpened':
-    case 'AccountChanged':
-      return { ...next, chart: evolveChart(state.chart, event, meta.at) };
-    case 'EntryPosted':
-    case 'EntryReversed':
-      return answered(
-        { ...next, chart: used(state.chart, event.data.lines), number: event.data.number },
-        event.data.attempt_id,
-      );
-    case 'PostingRefused':
-      return answered(next, event.data.attempt_id);
-    case 'BooksLocked':
-      return { ...next, lockedThrough: event.data.locked_through };
-    default:
-      return event satisfies never;
-  }
-};
-
 const answered = (state: Journal, attemptId: string): Journal => {
   const recent = [...state.recent, { attemptId, revision: state.revision }];
   const forgotten = recent.length > RECENT ? recent.shift() : undefined;
@@ -131,11 +101,23 @@ const used = (chart: Chart, lines: readonly PostedLine[]): Chart => {
   return marked ?? chart;
 };
 
+const posted = (state: Journal, { lines, number, attempt_id }: PostingEvent['data']): Journal =>
+  answered({ ...state, chart: used(state.chart, lines), number }, attempt_id);
+
+const evolve = folded<Journal, JournalEvent>({
+  AccountOpened: (state, data, { at }) => ({ ...state, chart: withOpened(state.chart, data, at) }),
+  AccountChanged: (state, data, { at }) => ({ ...state, chart: withChanged(state.chart, data, at) }),
+  EntryPosted: posted,
+  EntryReversed: posted,
+  PostingRefused: (state, { attempt_id }) => answered(state, attempt_id),
+  BooksLocked: (state, { locked_through: lockedThrough }) => ({ ...state, lockedThrough }),
+});
+
 export const journalStream: StreamType<Journal, JournalEvent> = {
   category: 'journal',
   stateVersion: 1,
-  initial,
-  evolve,
+  initial: { chart: {}, lockedThrough: null, number: 0, revision: -1, recent: [], recentSince: -1 },
+  evolve: (state, event, meta) => evolve({ ...state, revision: meta.revision }, event, meta),
 };
 
 // Decide

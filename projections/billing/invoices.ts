@@ -47,11 +47,11 @@ const facetsOf = ({ customer, state }: Invoice): readonly string[] => {
   );
 };
 
-type Folded = InvoiceEvent & Pick<ProjectedEvent, 'tenantId' | 'stream' | 'at'>;
+type Folded = InvoiceEvent & Pick<ProjectedEvent, 'tenantId' | 'stream' | 'at' | 'revision'>;
 
 const invoice = (event: Folded): Touch =>
   touch<InvoiceDoc>('invoices', event.data.invoice_id, (doc) => {
-    const folded = foldInvoice(doc?.invoice, event, event.at);
+    const folded = foldInvoice(doc?.invoice, event, event);
     if (folded === undefined) return doc;
     return { invoice: folded, generated_at: folded.generated_at, facets: facetsOf(folded) };
   });

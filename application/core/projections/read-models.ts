@@ -199,31 +199,22 @@ export class ReadModels {
     demanded: boolean,
   ): Promise<void> {
     const waiter = { since: performance.now() };
+    const deadline = waiter.since + WAIT_MS;
+    let rest = projections;
     this.#waiting.add(waiter);
     try {
-      await this.#waitInLine(projections, tenantId, target, demanded);
+      for (;;) {
+        const states = await Promise.all(rest.map((name) => this.#look(name, tenantId, target, demanded)));
+        if (states.includes('parked')) throw behind('A read model has stopped for this tenant.');
+        rest = rest.filter((_, index) => states[index] === 'behind');
+        const [first] = rest;
+        if (first === undefined) return;
+        if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
+        const runner = this.#runners.get(first);
+        await (runner === undefined ? pause(POLL_MS) : runner.nextBatch(POLL_MS * 4));
+      }
     } finally {
       this.#waiting.delete(waiter);
-    }
-  }
-
-  async #waitInLine(
-    projections: readonly string[],
-    tenantId: string,
-    target: Position | undefined,
-    demanded: boolean,
-  ): Promise<void> {
-    const deadline = performance.now() + WAIT_MS;
-    let rest = projections;
-    for (;;) {
-      const states = await Promise.all(rest.map((name) => this.#look(name, tenantId, target, demanded)));
-      if (states.includes('parked')) throw behind('A read model has stopped for this tenant.');
-      rest = rest.filter((_, index) => states[index] === 'behind');
-      const [first] = rest;
-      if (first === undefined) return;
-      if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
-      const runner = this.#runners.get(first);
-      await (runner === undefined ? pause(POLL_MS) : runner.nextBatch(POLL_MS * 4));
     }
   }
 

@@ -304,7 +304,7 @@ describe('The state of a customer’s invoices', () => {
           log
             .filter(({ data }) => data.invoice_id === id)
             .reduce<ReturnType<typeof foldInvoice>>(
-              (doc, event) => foldInvoice(doc, event, BEGINNING),
+              (doc, event) => foldInvoice(doc, event, { at: BEGINNING, revision: 0 }),
               undefined,
             ),
         );
