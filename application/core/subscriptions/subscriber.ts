@@ -1,9 +1,8 @@
 import { audit, catchError, concatMap, defer, lastValueFrom, retry, Subject, throwError, timer } from 'rxjs';
-import { DomainError } from '../../../domain/core/errors.ts';
-import { type Position, type StoredEvent, StoreUnavailable } from '../../ports/event-store.ts';
+import type { Position, StoredEvent } from '../../ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from '../../ports/read-store.ts';
 import { pause } from '../concurrency/pause.ts';
-import { ONE_EVENT, retried } from '../concurrency/retry-policy.ts';
+import { isUnavailable, ONE_EVENT, retried } from '../concurrency/retry-policy.ts';
 import type { TenantTurns, Turn } from '../concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { tenantPrefix } from '../events/stream-name.ts';
@@ -112,9 +111,6 @@ export const runSubscriber = (
     await save();
   });
 
-const isAway = (error: unknown): boolean =>
-  error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
-
 /** Handles events of one tenant; calls `done` with the number of those that are handled. @throws when a store is away */
 const handlePart = async (
   subscriber: Subscriber,
@@ -162,7 +158,7 @@ const handledTogether = async (
     return true;
   } catch (error) {
     subscriber.begin?.();
-    if (isAway(error)) throw error;
+    if (isUnavailable(error)) throw error;
     logger.warn({ err: error, subscriber: subscriber.name }, 'events are handled one by one');
     return false;
   }
@@ -179,7 +175,7 @@ const handledAlone = async (
 ): Promise<void> => {
   const handle = (): Promise<void> => subscriber.handle(codec.decode(stored), turn);
   // Unavailable stores and busy streams do not count as failures: the tenant's events are tried again later.
-  const isFinal = (error: unknown): boolean => signal.aborted || isAway(error);
+  const isFinal = (error: unknown): boolean => signal.aborted || isUnavailable(error);
   try {
     await handle();
   } catch (first) {
