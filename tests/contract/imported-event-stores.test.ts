@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'chai';
 import type { EventStore } from '../../application/ports/event-store.ts';
 import { openEventStoreDbImport } from '../../infrastructure/event-store/eventstoredb/import.ts';
 import { openEventStoreDb } from '../../infrastructure/event-store/eventstoredb/store.ts';
@@ -32,6 +33,20 @@ describe('Stores with an imported log', () => {
     await held?.close();
     await server?.stop();
     await rm(folder, { recursive: true });
+  });
+
+  describe('A scan of an imported log on EventStoreDB', () => {
+    for (const [name, filter] of [
+      ['without a filter', undefined],
+      ['by type', { types: ['NoteRemoved'] }],
+      ['by stream', { streamPrefix: 't1.' }],
+    ] as const) {
+      it(`ends at the last imported event, and not at the notes of the import, ${name}`, async () => {
+        const { position, next } = await held.scanAll({ filter, limit: 5000 }, 100_000);
+        expect(next).to.equal(undefined);
+        expect(position).to.equal(await held.end());
+      });
+    }
   });
 
   eventStoreContract(

@@ -50,6 +50,8 @@ export async function filteredScan(
   );
   const found: StoredEvent[] = [];
   let position = from ?? formatPosition(0);
+  /** At the end of the log, a position is that of an event; a checkpoint may be at one of the server's own. */
+  let lastEvent = end;
   let scanned = 0;
   try {
     for (;;) {
@@ -57,10 +59,12 @@ export async function filteredScan(
       for (const event of selectedOf(chunk, selection)) found.push(event);
       scanned += chunk.events.length;
       if (chunk.checkpoint !== undefined) scanned += SEARCH_WINDOW * CHECKPOINT_INTERVAL;
-      position = later(later(position, chunk.events.at(-1)?.event?.position), chunk.checkpoint);
+      const received = chunk.events.at(-1)?.event?.position;
+      lastEvent = later(lastEvent, received);
+      position = later(later(position, received), chunk.checkpoint);
       if (found.length >= limit) return { events: found, scanned, next: position, position };
       if (feed.isDrained && (feed.live || position >= end)) {
-        return { events: found, scanned, next: undefined, position: position > end ? position : end };
+        return { events: found, scanned, next: undefined, position: lastEvent };
       }
       if (scanned >= maxScanned && position > (from ?? '')) {
         return { events: found, scanned, next: position, position };

@@ -137,6 +137,8 @@ async function scanPages(
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
   let last: Position | undefined = bound;
+  /** The last event that is not the server's own: at the end of the log, a position is that of an event. */
+  let lastOwn: Position | undefined = bound;
   let scanned = 0;
   let spare = 0;
   while (found.length < limit) {
@@ -152,12 +154,14 @@ async function scanPages(
       if (!isBeyond(position, last, backward)) continue;
       last = position;
       scanned += 1;
+      if (!isSystem(event)) lastOwn = position;
       const named = { stream: event.streamId, type: event.type };
       if (!isSystem(event) && matches(selection, named)) found.push(decodeEvent(event));
     }
     const full = found.length >= limit;
     if (last === undefined || (!full && (last === before || page.length < maxCount))) {
-      return { events: found, scanned, next: undefined, position: last ?? formatPosition(0) };
+      const position = (backward ? last : lastOwn) ?? formatPosition(0);
+      return { events: found, scanned, next: undefined, position };
     }
     if (full || scanned >= maxScanned) break;
     from = logPosition(last);
