@@ -36,7 +36,7 @@ describe('Sockets that replay', function () {
   /** A masked pong without a payload. */
   const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 
-  it('and are never read take little memory, and are closed within 10 s whatever they send', async () => {
+  it('and are never read take little memory, and are closed whatever they send', async () => {
     const { world, ada } = here();
     const { grownMiB, blockedBy } = await meanwhile(world.server, async () => {
       const silent = await Promise.all(Array.from({ length: SOCKETS }, () => upgrade(ada.token, start)));
@@ -46,7 +46,7 @@ describe('Sockets that replay', function () {
       await eventually('they are open', async () => (await open()) >= SOCKETS);
       try {
         // Eight of a person run at a time: the first of them are closed.
-        await eventually('the first are closed', async () => (await open()) <= SOCKETS - 8, 14_000);
+        await eventually('the first are closed', async () => (await open()) <= SOCKETS - 8, 40_000);
       } finally {
         clearInterval(pongs);
       }
