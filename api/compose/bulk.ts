@@ -4,7 +4,7 @@ import { BulkPreviews } from '../../application/bulk/preview.ts';
 import { RowExecutor } from '../../application/bulk/row-executor.ts';
 import { Bulk } from '../../application/bulk/sessions.ts';
 import { BulkRunner, ofEachTenant, RUNNER, runBulkWorker } from '../../application/bulk/worker.ts';
-import type { DocumentReader, PageEnd } from '../../domain/core/projection.ts';
+import { type DocumentReader, every, type PageEnd } from '../../domain/core/projection.ts';
 import { runningSessions } from '../../projections/bulk/bulk.ts';
 import { entitiesOf } from '../../projections/entities/entities.ts';
 import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/entities/records.ts';
@@ -17,14 +17,8 @@ import type { WorkflowArea } from './workflow.ts';
 const PAGE = 1000;
 
 const selectorOf = (reader: DocumentReader): RecordSelector => ({
-  ids: async function* (tenantId, entityName, by) {
-    let after: PageEnd | undefined;
-    do {
-      const page = await idsOfRecords(reader, tenantId, entityName, { ...by, limit: PAGE, after });
-      yield* page.docs;
-      after = page.next;
-    } while (after !== undefined);
-  },
+  ids: (tenantId, entityName, by) =>
+    every((page) => idsOfRecords(reader, tenantId, entityName, { ...by, ...page }), PAGE),
   count: (tenantId, entityName, by) => countRecordsOf(reader, tenantId, entityName, by),
 });
 
@@ -43,14 +37,7 @@ const referrersIn = ({ readModels }: Core): Referrers => {
       } while (after !== undefined);
       return false;
     },
-    of: async function* (tenantId, recordId) {
-      let after: PageEnd | undefined;
-      do {
-        const page = await referrersOf(records, tenantId, recordId, { limit: PAGE, after });
-        yield* page.docs;
-        after = page.next;
-      } while (after !== undefined);
-    },
+    of: (tenantId, recordId) => every((page) => referrersOf(records, tenantId, recordId, page), PAGE),
   };
 };
 

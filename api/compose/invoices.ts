@@ -10,7 +10,7 @@ import { pause } from '../../application/core/concurrency/pause.ts';
 import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
-import type { DocumentReader, PageEnd } from '../../domain/core/projection.ts';
+import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { httpUpstream } from '../../infrastructure/billing/http-upstream.ts';
 import { recorder } from '../../infrastructure/billing/recorder.ts';
@@ -26,7 +26,6 @@ import { invoiceRoutes } from '../routes/billing/invoices.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-const PAGE = 200;
 /** Time (ms) that a stop waits for open calls to the upstream. */
 const LAST_CALLS_MS = 2000;
 
@@ -39,12 +38,7 @@ const everyInvoice = async (
   filter: InvoiceFilter,
 ): Promise<readonly Invoice[]> => {
   const found: Invoice[] = [];
-  let after: PageEnd | undefined;
-  do {
-    const page = await invoicesOf(reader, scope, filter, { limit: PAGE, after });
-    found.push(...page.docs);
-    after = page.next;
-  } while (after !== undefined);
+  for await (const invoice of every((page) => invoicesOf(reader, scope, filter, page))) found.push(invoice);
   return found;
 };
 
@@ -127,13 +121,10 @@ export const composeInvoices = (
 const pendingIn = ({ readModels }: Core): (() => AsyncIterable<Pending>) => {
   const reader = readModels.reader(invoicesProjection.name);
   return async function* () {
-    let after: PageEnd | undefined;
-    do {
-      const page = await issuingInvoices(reader, { limit: PAGE, after });
-      for (const { scope, customer_id: customerId, invoice_id: invoiceId, since } of page.docs) {
-        yield { scope, customerId, invoiceId, since };
-      }
-      after = page.next;
-    } while (after !== undefined);
+    for await (const { scope, customer_id: customerId, invoice_id: invoiceId, since } of every((page) =>
+      issuingInvoices(reader, page),
+    )) {
+      yield { scope, customerId, invoiceId, since };
+    }
   };
 };

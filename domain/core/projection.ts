@@ -187,11 +187,12 @@ const PAGE = 200;
 
 /** All documents of a paged query, one page in memory. Concurrent changes may be missed or seen. */
 export const every = async function* <D>(
-  find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
+  find: (page: PageRequest) => Promise<Page<D>>,
+  limit = PAGE,
 ): AsyncIterable<D> {
   let after: PageEnd | undefined;
   do {
-    const page = await find({ limit: PAGE, after });
+    const page = await find({ limit, after });
     yield* page.docs;
     after = page.next;
   } while (after !== undefined);

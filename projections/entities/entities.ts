@@ -1,5 +1,5 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, iso, type PageEnd, projection } from '../../domain/core/projection.ts';
+import { type DocumentReader, every, iso, projection } from '../../domain/core/projection.ts';
 import type { Field } from '../../domain/entities/fields.ts';
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 
@@ -54,6 +54,8 @@ export const entitiesOf = entities.list('by_created_at', 'asc');
 
 export const entityByName = entities.get;
 
+const ofWorkflow = entities.listOf('by_workflow', 'asc');
+
 /** Every entity whose records run a workflow. */
 export const entitiesWithWorkflow = async (
   reader: DocumentReader,
@@ -61,17 +63,6 @@ export const entitiesWithWorkflow = async (
   workflow: string,
 ): Promise<readonly EntityDoc[]> => {
   const found: EntityDoc[] = [];
-  let after: PageEnd | undefined;
-  do {
-    const page = await reader.find<EntityDoc>('entities', tenantId, {
-      index: 'by_workflow',
-      equals: [workflow],
-      order: 'asc',
-      limit: 200,
-      after,
-    });
-    found.push(...page.docs);
-    after = page.next;
-  } while (after !== undefined);
+  for await (const doc of every((page) => ofWorkflow(reader, tenantId, workflow, page))) found.push(doc);
   return found;
 };

@@ -1,5 +1,5 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, iso, type PageEnd, projection, touch } from '../../domain/core/projection.ts';
+import { type DocumentReader, every, iso, projection, touch } from '../../domain/core/projection.ts';
 import type { EmailEvent } from '../../domain/identity/email.ts';
 import type { UserEvent } from '../../domain/identity/user.ts';
 
@@ -75,12 +75,9 @@ export const usersOf = users.list('by_created_at', 'asc');
 
 /** Ids of a tenant's active admins, oldest account first; usually the oldest account is one. */
 export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
-  let after: PageEnd | undefined;
-  do {
-    const page = await usersOf(reader, tenantId, { limit: 200, after });
-    for (const { id, role, status } of page.docs) if (role === 'admin' && status === 'active') yield id;
-    after = page.next;
-  } while (after !== undefined);
+  for await (const { id, role, status } of every((page) => usersOf(reader, tenantId, page))) {
+    if (role === 'admin' && status === 'active') yield id;
+  }
 }
 
 /** Accounts of an e-mail in all tenants; callers need only the first few. */
