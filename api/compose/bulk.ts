@@ -66,6 +66,7 @@ export const composeBulk = (
         longestWait: () => readModels.longestWait(),
         comesTo: (position, ms) => readModels.comesTo('records', position, ms),
       },
+      turns: core.turns,
       clock,
       logger,
       owner: randomUUID(),

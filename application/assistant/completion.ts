@@ -89,17 +89,16 @@ export class Completion extends WithDeps<{
     }
   }
 
+  /** Completes a few sources; the tenant then waits behind the others. */
   async #run(tenantId: string): Promise<void> {
-    for (;;) {
-      const waiting = this.#waiting.get(tenantId);
-      if (waiting === undefined || waiting.size === 0 || this.#stopping.signal.aborted) {
-        this.#waiting.delete(tenantId);
-        return;
-      }
-      const some = firstOf(waiting);
-      for (const key of some) waiting.delete(nameOf(key));
-      await Promise.all(some.map((key) => this.#complete(tenantId, key, waiting)));
-    }
+    const waiting = this.#waiting.get(tenantId);
+    if (waiting === undefined) return;
+    const some = firstOf(waiting);
+    for (const key of some) waiting.delete(nameOf(key));
+    await Promise.all(some.map((key) => this.#complete(tenantId, key, waiting)));
+    // After a stop the map is empty, and nothing is added.
+    if (!this.#waiting.delete(tenantId)) return;
+    if (waiting.size > 0) this.#waiting.set(tenantId, waiting);
   }
 
   async #complete(tenantId: string, key: SourceKey, waiting: Map<string, SourceKey>): Promise<void> {

@@ -4,6 +4,7 @@ import { failCommit, finishCommit, startRun } from '../../domain/bulk/session-de
 import type { BulkEvent, Cascade } from '../../domain/bulk/session-events.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { Interrupted, isTransient, OutOfReach, type RetryPolicy } from '../core/concurrency/retry-policy.ts';
+import type { TenantTurns } from '../core/concurrency/tenant-turns.ts';
 import type { Cause, EventCodec } from '../core/events/event-codec.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -25,6 +26,8 @@ export interface CommitDeps {
   readonly referrers: Referrers;
   /** Load of requests, which have priority over a commit. */
   readonly foreground: ForegroundLoad;
+  /** Each batch of rows takes a turn of its tenant. */
+  readonly turns: TenantTurns;
   readonly logger: Logger;
   /** Rows processed at the same time. */
   readonly width: number;
@@ -159,7 +162,8 @@ class RowLoop {
   async #apply(rows: readonly number[]): Promise<void> {
     const { job, ids } = { job: this.#job, ids: rows.map((row) => this.#idOf(row)) };
     for (const row of rows) this.#open.add(row);
-    const settled = await this.#deps.rows.apply(job, ids, job.isRetaken);
+    const turn = await this.#deps.turns.take(job.tenantId);
+    const settled = await this.#deps.rows.apply(job, ids, job.isRetaken).finally(turn.end);
     const ends = await Promise.allSettled(rows.map((row, at) => this.#end(row, settled[at])));
     this.#sizer.wrote(settled);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;

@@ -98,8 +98,8 @@ export class BulkRunner {
 
 /** Interval (ms) of looking for committing sessions. */
 const POLL_MS = 250;
-/** Sessions that a process runs at the same time, one per tenant. */
-const WIDTH = 4;
+/** Sessions that a process runs at the same time, one per tenant; each keeps its rows' ids in memory. */
+const WIDTH = 16;
 /** First and longest wait (ms) before a session that failed, or that another process runs, is tried again. */
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 5000;

@@ -3,6 +3,7 @@ import type { Referrers } from '../../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
 import { RowExecutor } from '../../../application/bulk/row-executor.ts';
 import { BulkRunner, type RunnerOptions } from '../../../application/bulk/worker.ts';
+import { TenantTurns } from '../../../application/core/concurrency/tenant-turns.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';
 import { Jobs } from '../../../application/workflow/jobs.ts';
@@ -70,6 +71,7 @@ export const startBulk = (
       rows,
       referrers,
       foreground: { asked: 0, longestWait: () => 0, comesTo: async () => true },
+      turns: new TenantTurns(),
       clock,
       logger: node.logger,
       owner: randomUUID(),
