@@ -83,6 +83,8 @@ export class Endpoint {
     mark(route.operationId);
     const principal = await this.#admit(exchange, segments);
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
+    // The body stays unread meanwhile.
+    if (route.expensive && principal) await this.#deps.expensive.begin(principal, exchange.response);
     const body = (await readBody(exchange.request, this.#bodyRules)) ?? EMPTY;
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)), 'address');
@@ -231,9 +233,6 @@ export class Endpoint {
     idempotency: IdempotencyUse | undefined,
     upload?: ReadUpload,
   ): Promise<Reply> {
-    if (this.route.expensive === true && admitted !== undefined) {
-      await this.#deps.expensive.begin(admitted, exchange.response);
-    }
     const projections = this.route.reads ?? [];
     if (projections.length > 0 || minPosition !== undefined) {
       await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
