@@ -71,6 +71,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
   const streams = new Streams(commands, states);
+  const readModels = new ReadModels(projections, stores.reads, clock);
   return {
     config,
     secrets,
@@ -80,14 +81,14 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     metrics,
     stores,
     follower: new LogFollower({ events: stores.events, logger }),
-    turns: new TenantTurns(),
+    turns: new TenantTurns(undefined, undefined, () => readModels.longestWait()),
     keys,
     erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
     codec,
     states,
     streams,
     directory: new Directory(streams, keys),
-    readModels: new ReadModels(projections, stores.reads, clock),
+    readModels,
     passwords: argon2Passwords(),
     emailHash: emailHasher(secrets.MASTER_KEY),
   };

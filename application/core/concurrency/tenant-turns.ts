@@ -2,6 +2,9 @@
 export const TURN_MS = 20;
 /** Turns at the same time; most of them wait for a store. */
 const AT_ONCE = 16;
+/** While a read waits longer than this for its read model (ms), turns are granted one at a time, this far apart. */
+const READ_WAIT_MS = 100;
+const HELD_BACK_MS = 50;
 /** The most that a tenant is charged for turns that lasted too long (ms). */
 const MOST_DEBT_MS = 10 * TURN_MS;
 
@@ -31,14 +34,23 @@ const ENDLESS_TURN: Turn = { isOver: false, next: async () => undefined, end: ()
  */
 export class TenantTurns {
   readonly #now: () => number;
+  readonly #longestRead: () => number;
+  #grantedAt = Number.NEGATIVE_INFINITY;
+  #heldBack: NodeJS.Timeout | undefined;
   #free: number;
   readonly #flows = new Map<string, Flow>();
   /** Tenants that wait, in the order of the round. */
   readonly #round = new Map<string, Flow>();
 
-  constructor(atOnce = AT_ONCE, now: () => number = () => performance.now()) {
+  /** @param longestRead how long (ms) the oldest waiting read has waited for its read model */
+  constructor(
+    atOnce = AT_ONCE,
+    now: () => number = () => performance.now(),
+    longestRead: () => number = () => 0,
+  ) {
     this.#free = atOnce;
     this.#now = now;
+    this.#longestRead = longestRead;
   }
 
   /** Waits for the tenant's next turn. The caller ends it. */
@@ -104,10 +116,11 @@ export class TenantTurns {
   }
 
   #serve(): void {
-    while (this.#free > 0) {
+    while (this.#free > 0 && this.#round.size > 0 && !this.#holdsBack()) {
       const next = this.#next();
       if (next === undefined) return;
       const [tenantId, flow] = next;
+      this.#grantedAt = this.#now();
       this.#free -= 1;
       flow.open += 1;
       flow.credit -= TURN_MS;
@@ -115,6 +128,18 @@ export class TenantTurns {
       if (flow.waiting.length === 0) this.#round.delete(tenantId);
       grant?.();
     }
+  }
+
+  /** Whether the next turn must wait, so that read models catch up with the events of earlier ones. */
+  #holdsBack(): boolean {
+    if (this.#heldBack !== undefined) return true;
+    const left = this.#grantedAt + HELD_BACK_MS - this.#now();
+    if (left <= 0 || this.#longestRead() <= READ_WAIT_MS) return false;
+    this.#heldBack = setTimeout(() => {
+      this.#heldBack = undefined;
+      this.#serve();
+    }, left);
+    return true;
   }
 
   /** The first tenant of the round that has credit; those without get some and move to the end. */

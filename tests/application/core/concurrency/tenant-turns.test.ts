@@ -6,7 +6,7 @@ import {
   TURN_MS,
   type Turn,
 } from '../../../../application/core/concurrency/tenant-turns.ts';
-import { severalTicks } from '../../../support/eventually.ts';
+import { eventually, severalTicks } from '../../../support/eventually.ts';
 
 /** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
 const schedule = () => {
@@ -51,6 +51,23 @@ describe('the turns of tenants', () => {
       },
     );
     await fc.assert(property, { numRuns: 100 });
+  });
+
+  it('are granted one at a time, with pauses, while a read waits for its read model', async () => {
+    let longestRead = 1000;
+    const turns = new TenantTurns(4, undefined, () => longestRead);
+    const granted: number[] = [];
+    const all = Array.from({ length: 6 }, async (_, n) => {
+      const turn = await turns.take(`tenant${n}`);
+      granted.push(performance.now());
+      turn.end();
+    });
+    await eventually(() => expect(granted).to.have.length(3));
+    const pauses = granted.slice(1).map((at, n) => at - (granted[n] ?? 0));
+    for (const ms of pauses) expect(ms).to.be.at.least(45);
+    longestRead = 0;
+    await Promise.all(all);
+    expect(granted).to.have.length(6);
   });
 
   it('share the time equally between busy tenants, however long their works are', async () => {
