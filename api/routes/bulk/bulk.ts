@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Bulk, BulkRequest, SessionNow } from '../../../application/bulk/sessions.ts';
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
@@ -255,22 +257,22 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       produces: 'text/csv',
       handle: async ({ principal: { tenantId }, params }) => {
         const errors = await bulk.errors(tenantId, params.id);
-        return download('errors.csv', CSV_TYPE, await csvOf(errors));
+        return download('errors.csv', CSV_TYPE, Readable.from(csvOf(tenantId, errors)));
       },
     }),
   ]);
 };
 
 const COLUMNS = ['record_id', 'current_state', 'code', 'message'] as const;
-/** Rows written in one tick. */
-const AT_ONCE = 1_000;
+/** Rows written in one step. */
+const STEP = 200;
 
-const csvOf = async (errors: readonly RowError[]): Promise<string> => {
-  const parts = [csvRows([COLUMNS])];
-  for (let at = 0; at < errors.length; at += AT_ONCE) {
-    const rows = errors.slice(at, at + AT_ONCE);
-    parts.push(csvRows(rows.map((error) => COLUMNS.map((column) => error[column]))));
-    await new Promise((resolve) => setImmediate(resolve));
+async function* csvOf(tenantId: string, errors: readonly RowError[]): AsyncGenerator<string> {
+  yield csvRows([COLUMNS]);
+  const slice = timeSlices.of(tenantId, 'getBulkErrors');
+  for (let at = 0; at < errors.length; at += STEP) {
+    await slice.pause();
+    const rows = errors.slice(at, at + STEP);
+    yield csvRows(rows.map((error) => COLUMNS.map((column) => error[column])));
   }
-  return parts.join('');
-};
+}
