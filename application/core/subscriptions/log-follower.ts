@@ -132,6 +132,8 @@ export class LogFollower {
   /** Returns a reader of pages for another thread, which shares them with this thread's followers until aborted. */
   pagesFor(signal: AbortSignal): (after: Place) => Promise<LogPage | undefined> {
     const follower = newFollower({ batchSize: PAGE, signal });
+    // Others wait for it for a second, like for any follower between two reads: it may never read at all.
+    follower.busySince = performance.now();
     this.#pages.enter(follower);
     let last: Promise<unknown> = Promise.resolve();
     const read = async (after: Place): Promise<LogPage | undefined> => {

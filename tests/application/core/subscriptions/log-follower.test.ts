@@ -212,6 +212,18 @@ describe('the log follower', () => {
     expect(idsOf(slow.seen)).to.deep.equal(idsOf(quick[0]?.seen ?? []));
   }).timeout(20_000);
 
+  it('does not wait for another thread that never asks for a page', async () => {
+    const { store } = countedStore();
+    for (let made = 0; made < 6000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
+    const follower = new LogFollower({ events: store, logger: testLogger(), pages: SMALL });
+    const stopping = new AbortController();
+    stops.push(async () => stopping.abort());
+    follower.pagesFor(stopping.signal);
+    const all = [following(follower), following(follower, { batchSize: 10 })];
+    await reached(all, await store.end());
+    for (const { seen } of all) expect(seen).to.have.length(6000);
+  }).timeout(20_000);
+
   it('serves a follower that fell out of the buffer from pages, then live again', async () => {
     const { store, counts } = countedStore();
     const follower = new LogFollower({ events: store, logger: testLogger(), live: SMALL });
