@@ -16,9 +16,10 @@ const NDJSON = 'application/x-ndjson';
 const MESSAGES = 2000;
 /** Length of a message; its export line has the text and its sealed form, so it is more than twice as long. */
 const BODY = 'x'.repeat(9_900);
-const READERS = 16;
-/** A few MiB per export and uncollected garbage; holding all exports in memory would take more than twice as much. */
-const MOST_MIB = 120;
+/** Exports of a tenant that run at a time (docs/limits.md). */
+const READERS = 2;
+/** A few MiB per export and uncollected garbage; holding both exports in memory would take more. */
+const MOST_MIB = 64;
 
 /** Decisions, section 11. */
 describe('An export over HTTP', function () {
@@ -65,14 +66,14 @@ describe('An export over HTTP', function () {
     return length;
   };
 
-  it('uses little memory for stalled readers, who get the whole export when they continue', async () => {
+  it('uses little memory for slow readers, who get the whole export when they continue', async () => {
     const whole = await lengthOf(await begun());
-    expect(whole * READERS).to.be.greaterThan(2 * MOST_MIB * 2 ** 20);
+    expect(whole * READERS).to.be.greaterThan(1.25 * MOST_MIB * 2 ** 20);
     const before = (await memoryOf(world.server)).now;
     const readers = await Promise.all(Array.from({ length: READERS }, begun));
     await Promise.all(readers.map(firstOf));
     // Other requests are answered meanwhile.
-    for (let nth = 0; nth < 200; nth += 1) {
+    for (let nth = 0; nth < 50; nth += 1) {
       expect((await ada.api.get('/api/v1/tenant/messaging/conversations')).status).to.equal(200);
     }
     expect((await memoryOf(world.server)).now - before).to.be.lessThan(MOST_MIB);
@@ -93,10 +94,10 @@ describe('An export over HTTP', function () {
       }
     };
     // Excludes memory that the process needs after the first of them.
-    await vanish(3);
+    await vanish(8);
     const before = (await memoryOf(world.server)).now;
     // Each has read some megabytes.
-    await vanish(6);
+    await vanish(16);
     expect((await memoryOf(world.server)).now - before).to.be.lessThan(MOST_MIB);
     expect(await lengthOf(await begun())).to.be.greaterThan(MESSAGES * BODY.length);
     expect((await world.server.stop()).code).to.equal(0);
