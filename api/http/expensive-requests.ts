@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
 import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
 import { whenAnswered } from './answer-end.ts';
@@ -42,6 +43,8 @@ export class ExpensiveRequests {
       throw rateLimited(this.#waitMs / 1000, 'expensive_requests');
     }
     whenAnswered(response, release);
+    // Each starts in a tick of its own, so that the requests of other tenants are read in between.
+    await nextTick();
   }
 
   /** Undefined when the wait was too long, or the client has disconnected. */

@@ -117,7 +117,7 @@ const workflow = (name: string, texts: number) => ({
     event_name: `go_${nth}`,
     from: `s${nth}`,
     to: `s${nth + 1}`,
-    guard: 'values.field_1 == "x" and values.field_2 != "y"',
+    guard: 'record.field_1 == "x" && record.field_2 != "y"',
   })),
 });
 
@@ -177,7 +177,7 @@ export const attacks: readonly Attack[] = [
           name: `rule ${nth}`,
           source_kind: 'entity.created',
           mode: 'post',
-          when: 'payload.values.title starts_with "Flood"',
+          when: 'payload.values.title.startsWith("Flood")',
           lines: Array.from({ length: 80 }, (_, line) => ({
             account_code: line % 2 === 0 ? '1200' : '4000',
             side: line % 2 === 0 ? 'debit' : 'credit',
@@ -219,7 +219,7 @@ export const attacks: readonly Attack[] = [
   {
     name: 'lists of large resources',
     prepare: async ({ api, owner }) => {
-      await repeat(200, 8, (nth) => api.must('POST', 'workflows', owner, workflow(`large_${nth}`, 300)));
+      await repeat(200, 8, (nth) => api.must('POST', 'workflows', owner, workflow(`large_${nth}`, 190)));
       await repeat(200, 8, (nth) => {
         const fields = fieldsOf(200, 'A label that is long for a label, but allowed');
         return api.must('POST', 'entities', owner, { name: `large_${nth}`, label: 'Large', fields });
@@ -266,7 +266,7 @@ export const attacks: readonly Attack[] = [
   {
     name: 'searches without an index',
     run: (loud, signal) => {
-      const filter = encodeURIComponent('title contains "no crate has this"');
+      const filter = encodeURIComponent('title.contains("no crate has this")');
       const path = `entities/${ENTITY}/records?filter=${filter}&sort=title`;
       return loud.everyone(signal, (token) => loud.api.call('GET', path, token));
     },
@@ -313,8 +313,8 @@ export const attacks: readonly Attack[] = [
   {
     name: 'filters of the greatest size',
     run: (loud, signal) => {
-      const parts = Array.from({ length: 100 }, (_, nth) => `title contains "x${nth}"`);
-      const path = `entities/${ENTITY}/records?filter=${encodeURIComponent(parts.join(' or '))}&limit=200`;
+      const parts = Array.from({ length: 100 }, (_, nth) => `title.contains("x${nth}")`);
+      const path = `entities/${ENTITY}/records?filter=${encodeURIComponent(parts.join(' || '))}&limit=200`;
       return loud.everyone(signal, (token) => loud.api.call('GET', path, token));
     },
   },

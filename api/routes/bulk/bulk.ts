@@ -185,6 +185,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       ...pagedList(sessionView),
       path: SESSIONS,
       operationId: 'listBulkSessions',
+      expensive: true,
       summary: 'Sessions, newest first; at most 100 ids and errors of each',
       reads: READS,
       handle: ({ principal: { tenantId }, query }) =>

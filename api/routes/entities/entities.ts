@@ -65,6 +65,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
       ...pagedList(entityView),
       path: ENTITIES,
       operationId: 'listEntities',
+      expensive: true,
       summary: 'The tenant’s entities, oldest first',
       scope: 'data:read',
       reads: READS,

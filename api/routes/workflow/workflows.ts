@@ -97,6 +97,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       ...pagedList(workflowView),
       path: BASE,
       operationId: 'listWorkflows',
+      expensive: true,
       summary: 'The workflows of the tenant, oldest first',
       scope: 'workflow:read',
       reads: ['workflows'],
