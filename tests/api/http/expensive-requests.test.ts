@@ -91,4 +91,12 @@ describe('Expensive requests', () => {
     expect(await begun[3]).to.equal('begun');
     last?.emit('close');
   });
+
+  it('start in a tick of their own, after the requests of others that came before', async () => {
+    const order: string[] = [];
+    setImmediate(() => order.push('others'));
+    await new ExpensiveRequests().begin(admin, new ServerResponse(new IncomingMessage(new Socket())));
+    order.push('expensive');
+    expect(order).to.deep.equal(['others', 'expensive']);
+  });
 });
