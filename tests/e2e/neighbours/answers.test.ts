@@ -42,7 +42,7 @@ describe('Answers that are never read', function () {
     const before = await cut();
     const request = getOf(`${ENTITIES}/${entity}/records?limit=200`, tenant.admin.token);
     const { result, grownMiB } = await meanwhile(world.server, async () => {
-      const silent = await flood(260, request.repeat(8));
+      const silent = await flood(160, request.repeat(8));
       await eventually('connections are closed', async () => (await cut()) > before, 25_000);
       return silent;
     });

@@ -69,7 +69,8 @@ describe('Sockets that replay', function () {
       return (await cpuSeconds()) - before;
     });
     expect(result).to.be.below(6);
-    expect(blockedBy).to.deep.equal([]);
+    // Replays are marked; a collection of garbage is not.
+    expect(blockedBy.filter((code) => code !== 'other')).to.deep.equal([]);
   });
 
   const cpuSeconds = async (): Promise<number> => {
