@@ -1,4 +1,4 @@
-import { takeLongest } from '../application/core/concurrency/turn-marks.ts';
+import { takeLongest } from '../application/core/concurrency/tick-marks.ts';
 import type { Metrics } from '../application/ports/metrics.ts';
 
 /** How often (ms) the thread's processor time is read. */

@@ -81,7 +81,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     metrics,
     stores,
     follower: new LogFollower({ events: stores.events, logger }),
-    turns: new TenantTurns(undefined, undefined, () => readModels.longestWait()),
+    turns: new TenantTurns({ longestRead: () => readModels.longestWait() }),
     keys,
     erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
     codec,

@@ -1,5 +1,5 @@
 import express, { type Express, type Request, type Response } from 'express';
-import { mark } from '../../application/core/concurrency/turn-marks.ts';
+import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { SearchGivenUp } from '../../application/ports/read-store.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import type { HttpDeps } from './deps.ts';

@@ -6,7 +6,7 @@ import {
   type Principal,
 } from '../../application/core/commands/principal.ts';
 import { type IdempotencyUse, requestContext } from '../../application/core/commands/request-context.ts';
-import { mark } from '../../application/core/concurrency/turn-marks.ts';
+import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress, originOf } from './address.ts';

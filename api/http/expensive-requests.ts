@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { callerKey, ownerKey, type Principal } from '../../application/core/commands/principal.ts';
 import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
 import { whenAnswered } from './answer-end.ts';
 import { rateLimited } from './errors.ts';
@@ -12,8 +12,8 @@ const MAX_WAITING = 64;
 const WAIT_MS = 20_000;
 
 /**
- * Limits concurrent requests that cost much (`expensive` of a route): exports, previews, publications. Others wait for
- * their turn, one caller after the other, or are answered 429 (docs/limits.md).
+ * Limits concurrent requests that cost much (`expensive` of a route): exports, previews, publications, lists of large
+ * resources. Others wait for their turn, one caller after the other, or are answered 429 (docs/limits.md).
  */
 export class ExpensiveRequests {
   readonly #limiter = new FairLimiter(LIMITS);
@@ -29,7 +29,7 @@ export class ExpensiveRequests {
    * @throws {DomainError} `rate_limited`
    */
   async begin(principal: Principal, response: ServerResponse): Promise<void> {
-    const owner = ownerOf(principal);
+    const owner = ownerKey(principal);
     const waiting = this.#waiting.get(owner) ?? 0;
     if (waiting >= MAX_WAITING) throw rateLimited(this.#waitMs / 1000, 'expensive_requests');
     this.#waiting.set(owner, waiting + 1);
@@ -64,9 +64,3 @@ export class ExpensiveRequests {
     }
   }
 }
-
-/** Tenants and partners have slots of their own; platform admins share theirs. */
-const ownerOf = (principal: Principal): string => {
-  if ('tenantId' in principal) return `tenant ${principal.tenantId}`;
-  return principal.kind === 'partner' ? `partner ${principal.partnerId}` : 'platform';
-};

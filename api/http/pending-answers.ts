@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { callerKey, ownerKey, type Principal } from '../../application/core/commands/principal.ts';
 import { DomainError } from '../../domain/core/errors.ts';
 import { whenAnswered } from './answer-end.ts';
 
@@ -154,5 +154,5 @@ const strangerAt = ({ remoteAddress = '' }: Socket): Owner => ({
 
 const ownerOf = (principal: Principal): Owner => ({
   caller: `caller ${callerKey(principal)}`,
-  tenant: 'tenantId' in principal ? `tenant ${principal.tenantId}` : `other ${principal.kind}`,
+  tenant: ownerKey(principal),
 });

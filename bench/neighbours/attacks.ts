@@ -134,14 +134,10 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'previews of millions of ids',
-    run: ({ api, tokens }, signal) => {
+    run: (loud, signal) => {
       const body = preview(Array.from({ length: 4_000_000 }, () => ''));
-      return new Loud(0).everyone(
-        signal,
-        async (token) => api.call('POST', 'bulk-ops/preview', token, body),
-        1,
-        tokens.slice(0, 2),
-      );
+      const ask = (token: string) => loud.api.call('POST', 'bulk-ops/preview', token, body);
+      return loud.everyone(signal, ask, 1, loud.tokens.slice(0, 2));
     },
   },
   {
@@ -155,10 +151,7 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'mentions of many people',
-    prepare: async ({ api, port }) => {
-      await repeat(150, 16, (nth) => api.must('GET', 'me', tenantToken(LOUD, `person-${nth}`)));
-      await new Api(port).close();
-    },
+    prepare: ({ api }) => repeat(150, 16, (nth) => api.must('GET', 'me', tenantToken(LOUD, `person-${nth}`))),
     run: async (loud, signal) => {
       const id = await talk(loud);
       const body = { body: mentionsOf(150) };

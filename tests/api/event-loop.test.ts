@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { watchEventLoop } from '../../api/event-loop.ts';
+import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { TimeSlices } from '../../application/core/concurrency/time-slices.ts';
-import { mark } from '../../application/core/concurrency/turn-marks.ts';
 import { eventually } from '../support/eventually.ts';
 
 const work = (ms: number): void => {

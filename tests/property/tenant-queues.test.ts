@@ -65,7 +65,7 @@ describe('The queues of a subscriber', () => {
             owner: 'one',
             store: lossy,
             follower: node.follower,
-            turns: new TenantTurns(1),
+            turns: new TenantTurns({ atOnce: 1 }),
             room: { chars: 0, maxChars: 20_000, ofTenant: { events: 5, chars: 4000 } },
           },
           stopping.signal,

@@ -126,3 +126,9 @@ export const effectiveRole = (principal: TenantPrincipal): Role => {
       return principal satisfies never;
   }
 };
+
+/** Key of limits that credentials share: unique per tenant and partner; platform admins share one. */
+export const ownerKey = (principal: Principal): string => {
+  if ('tenantId' in principal) return `tenant ${principal.tenantId}`;
+  return principal.kind === 'partner' ? `partner ${principal.partnerId}` : 'platform';
+};

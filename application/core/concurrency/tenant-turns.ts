@@ -25,6 +25,13 @@ export interface Turn {
   end(): void;
 }
 
+export interface TurnOptions {
+  readonly atOnce?: number;
+  readonly now?: () => number;
+  /** How long (ms) the oldest waiting read has waited for its read model. */
+  readonly longestRead?: () => number;
+}
+
 /** A turn without a limit, for callers outside a schedule. */
 const ENDLESS_TURN: Turn = { isOver: false, next: async () => undefined, end: () => undefined };
 
@@ -42,12 +49,7 @@ export class TenantTurns {
   /** Tenants that wait, in the order of the round. */
   readonly #round = new Map<string, Flow>();
 
-  /** @param longestRead how long (ms) the oldest waiting read has waited for its read model */
-  constructor(
-    atOnce = AT_ONCE,
-    now: () => number = () => performance.now(),
-    longestRead: () => number = () => 0,
-  ) {
+  constructor({ atOnce = AT_ONCE, now = () => performance.now(), longestRead = () => 0 }: TurnOptions = {}) {
     this.#free = atOnce;
     this.#now = now;
     this.#longestRead = longestRead;

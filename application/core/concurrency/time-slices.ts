@@ -1,4 +1,4 @@
-import { mark } from './turn-marks.ts';
+import { mark } from './tick-marks.ts';
 
 /** Time (ms) that a long loop may use before it lets other work run. */
 const SLICE_MS = 8;

@@ -11,7 +11,7 @@ import { eventually, severalTicks } from '../../../support/eventually.ts';
 /** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
 const schedule = () => {
   let now = 0;
-  const turns = new TenantTurns(1, () => now);
+  const turns = new TenantTurns({ atOnce: 1, now: () => now });
   const served: { readonly tenant: string; readonly from: number; readonly to: number }[] = [];
   const work = async (tenant: string, ms: number): Promise<void> => {
     const turn = await turns.take(tenant);
@@ -55,7 +55,7 @@ describe('the turns of tenants', () => {
 
   it('are granted one at a time, with pauses, while a read waits for its read model', async () => {
     let longestRead = 1000;
-    const turns = new TenantTurns(4, undefined, () => longestRead);
+    const turns = new TenantTurns({ atOnce: 4, longestRead: () => longestRead });
     const granted: number[] = [];
     const all = Array.from({ length: 6 }, async (_, n) => {
       const turn = await turns.take(`tenant${n}`);
@@ -84,7 +84,7 @@ describe('the turns of tenants', () => {
   });
 
   it('give the slot of a long work to others while it goes on', async () => {
-    const turns = new TenantTurns(1);
+    const turns = new TenantTurns({ atOnce: 1 });
     const slow = await turns.take('busy');
     const began = performance.now();
     const quick = await turns.take('quiet');
