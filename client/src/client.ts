@@ -1,0 +1,145 @@
+import createFetchClient, { type MaybeOptionalInit } from 'openapi-fetch';
+import type { PathsWithMethod, RequiredKeysOf } from 'openapi-typescript-helpers';
+import type { paths } from './api.ts';
+import { checked } from './errors.ts';
+import { linesOf, nextPage } from './reading.ts';
+import { type RetryOptions, retrying } from './retry.ts';
+import { openSocket, type Socket, type SocketOptions } from './socket.ts';
+
+/** A token, or a function that gives the present one; it is called for each request and each connection. */
+export type TokenSource = string | (() => string | Promise<string>);
+
+export interface ClientOptions {
+  /** Where the server is: `https://platform.example`, or `location.origin`. */
+  readonly url: string;
+  /** Not needed to sign in. */
+  readonly token?: TokenSource | undefined;
+  readonly retry?: RetryOptions | undefined;
+  /** Default: the global one. */
+  readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
+}
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+type Extra = { readonly [key: string]: unknown };
+type Init<I> = RequiredKeysOf<I> extends never ? [init?: I & Extra] : [init: I & Extra];
+
+/** The JSON of a successful answer; undefined without a body. */
+type AnswerOf<O> = O extends { readonly responses: infer R }
+  ? {
+      [S in keyof R]: R[S] extends { content: { readonly 'application/json': infer B } } ? B : undefined;
+    }[keyof R]
+  : never;
+type Answer<P extends keyof paths, M extends Method> = M extends keyof paths[P]
+  ? AnswerOf<paths[P][M]>
+  : never;
+
+/** Paths whose answer is a list in pages. */
+type Lists = {
+  [P in PathsWithMethod<paths, 'get'>]: Answer<P, 'get'> extends readonly unknown[] ? P : never;
+}[PathsWithMethod<paths, 'get'>];
+type Item<L> = L extends readonly (infer E)[] ? E : never;
+
+/** Sends a request and returns the JSON of its answer. @throws {ApiError} when it is refused */
+export type Call<M extends Method> = <
+  P extends PathsWithMethod<paths, M>,
+  I extends MaybeOptionalInit<paths[P], M>,
+>(
+  path: P,
+  ...init: Init<I>
+) => Promise<Answer<P, M>>;
+
+type Reading<T> = <P extends PathsWithMethod<paths, 'get'>, I extends MaybeOptionalInit<paths[P], 'get'>>(
+  path: P,
+  ...init: Init<I>
+) => T;
+
+export interface Client {
+  readonly get: Call<'get'>;
+  readonly post: Call<'post'>;
+  readonly put: Call<'put'>;
+  readonly patch: Call<'patch'>;
+  readonly delete: Call<'delete'>;
+  /** The items of a list, page after page as they are asked for; `limit` of the query is the size of a page. */
+  readonly items: <P extends Lists, I extends MaybeOptionalInit<paths[P], 'get'>>(
+    path: P,
+    ...init: Init<I>
+  ) => AsyncGenerator<Item<Answer<P, 'get'>>, void, undefined>;
+  /** The bytes of an answer as they arrive: a file, an export. @throws {ApiError} */
+  readonly stream: Reading<Promise<ReadableStream<Uint8Array>>>;
+  /** The values of an answer with a JSON value on each line (`application/x-ndjson`), as they arrive. */
+  readonly lines: Reading<AsyncGenerator<unknown, void, undefined>>;
+  /** Envelopes of messages and notifications, across reconnects. */
+  readonly socket: (options: SocketOptions) => Socket;
+}
+
+/** The way to a request that the types of {@link Client} have checked. */
+interface Untyped {
+  request(
+    method: Method,
+    path: string,
+    init?: object,
+  ): Promise<{ readonly data?: unknown; readonly response: Response }>;
+}
+
+/** A client of one server and one caller. */
+export const createClient = ({ url, token, retry = {}, ...own }: ClientOptions): Client => {
+  const tokenNow = async (): Promise<string | undefined> => (typeof token === 'function' ? token() : token);
+  const plain = own.fetch ?? ((request: Request) => globalThis.fetch(request));
+  const authorized = async (request: Request): Promise<Response> => {
+    const present = await tokenNow();
+    if (present !== undefined) request.headers.set('authorization', `Bearer ${present}`);
+    return plain(request);
+  };
+  const send = retrying(authorized, retry);
+  const api = createFetchClient<paths>({
+    baseUrl: url,
+    fetch: async (request) => checked(await send(request)),
+  }) as unknown as Untyped;
+
+  const call =
+    (method: Method) =>
+    async (path: string, init?: object): Promise<unknown> =>
+      (await api.request(method, path, init)).data;
+
+  const stream = async (path: string, init?: object): Promise<ReadableStream<Uint8Array>> => {
+    const { response } = await api.request('get', path, { ...init, parseAs: 'stream' });
+    return response.body ?? new Blob([]).stream();
+  };
+
+  const client = {
+    get: call('get'),
+    post: call('post'),
+    put: call('put'),
+    patch: call('patch'),
+    delete: call('delete'),
+    items: async function* (path: string, init?: object) {
+      const { data, response } = await api.request('get', path, init);
+      yield* asList(data);
+      for (let next = nextPage(response, url); next !== undefined; ) {
+        const answer = await checked(await send(new Request(next)));
+        yield* asList(await answer.json());
+        next = nextPage(answer, url);
+      }
+    },
+    stream,
+    lines: async function* (path: string, init?: { headers?: object }) {
+      const headers = { accept: 'application/x-ndjson', ...init?.headers };
+      yield* linesOf(await stream(path, { ...init, headers }));
+    },
+    socket: (options: SocketOptions) =>
+      openSocket({
+        ...options,
+        url,
+        token: tokenNow,
+        renews: typeof token === 'function',
+        check: async () => checked(await authorized(new Request(new URL('/api/v1/tenant/me', url)))),
+      }),
+  };
+  // The methods take what their types allow.
+  return client as unknown as Client;
+};
+
+const asList = (page: unknown): readonly unknown[] => {
+  if (!Array.isArray(page)) throw new TypeError('The answer is no list.');
+  return page;
+};

@@ -1,0 +1,189 @@
+import type { components } from './api.ts';
+import { ApiError } from './errors.ts';
+import { type RetryOptions, waitAfter } from './retry.ts';
+
+export interface MessageEnvelope {
+  readonly kind: 'message';
+  readonly event: 'created';
+  readonly position: string;
+  readonly conversation_id: string;
+  readonly message: {
+    readonly id: string;
+    readonly sender_user_id: string;
+    readonly body: string;
+    readonly created_at: string;
+  };
+}
+
+export interface NotificationEnvelope {
+  readonly kind: 'notification';
+  readonly event: 'created';
+  readonly position: string;
+  readonly notification: components['schemas']['Notification'];
+}
+
+export type Envelope = MessageEnvelope | NotificationEnvelope;
+
+export type SocketState =
+  | { readonly kind: 'connecting' }
+  /** `resumed`: what was missed since the last position follows. Otherwise read the present state over REST now. */
+  | { readonly kind: 'ready'; readonly resumed: boolean }
+  /** The connection was lost; the next one is tried after `ms`. */
+  | { readonly kind: 'waiting'; readonly ms: number }
+  /** For good: {@link Socket.close} was called, or the credential is refused. */
+  | { readonly kind: 'closed'; readonly error?: Error };
+
+export interface SocketOptions {
+  /** {@link Socket.position} of a former socket, to resume there. */
+  readonly after?: string | undefined;
+  /** Called once for each envelope, in order. */
+  readonly onEnvelope: (envelope: Envelope) => void;
+  /** Too much was missed to be sent again: read it over REST. Envelopes from here on follow. */
+  readonly onResync?: ((position: string) => void) | undefined;
+  readonly onState?: ((state: SocketState) => void) | undefined;
+  readonly retry?: Omit<RetryOptions, 'times'> | undefined;
+}
+
+export interface Socket {
+  /** Of the last envelope that was handed over, or of the beginning; undefined before the first connection. */
+  readonly position: string | undefined;
+  close(): void;
+}
+
+interface Connecting extends SocketOptions {
+  readonly url: string;
+  readonly token: () => Promise<string | undefined>;
+  /** Whether `token` may give another one later. */
+  readonly renews: boolean;
+  /** @throws {ApiError} when the credential is refused */
+  readonly check: () => Promise<unknown>;
+}
+
+type Frame = Envelope | { readonly kind: 'system'; readonly event: string; readonly position: string };
+
+/** Close codes of the server. */
+const EXPIRED = 4401;
+const FORBIDDEN = 4403;
+/** ms until a connection must be ready. */
+const READY_MS = 15_000;
+
+export const openSocket = (options: Connecting): Socket => new ResumingSocket(options);
+
+/** Stores the position of each envelope as it hands it over, and resumes after it on the next connection. */
+class ResumingSocket implements Socket {
+  readonly #options: Connecting;
+  #position: string | undefined;
+  /** The present connection; frames of former ones are ignored. */
+  #socket: WebSocket | undefined;
+  /** Of the next attempt, or of the present one. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Connections in a row that were lost before they were ready. */
+  #failures = 0;
+  #isClosed = false;
+
+  constructor(options: Connecting) {
+    this.#options = options;
+    this.#position = options.after;
+    void this.#connect();
+  }
+
+  get position(): string | undefined {
+    return this.#position;
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  async #connect(): Promise<void> {
+    this.#tell({ kind: 'connecting' });
+    let token: string | undefined;
+    try {
+      token = await this.#options.token();
+    } catch {
+      return this.#wait();
+    }
+    if (this.#isClosed) return;
+    const after = this.#position;
+    const url = new URL('/api/v1/ws', this.#options.url);
+    url.protocol = url.protocol.replace('http', 'ws');
+    if (after !== undefined) url.searchParams.set('after', after);
+    // The token goes into a header: addresses are logged on the way.
+    const socket = new WebSocket(url, token === undefined ? [] : ['bearer', token]);
+    let wasOpen = false;
+    this.#socket = socket;
+    this.#timer = setTimeout(() => this.#lost(socket, wasOpen, undefined), READY_MS);
+    socket.onopen = () => {
+      wasOpen = true;
+    };
+    socket.onmessage = ({ data }) => {
+      if (socket === this.#socket) this.#take(JSON.parse(String(data)), after);
+    };
+    socket.onclose = ({ code }) => this.#lost(socket, wasOpen, code);
+    // A close follows.
+    socket.onerror = () => undefined;
+  }
+
+  #take(frame: Frame, after: string | undefined): void {
+    if (frame.kind !== 'system') {
+      this.#position = frame.position;
+      this.#options.onEnvelope(frame);
+    } else if (frame.event === 'ready') {
+      clearTimeout(this.#timer);
+      this.#failures = 0;
+      // After a resume, envelopes between the two positions follow.
+      this.#position = after ?? frame.position;
+      this.#tell({ kind: 'ready', resumed: after !== undefined });
+    } else if (frame.event === 'resync') {
+      this.#position = frame.position;
+      this.#options.onResync?.(frame.position);
+    }
+  }
+
+  #lost(socket: WebSocket, wasOpen: boolean, code: number | undefined): void {
+    if (socket !== this.#socket) return;
+    this.#socket = undefined;
+    clearTimeout(this.#timer);
+    socket.close();
+    if (code === FORBIDDEN) this.#end(new Error('The account or the tenant is not active.'));
+    else if (code === EXPIRED && !this.#options.renews) this.#end(new Error('The token has expired.'));
+    else if (wasOpen) this.#wait();
+    else void this.#check();
+  }
+
+  /** A browser does not say why a handshake failed; a request does. */
+  async #check(): Promise<void> {
+    try {
+      await this.#options.check();
+    } catch (error) {
+      const status = error instanceof ApiError ? error.status : 0;
+      if (status === 403 || (status === 401 && !this.#options.renews)) {
+        this.#end(error instanceof Error ? error : undefined);
+        return;
+      }
+    }
+    this.#wait();
+  }
+
+  #wait(): void {
+    if (this.#isClosed) return;
+    this.#failures += 1;
+    const ms = waitAfter(this.#failures, this.#options.retry ?? {});
+    this.#tell({ kind: 'waiting', ms });
+    this.#timer = setTimeout(() => void this.#connect(), ms);
+  }
+
+  #end(error?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    const socket = this.#socket;
+    this.#socket = undefined;
+    socket?.close();
+    this.#tell({ kind: 'closed', ...(error === undefined ? {} : { error }) });
+  }
+
+  #tell(state: SocketState): void {
+    this.#options.onState?.(state);
+  }
+}
