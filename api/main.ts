@@ -1,55 +1,65 @@
+import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { nearNames } from '../infrastructure/config/near-names.ts';
 import { ConfigError, readConfig } from '../infrastructure/config.ts';
 import { createLogger } from '../infrastructure/logger.ts';
-import { keepFilesPrivate, warnOfOpenFolders } from '../infrastructure/private-files.ts';
+import { keepFilesPrivate, requireDataFolder, warnOfOpenFolders } from '../infrastructure/private-files.ts';
+import { memberOf } from './cluster/member.ts';
+import { Supervisor } from './cluster/supervisor.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { startPlatform } from './platform.ts';
+import { stopOnSignals } from './stopping.ts';
 
-/** `npm start`: reads the configuration, starts the product, and serves until SIGTERM or SIGINT. */
+/** Reads the configuration, starts the product, and serves until SIGTERM or SIGINT. `npm start` runs it by `start.js`. */
 const main = async (): Promise<void> => {
   keepFilesPrivate();
   const config = readConfig(process.env);
-  const logger = createLogger(config.LOG_LEVEL);
-  warnOfOpenFolders(config, logger);
-  const platform = await startPlatform({ config, logger });
+  const log = createLogger(config.LOG_LEVEL);
+  const member = memberOf(process.env);
+  if (config.WORKERS > 1 && member === undefined) {
+    const supervisor = new Supervisor(config, log, process.env);
+    process.on('SIGTERM', () => supervisor.stop('SIGTERM'));
+    process.on('SIGINT', () => supervisor.stop('SIGINT'));
+    process.exit(await supervisor.run());
+  }
+  const logger = member === undefined ? log : log.child({ process: member.place.index });
+  const isFirst = (member?.place.index ?? 0) === 0;
+  const runs = stopOnSignals(logger);
+  if (isFirst) {
+    for (const near of nearNames(process.env)) {
+      logger.warn(near, 'a variable has no effect, and nearly the name of one that has');
+    }
+    warnOfOpenFolders(config, logger);
+  }
+  requireDataFolder(config);
+  const platform = await startPlatform({ config, logger, member });
+  runs(platform);
   const { server } = platform;
 
-  let stopping = false;
-  const stop = (reason: string): void => {
-    if (stopping) return;
-    stopping = true;
-    logger.info({ reason }, 'stopping');
-    // Forces the exit when a stop hangs.
-    setTimeout(() => process.exit(1), 9500).unref();
-    platform.stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        logger.error({ err: error }, 'stopping failed');
-        process.exit(1);
-      },
-    );
-  };
   // The EventStoreDB client can reject without a listener when its server crashes under load. Every append has its
   // own timeout, so nothing is lost. Any other rejection is a bug, and ends the process.
   process.on('unhandledRejection', (error: unknown) => {
     logger.error({ err: error }, 'an unhandled rejection');
     if (config.EVENTSTORE_URL === undefined) process.exit(1);
   });
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
 
   const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
-  if (config.ROLE !== 'worker') await ensurePlatformAdmin(platform, config);
+  if (config.ROLE !== 'worker' && isFirst) await ensurePlatformAdmin(platform, config);
   // Binds the port before the demo: a failed start must not leave a demo with unseen sign-ins.
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(config.PORT, config.HOST, resolve);
+    // The system hands connections out to the processes of a group.
+    const shared = member === undefined ? {} : { reusePort: true };
+    server.listen({ port: config.PORT, host: config.HOST, ...shared }, resolve);
   });
   if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
   platform.started();
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+  // Node would write it at a normal exit only.
+  flushCompileCache();
   logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');
+  member?.listening();
 };
 
 main().catch((error: unknown) => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import { type StoreWait, waitForStores } from '../application/core/concurrency/store-wait.ts';
 import { CacheBudget } from '../application/core/memory/bounded-cache.ts';
@@ -6,28 +5,38 @@ import { sealedAnswers } from '../application/core/privacy/sealed-answers.ts';
 import { Freshness } from '../application/core/projections/freshness.ts';
 import { ProjectionRunner } from '../application/core/projections/projection-runner.ts';
 import { WaitingReaders } from '../application/core/projections/waiting-readers.ts';
+import { WorkerWatch } from '../application/core/projections/worker-watch.ts';
+import { randomUUID } from '../application/core/runtime/random.ts';
+import { clearInterval, setInterval } from '../application/core/runtime/timers.ts';
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
 import { runSubscriber } from '../application/core/subscriptions/subscriber.ts';
-import { queueRoom } from '../application/core/subscriptions/tenant-queues.ts';
+import { queueRoom, type TenantQueues } from '../application/core/subscriptions/tenant-queues.ts';
 import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { MEMORY } from '../application/ports/memory.ts';
+import { version } from '../infrastructure/build.ts';
 import type { Config } from '../infrastructure/config.ts';
 import { secretsOf } from '../infrastructure/development-secrets.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
+import { catchUpIn, metricsOfGroup, shareOf } from './cluster/group.ts';
+import type { Member } from './cluster/member.ts';
+import { type Adapters, nodeAdapters } from './compose/adapters.ts';
 import { type Areas, composeAreas, listOf } from './compose/areas.ts';
 import { type Core, composeCore } from './compose/core.ts';
 import { watchEventLoop } from './event-loop.ts';
 import { createHttpApp } from './http/app.ts';
 import { ExpensiveRequests } from './http/expensive-requests.ts';
-import type { Check } from './http/health.ts';
 import { fingerprints } from './http/idempotency.ts';
 import { createRateLimits } from './http/rate-limits.ts';
+import { requestLog } from './http/request-log.ts';
 import { createHttpServer } from './http/server.ts';
+import { exampleRoutes } from './pages/examples.ts';
+import { readinessOf } from './readiness.ts';
+import { closeServer, type Left } from './stopping.ts';
 import { startProjections } from './threads/projections.ts';
-import { SocketServer } from './ws/socket-server.ts';
+import { SOCKET_LIMITS, SocketServer } from './ws/socket-server.ts';
 
 export interface PlatformOptions {
   readonly config: Config;
@@ -36,6 +45,9 @@ export interface PlatformOptions {
   /** Lifetime of leases: another node takes over from a crashed one after this time. */
   readonly leaseMs?: number;
   readonly heartbeatMs?: number;
+  readonly adapters?: Adapters;
+  /** Set when this process is one of a group that shares a port. */
+  readonly member?: Member | undefined;
 }
 
 export interface Platform {
@@ -50,23 +62,27 @@ export interface Platform {
   isEmpty(): Promise<boolean>;
   /** Stops the platform: refuses requests, asks sockets to reconnect, ends background work, closes stores. */
   stop(): Promise<void>;
+  /** What a stop has not ended so far. */
+  readonly left: Left;
 }
 
 const LEASE_MS = 3000;
 /** Under load many events are folded together; a reader that waits for a projection ends the delay. */
 const LINGER_MS = 40;
+/** Readers in other processes of a group cannot end the delay, and read the progress from the store. */
+const IN_GROUP = { lingerMs: 10, saveMs: 10 };
 const SWEEP_MS = 60_000;
 
 /** Composes the product and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
-  const { config, logger, clock = systemClock } = options;
+  const { config, logger, clock = systemClock, adapters = nodeAdapters, member } = options;
   const wait = waitForStores(logger);
-  const core = await composeCore(config, secretsOf, logger, clock, wait);
+  const core = await composeCore(config, secretsOf, logger, clock, wait, adapters);
   const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
   // Repeats erasures of the log before anything is served, since restored key stores may hold destroyed keys.
   const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
-  const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
+  const lease = { logger, owner: member?.place.owner ?? randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
   const runners = projections.map(
@@ -100,9 +116,12 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   await Promise.race([following.promise, work[0]]);
   // A process that serves requests folds projections in a thread; a worker process does it on its main thread.
   const thread =
-    config.ROLE === 'all'
+    config.ROLE === 'all' && adapters.foldsInThread
       ? startProjections(
-          { config, lease: { owner: lease.owner, ttlMs: lease.ttlMs, lingerMs: LINGER_MS } },
+          {
+            config,
+            lease: { owner: lease.owner, ttlMs: lease.ttlMs, lingerMs: LINGER_MS, ...(member && IN_GROUP) },
+          },
           { logger, metrics, parsePosition: (text) => stores.events.parsePosition(text) },
         )
       : undefined;
@@ -114,7 +133,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     else stopListening = stores.events.onGrowth(thread.appended);
     if (headAtStart !== undefined) follower.readOlderFrom({ before: headAtStart, read: thread.readPage });
   }
-  if (config.ROLE === 'worker') {
+  if (config.ROLE !== 'api' && thread === undefined) {
     readModels.attach(runners);
     for (const runner of runners) work.push(runner.run(signal));
   }
@@ -126,6 +145,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       codec,
       turns: core.turns,
       room: queueRoom(),
+      onRunning: subscriberLags(core),
     };
     for (const subscriber of all.flatMap(({ subscribers = [] }) => subscribers)) {
       work.push(runSubscriber(subscriber, shared, signal));
@@ -144,36 +164,25 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   sweeper.unref();
 
   let started = false;
-  /** Whether the read models have folded everything that was in the log at the start. */
-  let caughtUp = false;
   const freshness = new Freshness({ feed, readModels });
-  const checkedReadModels = async (): Promise<Check> => {
-    try {
-      caughtUp ||= await readModels.reached(headAtStart);
-      return caughtUp && !(await freshness.isCatchingUp()) ? 'ok' : 'catching_up';
-    } catch {
-      return 'failed';
-    }
-  };
+  const workers = config.ROLE === 'api' ? new WorkerWatch(projections, stores.reads) : undefined;
+  if (workers !== undefined) readModels.failWhile(() => workers.areMissing);
+  const hasStarted = (): boolean => started;
+  const catchUp =
+    member !== undefined && config.EVENTSTORE_URL === undefined
+      ? catchUpIn({ events: stores.events, feed, readModels })
+      : undefined;
   const limits = createRateLimits(
     { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
     clock,
+    member,
   );
   const http = createHttpApp({
     routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),
+    unlisted: config.NODE_ENV === 'production' || config.ROLE === 'worker' ? [] : exampleRoutes(),
     authenticate: (token, family) => authentication.authenticate(token, family),
-    readiness: async () => {
-      const [event_store, read_store, key_store, blob_store, read_models] = await Promise.all([
-        checked(() => stores.events.end()),
-        checked(() => stores.reads.ping()),
-        checked(() => stores.keys.ping()),
-        checked(() => stores.blobs.ping()),
-        checkedReadModels(),
-      ]);
-      const stored = { event_store, read_store, key_store, blob_store };
-      const checks = { ...stored, read_models, first_run: started ? 'ok' : 'failed' } as const;
-      return { checks, serves: caughtUp && !Object.values(checks).includes('failed') };
-    },
+    readiness: readinessOf({ stores, readModels, freshness, workers, headAtStart, hasStarted }),
+    build: { version, revision: config.BUILD_REVISION },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
       const folded = readModels.waitFor(tenantId, names, minPosition);
       if (minPosition === undefined || feed.hasReached(minPosition)) return folded;
@@ -182,6 +191,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     },
     answered: (tenantId, position) => readModels.answered(tenantId, position),
     logPosition: () => feed.position,
+    catchUp,
     parsePosition: (text) => stores.events.parsePosition(text),
     idempotency: stores.answers,
     answerCodec: sealedAnswers(keys),
@@ -190,13 +200,16 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     ids,
     limits,
     expensive: new ExpensiveRequests(),
-    metrics,
+    metrics: member === undefined ? metrics : metricsOfGroup(member, metrics),
     logger,
+    logRequest: requestLog(logger, config.REQUEST_LOG_PER_SECOND),
+    corsOrigins: config.CORS_ORIGINS,
     trustProxy: config.TRUST_PROXY,
     appendLine: (line) => impersonation.appendLine(line),
   });
   const server = createHttpServer(http, ids);
   const sockets = new SocketServer({
+    origins: config.CORS_ORIGINS.concat(config.PUBLIC_URL ?? []),
     authentication,
     envelopes,
     events: stores.events,
@@ -204,6 +217,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     feed,
     ids,
     limits,
+    catchUp,
+    socketLimits: shareOf(SOCKET_LIMITS, member?.place.processes ?? 1),
     told: (tenantId, position) => readModels.answered(tenantId, position),
     appendLine: (line) => impersonation.appendLine(line),
     clock,
@@ -213,10 +228,15 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   });
   server.on('upgrade', sockets.upgrade);
 
+  let cut = 0;
+  let unfinished = 0;
   return {
     areas,
     core,
     server,
+    get left() {
+      return { cut_connections: cut, unfinished_work: unfinished };
+    },
     started: () => {
       started = true;
     },
@@ -226,34 +246,32 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       clearInterval(sweeper);
       stopWatching();
       freshness.stop();
+      workers?.stop();
       sockets.close();
       for (const { closing } of all) closing?.();
-      await closeServer(server);
+      cut = await closeServer(server);
       stopping.abort();
       stopListening();
-      await Promise.allSettled([...work, thread?.stop(), ...all.map(({ stop }) => stop?.())]);
+      const ending = [...work, thread?.stop(), ...all.map(({ stop }) => stop?.())];
+      unfinished = ending.length;
+      await Promise.allSettled(ending.map((one) => Promise.resolve(one).finally(() => (unfinished -= 1))));
       await stores.close();
     },
   };
 };
 
-/** Waits for open requests, bounded so that the process ends within ten seconds. */
-const closeServer = async (server: Server): Promise<void> => {
-  if (!server.listening) return;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Clients keep connections alive that were busy when the server closed, so idle ones are closed repeatedly.
-  const idle = setInterval(() => server.closeIdleConnections(), 50);
-  const cutOff = setTimeout(() => server.closeAllConnections(), 6000);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(cutOff);
-};
-
-const checked = async (check: () => Promise<unknown>): Promise<Check> => {
-  try {
-    await check();
-    return 'ok';
-  } catch {
-    return 'failed';
-  }
-};
+/** Reports how far a subscriber that runs here is behind. */
+const subscriberLags =
+  ({ metrics, clock }: Pick<Core, 'metrics' | 'clock'>) =>
+  (name: string, queues: Pick<TenantQueues, 'waitingSince' | 'tenantsBehind'>): (() => void) => {
+    const stop = metrics.atScrape(() => {
+      const now = clock.now();
+      metrics.subscriberLag(name, Math.max(0, now - (queues.waitingSince ?? now)) / 1000);
+      metrics.tenantsBehind(name, queues.tenantsBehind);
+    });
+    return () => {
+      stop();
+      metrics.subscriberLag(name, undefined);
+      metrics.tenantsBehind(name, undefined);
+    };
+  };

@@ -1,10 +1,26 @@
-import { statSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import type { Logger } from '../application/ports/logger.ts';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
+import { codeOf } from './error-code.ts';
 
 /** Creates files and folders for their owner only, whatever the umask (decision 31). */
 export const keepFilesPrivate = (): void => {
   process.umask(0o077);
+};
+
+/**
+ * Makes the data folder, and refuses one that this user cannot write before any store waits for it.
+ * @throws {ConfigError}
+ */
+export const requireDataFolder = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): void => {
+  try {
+    mkdirSync(DATA_DIR, { recursive: true });
+    accessSync(DATA_DIR, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const code = codeOf(error) ?? 'unknown';
+    const why = code === 'EROFS' ? 'it is read-only' : code;
+    throw new ConfigError(`DATA_DIR must be a folder that this user can write (${why}).`);
+  }
 };
 
 const OTHERS = 0o077;

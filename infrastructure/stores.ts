@@ -7,7 +7,7 @@ import type { EventStore } from '../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.ts';
 import type { KeyStore } from '../application/ports/key-store.ts';
 import type { Logger } from '../application/ports/logger.ts';
-import type { ReadStore } from '../application/ports/read-store.ts';
+import type { ReadStore, SearchSlices } from '../application/ports/read-store.ts';
 import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
 import { openSqliteHeadStore } from './audit/sqlite-heads.ts';
 import { openFolderBlobStore } from './blob-store/folder.ts';
@@ -18,6 +18,7 @@ import { openSqliteImport } from './event-store/sqlite/import.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
 import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
 import { openSqliteKeyStore } from './key-store/sqlite.ts';
+import { MaintenanceThread } from './maintenance/maintenance-thread.ts';
 import { openSqliteReadStore } from './read-store/sqlite/store.ts';
 import { openSqliteSnapshotStore } from './snapshot-store/sqlite.ts';
 
@@ -42,11 +43,14 @@ export const openStores = async (
   logger: Logger,
   /** Opens a store, and retries while its server is unavailable. */
   opened: <S>(open: () => Promise<S>) => Promise<S> = (open) => open(),
+  /** Divides the thread among searches. */
+  turns?: SearchSlices,
 ): Promise<Stores> => {
   mkdirSync(config.DATA_DIR, { recursive: true });
   const file = (name: string): string => join(config.DATA_DIR, name);
-  const events = await opened(() => openEvents(config, logger));
-  const reads = await opened(() => openReads(config));
+  const maintenance = new MaintenanceThread();
+  const events = await opened(() => openEvents(config, logger, maintenance));
+  const reads = await opened(() => openReads(config, turns));
   const keys = await opened(() => openKeys(config));
   const answers = await opened(() => openAnswers(config));
   const blobs = await opened(() => openBlobs(config));
@@ -54,7 +58,7 @@ export const openStores = async (
   // A cache of this machine, also with remote stores.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   const log = config.EVENTSTORE_URL === undefined ? file('events.db') : undefined;
-  const heads = await openSqliteHeadStore({ path: file('heads.db'), log });
+  const heads = await openSqliteHeadStore({ path: file('heads.db'), log, maintenance });
   return {
     events,
     reads,
@@ -65,7 +69,8 @@ export const openStores = async (
     corpus,
     heads,
     close: async () => {
-      // Closes stores before the owners of files they share: the last one to close removes the write-ahead log.
+      // Closes users of files before their owners: the last one to close removes the write-ahead log.
+      await maintenance.close();
       for (const store of [heads, events, reads, keys, answers, blobs, corpus, snapshots])
         await store.close();
     },
@@ -73,9 +78,13 @@ export const openStores = async (
 };
 
 /** Opens the event log only. */
-export const openEvents = async (config: Config, logger: Logger): Promise<EventStore> => {
+export const openEvents = async (
+  config: Config,
+  logger: Logger,
+  maintenance?: MaintenanceThread,
+): Promise<EventStore> => {
   if (config.EVENTSTORE_URL === undefined)
-    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger });
+    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger, maintenance });
   const { openEventStoreDb } = await import('./event-store/eventstoredb/store.ts');
   return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
 };
@@ -91,9 +100,9 @@ export const openLogImport = async (config: Config): Promise<LogImport> => {
 };
 
 /** Opens the read store only. */
-export const openReads = async (config: Config): Promise<ReadStore> => {
+export const openReads = async (config: Config, turns?: SearchSlices): Promise<ReadStore> => {
   if (config.MONGODB_URL === undefined)
-    return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db') });
+    return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db'), turns });
   const { openMongoReadStore } = await import('./read-store/mongodb/store.ts');
   return openMongoReadStore({ url: config.MONGODB_URL });
 };

@@ -1,4 +1,12 @@
 import { randomBytes } from 'node:crypto';
 
-/** A signing secret: `whsec_` and 43 characters of base64url (decisions, section 8). */
-export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64url')}`;
+/**
+ * A signing secret: `whsec_` and 43 characters of base64url (decisions, section 8). None of them is `-` or `_`, so
+ * that libraries that decode base64 read it too (decision 50).
+ */
+export const newWebhookSecret = (): string => {
+  for (;;) {
+    const text = randomBytes(32).toString('base64url');
+    if (!/[-_]/.test(text)) return `whsec_${text}`;
+  }
+};

@@ -14,6 +14,7 @@ import { ledgerProjection } from './ledger/ledger.ts';
 import { postingRulesProjection } from './ledger/posting-rules.ts';
 import { conversationsProjection } from './messaging/conversations.ts';
 import { notificationsProjection } from './notifications/notifications.ts';
+import { openWorkProjection } from './operations/open-work.ts';
 import { partnersProjection } from './partners/partners.ts';
 import { tenantsProjection } from './tenancy/tenants.ts';
 import { webhookDeliveriesProjection } from './webhooks/webhook-deliveries.ts';
@@ -45,4 +46,5 @@ export const projections: readonly Projection[] = [
   webhooksProjection,
   webhookDeliveriesProjection,
   bulkProjection,
+  openWorkProjection,
 ];

@@ -15,7 +15,7 @@ import {
 } from '../../application/operations/read-model-comparison.ts';
 import { type EventStore, type Position, StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import type { Metrics } from '../../application/ports/metrics.ts';
+import type { ProjectionMetrics } from '../../application/ports/metrics.ts';
 import type { ReadStore } from '../../application/ports/read-store.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import type { Projection } from '../../domain/core/projection.ts';
@@ -38,14 +38,10 @@ export const silentLogger: Logger = {
   error: () => undefined,
 };
 const nothing = (): void => undefined;
-const metrics: Metrics = {
-  eventsAppended: nothing,
+const metrics: ProjectionMetrics = {
   eventsProjected: nothing,
   projectionLag: nothing,
   parkedTenants: nothing,
-  eventLoopBlocked: nothing,
-  socketsOpen: nothing,
-  envelopesSent: nothing,
 };
 
 /** Refuses a missing folder, which would otherwise seem to have no faults. */

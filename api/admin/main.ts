@@ -3,6 +3,7 @@ import { keepFilesPrivate } from '../../infrastructure/private-files.ts';
 import { mintPartnerAssertion } from './assertion.ts';
 import { backup, restoreBackup } from './backups.ts';
 import { type AdminCommand, produce, Refusal, say } from './command.ts';
+import { makeSecrets, showConfig } from './configuration.ts';
 import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
 import { exportAll, importAll } from './moves.ts';
@@ -14,6 +15,8 @@ import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins
  */
 
 const COMMANDS: readonly AdminCommand[] = [
+  makeSecrets,
+  showConfig,
   createPlatformAdmin,
   setPlatformAdminPassword,
   mintPartnerAssertion,

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { extractiveAnswerer } from '../../application/assistant/answering.ts';
 import { Assistant } from '../../application/assistant/assistant.ts';
 import { Backfills, type CorpusInventory } from '../../application/assistant/backfill.ts';
 import { Completion } from '../../application/assistant/completion.ts';
 import { Corpus } from '../../application/assistant/corpus.ts';
-import { Retrieval } from '../../application/assistant/retrieval.ts';
+import { Retrieval, type SourceRecord } from '../../application/assistant/retrieval.ts';
 import { retrievalIndexer } from '../../application/assistant/retrieval-indexer.ts';
 import { Sources } from '../../application/assistant/sources.ts';
 import { upstreamAnswerer } from '../../application/assistant/upstream.ts';
+import { randomUUID } from '../../application/core/runtime/random.ts';
 import type { SourceKey } from '../../application/ports/corpus-store.ts';
 import { every } from '../../domain/core/projection.ts';
 import { recordStream } from '../../domain/entities/record.ts';
@@ -45,16 +45,18 @@ const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
 };
 
 /** Reads sources from their streams, so that a deleted one is gone at once, even if the corpus lags. */
-const liveIn = ({ states }: Core) => {
-  const isLiveRecord = async (tenantId: string, id: string): Promise<boolean> =>
-    (await states.load(tenantId, recordStream, id)).state.status === 'live';
-  return async (tenantId: string, { kind, id }: SourceKey): Promise<boolean> => {
+const recordIn = ({ states }: Core) => {
+  const live = async (tenantId: string, recordId: string): Promise<SourceRecord | undefined> => {
+    const { state } = await states.load(tenantId, recordStream, recordId);
+    return state.status === 'live' ? { recordId, entityName: state.entityName } : undefined;
+  };
+  return async (tenantId: string, { kind, id }: SourceKey): Promise<SourceRecord | undefined> => {
     switch (kind) {
       case 'entity_record':
-        return isLiveRecord(tenantId, id);
+        return live(tenantId, id);
       case 'attachment': {
         const { state } = await states.load(tenantId, fileStream, id);
-        return state.status === 'attached' && isLiveRecord(tenantId, state.record_id);
+        return state.status === 'attached' ? live(tenantId, state.record_id) : undefined;
       }
       default:
         return kind satisfies never;
@@ -62,7 +64,7 @@ const liveIn = ({ states }: Core) => {
   };
 };
 
-const answererIn = ({ config, logger }: Core) => {
+const answererIn = ({ adapters, config, logger }: Core) => {
   const { ASSISTANT_BASE_URL: baseUrl, ASSISTANT_API_KEY: apiKey } = config;
   if (baseUrl === undefined) return extractiveAnswerer;
   const settings = {
@@ -71,7 +73,7 @@ const answererIn = ({ config, logger }: Core) => {
     model: config.ASSISTANT_MODEL ?? 'default',
     timeoutMs: config.ASSISTANT_TIMEOUT_MS,
   };
-  return upstreamAnswerer(settings, { http: upstreamHttp(), logger });
+  return upstreamAnswerer(settings, { http: upstreamHttp(adapters), logger });
 };
 
 /** The assistant and its corpus. */
@@ -101,9 +103,10 @@ export const composeAssistant = (core: Core) => {
     },
   });
   const assistant = new Assistant({
-    retrieval: new Retrieval({ embedder, search, isLive: liveIn(core) }),
+    retrieval: new Retrieval({ embedder, search, recordOf: recordIn(core) }),
     answerer: answererIn(core),
     streams,
+    metrics: core.metrics,
   });
   return {
     assistant,

@@ -39,6 +39,8 @@ export const composeAudit = (core: Core) => {
     logger,
     isTenant: isTenantId,
   });
+  const { metrics } = core;
+  metrics.atScrape(() => metrics.headAge(auditSigner.age === undefined ? undefined : auditSigner.age / 1000));
   const eventLog = new EventLog({ events, directory, types: catalogue.map(({ type }) => type) });
   const replay = new Replay({ events, catalogue, keys });
   const timeTravel = new TimeTravel({ events, codec, keys });

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { RecordSelector, Referrers, RunningSession } from '../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../application/bulk/preview.ts';
 import { RowExecutor } from '../../application/bulk/row-executor.ts';
 import { Bulk } from '../../application/bulk/sessions.ts';
 import { BulkRunner, ofEachTenant, RUNNER, runBulkWorker } from '../../application/bulk/worker.ts';
+import { randomUUID } from '../../application/core/runtime/random.ts';
 import { type DocumentReader, every, type PageEnd } from '../../domain/core/projection.ts';
 import { runningSessions } from '../../projections/bulk/bulk.ts';
 import { entitiesOf } from '../../projections/entities/entities.ts';
@@ -69,6 +69,7 @@ export const composeBulk = (
       turns: core.turns,
       clock,
       logger,
+      metrics: core.metrics,
       owner: randomUUID(),
     },
     { ...RUNNER, outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000 },
@@ -85,7 +86,7 @@ export const composeBulk = (
   });
   return {
     bulk,
-    routes: bulkRoutes({ ids, readModels, bulk }),
+    routes: bulkRoutes({ ids, readModels, schemas, bulk }),
     background: (_lease, signal) =>
       runBulkWorker({ runner: bulkRunner, running: runningIn(core), logger }, signal),
     stop: () => bulkRunner.stop(),

@@ -4,10 +4,12 @@ import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
 import { type StoreWait, withoutWait } from '../../application/core/concurrency/store-wait.ts';
 import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { Erasures } from '../../application/core/privacy/erasures.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
 import { ReadModels } from '../../application/core/projections/read-models.ts';
+import { randomFill } from '../../application/core/runtime/random.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import { Directory } from '../../application/identity/directory.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
@@ -15,19 +17,22 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
 import { catalogue } from '../../domain/catalogue.ts';
+import { version } from '../../infrastructure/build.ts';
 import { type Config, ConfigError } from '../../infrastructure/config.ts';
 import type { Secrets } from '../../infrastructure/development-secrets.ts';
 import { uuidV7Ids } from '../../infrastructure/identity/ids.ts';
-import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
-import { openStores, type Stores } from '../../infrastructure/stores.ts';
+import type { Stores } from '../../infrastructure/stores.ts';
+import { threadFigures } from '../../infrastructure/threads.ts';
 import { projections } from '../../projections/all.ts';
 import { createMetrics, type HttpMetrics } from '../http/metrics.ts';
+import { type Adapters, nodeAdapters } from './adapters.ts';
 
 /** The parts that every area uses. `S` holds the secrets it was composed with. */
 export interface Core<S = Secrets> {
   readonly config: Config;
   readonly secrets: S;
   readonly logger: Logger;
+  readonly adapters: Adapters;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly metrics: HttpMetrics & Metrics;
@@ -58,11 +63,12 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   logger: Logger,
   clock: Clock,
   wait: StoreWait = withoutWait,
+  adapters: Adapters = nodeAdapters,
 ): Promise<Core<S>> => {
-  const stores = await openStores(config, logger, wait);
+  const stores = await adapters.openStores(config, logger, wait, timeSlices);
   const secrets = secretsFrom(config);
-  const ids = uuidV7Ids(clock);
-  const metrics = createMetrics();
+  const ids = uuidV7Ids(clock, randomFill);
+  const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
   if (!(await wait(() => keys.opensStore()))) {
     throw new ConfigError('MASTER_KEY is not the one that the data in the key store was sealed with.');
@@ -71,11 +77,14 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
   const streams = new Streams(commands, states);
-  const readModels = new ReadModels(projections, stores.reads, clock);
+  const readModels = new ReadModels(projections, stores.reads, clock, (search) =>
+    logger.warn(search, 'slow search'),
+  );
   return {
     config,
     secrets,
     logger,
+    adapters,
     clock,
     ids,
     metrics,
@@ -89,7 +98,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     streams,
     directory: new Directory(streams, keys),
     readModels,
-    passwords: argon2Passwords(),
+    passwords: adapters.passwords(),
     emailHash: emailHasher(secrets.MASTER_KEY),
   };
 };

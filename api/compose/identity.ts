@@ -14,6 +14,7 @@ import { Forgetting } from '../../application/identity/forgetting.ts';
 import { Identity } from '../../application/identity/identity.ts';
 import { Impersonation } from '../../application/identity/impersonation.ts';
 import { Login } from '../../application/identity/login.ts';
+import { PasswordChanges } from '../../application/identity/password-changes.ts';
 import { TestTokens } from '../../application/identity/test-tokens.ts';
 import { TokenUses } from '../../application/identity/token-uses.ts';
 import type { PartnerAuthentication } from '../../application/partners/partner-authentication.ts';
@@ -24,6 +25,7 @@ import { accountsOf, oldestAdmins } from '../../projections/identity/users.ts';
 import { apiTokenRoutes } from '../routes/identity/api-tokens.ts';
 import { authRoutes } from '../routes/identity/auth.ts';
 import { impersonationRoutes } from '../routes/identity/impersonation.ts';
+import { passwordRoutes } from '../routes/identity/passwords.ts';
 import { ssoRoutes } from '../routes/identity/sso.ts';
 import { userRoutes } from '../routes/identity/users.ts';
 import type { Area } from './area.ts';
@@ -100,6 +102,17 @@ export const composeIdentity = (
     ssoSettings,
     apiTokens,
     testTokens: new TestTokens({ streams, tokens: tenantTokens }),
+    passwordChanges: new PasswordChanges({
+      streams,
+      directory,
+      identity,
+      passwords,
+      keys,
+      secrets: randomTokenSecrets,
+      tenantTokens,
+      clock,
+      ids,
+    }),
     forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
   };
   return {
@@ -114,6 +127,7 @@ export const composeIdentity = (
       ...ssoRoutes(deps),
       ...impersonationRoutes(deps),
       ...userRoutes(deps),
+      ...passwordRoutes(deps),
       ...apiTokenRoutes(deps),
     ],
     subscribers: [

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { InvoiceBook } from '../../application/billing/invoice-book.ts';
 import { InvoiceLog } from '../../application/billing/invoice-log.ts';
@@ -6,7 +5,8 @@ import { Invoices } from '../../application/billing/invoices.ts';
 import { type Pending, runIssueWorker } from '../../application/billing/issue-worker.ts';
 import { InvoiceIssuing } from '../../application/billing/issuing.ts';
 import type { Statements } from '../../application/billing/statements.ts';
-import { pause } from '../../application/core/concurrency/pause.ts';
+import { randomUUID } from '../../application/core/runtime/random.ts';
+import { pause, setTimeout } from '../../application/core/runtime/timers.ts';
 import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
@@ -14,7 +14,6 @@ import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { httpUpstream } from '../../infrastructure/billing/http-upstream.ts';
 import { recorder } from '../../infrastructure/billing/recorder.ts';
-import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import {
   type InvoiceFilter,
   invoiceById,
@@ -53,13 +52,13 @@ export const invoiceBookIn = (core: Core): InvoiceBook => {
 };
 
 /** The operator configures the upstream, so any address is allowed, including loopback. */
-const upstreamOf = ({ config, logger }: Core): BillingUpstream => {
+const upstreamOf = ({ adapters, config, logger }: Core): BillingUpstream => {
   const { BILLING_UPSTREAM_URL: url, BILLING_UPSTREAM_TOKEN: token, DATA_DIR } = config;
   if (url === undefined) return recorder({ path: join(DATA_DIR, 'billing') });
   if (url.startsWith('http:')) {
     logger.warn({}, 'BILLING_UPSTREAM_URL: invoices go by plain http, readable on their way');
   }
-  const http = guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
+  const http = adapters.guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
   return httpUpstream({ url, token, http });
 };
 

@@ -1,11 +1,33 @@
 import type { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
+import { GaugeSampler } from '../../application/operations/gauge-sampler.ts';
 import { Operations } from '../../application/operations/operations.ts';
+import { storeSizes } from '../../infrastructure/store-sizes.ts';
+import { queuedRows } from '../../projections/bulk/bulk.ts';
+import { openOf } from '../../projections/operations/open-work.ts';
 import { projectionRoutes } from '../routes/operations/projections.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-/** Read models for operators: status, retry and rebuild. */
+/** Read models for operators (status, retry and rebuild), and the sampled metrics. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
+  const { config, logger, metrics, readModels } = core;
   const operations = new Operations(core.streams, runners);
-  return { operations, routes: projectionRoutes({ operations }) } satisfies Area & Record<string, unknown>;
+  const openWork = readModels.reader('open_work');
+  const bulk = readModels.reader('bulk');
+  const sampler = new GaugeSampler({
+    values: {
+      deadLetters: () => openOf(openWork, 'dead_letters'),
+      pausedSubscriptions: () => openOf(openWork, 'paused_subscriptions'),
+      openPostingFailures: () => openOf(openWork, 'posting_failures'),
+      queuedRows: () => queuedRows(bulk),
+      storeBytes: () => storeSizes(config),
+    },
+    metrics,
+    logger,
+  });
+  return {
+    operations,
+    routes: projectionRoutes({ operations }),
+    background: (lease, signal) => sampler.run(lease, signal),
+  } satisfies Area & Record<string, unknown>;
 };

@@ -3,6 +3,7 @@ import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { type Fetch, guardedFetch } from '../../infrastructure/http/guarded-fetch.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
+import type { Adapters } from './adapters.ts';
 
 /** Outbound calls. Each use has its own guard with its own allow-list. */
 
@@ -30,7 +31,7 @@ export const providerFetch = (config: Openings): Fetch => {
 };
 
 /** Calls to the assistant's language model, which the operator configures: any address is allowed. */
-export const upstreamHttp = (): OutboundHttp =>
+export const upstreamHttp = ({ guardedHttp }: Adapters): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
 /** Calls to `AUDIT_HEADS`, which the operator configures. Outside production also to loopback and over plain http. */

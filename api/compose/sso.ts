@@ -6,7 +6,7 @@ import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
 import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
 import { SsoTransactions } from '../../application/identity/sso-transactions.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
-import { openIdProvider } from '../../infrastructure/identity/sso-provider.ts';
+import { lazyOpenIdProvider } from '../../infrastructure/identity/lazy-sso-provider.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import type { Core } from './core.ts';
 import { providerFetch } from './outbound.ts';
@@ -25,7 +25,7 @@ export const composeSso = (
       directory,
       identity,
       keys,
-      provider: openIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
+      provider: lazyOpenIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
       transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
       accounts: new SsoAccounts({ streams, directory, emailHash, identityHash }),
       tokens: tokenFamily(

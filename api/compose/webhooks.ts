@@ -1,8 +1,11 @@
 import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
-import { type LeaseOptions, pause } from '../../application/core/subscriptions/lease.ts';
+import { randomNumber } from '../../application/core/runtime/random.ts';
+import { pause } from '../../application/core/runtime/timers.ts';
+import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/deliveries.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
+import { DeliveryDetails } from '../../application/webhooks/delivery-details.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
 import type { DeliveryQueue } from '../../application/webhooks/due-deliveries.ts';
 import { Webhooks } from '../../application/webhooks/subscriptions.ts';
@@ -13,7 +16,6 @@ import {
   webhookSecretEraser,
 } from '../../application/webhooks/webhook-keepers.ts';
 import { every } from '../../domain/core/projection.ts';
-import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,
@@ -30,8 +32,11 @@ const HOUR_MS = 3_600_000;
 /** Maximum of concurrent calls, in total and per tenant. */
 const LIMITS = { total: 512, perTenant: 128, reserved: 4 };
 
-const guarded = ({ config }: Core): OutboundHttp =>
-  guardedHttp({ allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS, allowHttp: config.WEBHOOK_ALLOW_HTTP });
+const guarded = ({ adapters, config }: Core): OutboundHttp =>
+  adapters.guardedHttp({
+    allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
+    allowHttp: config.WEBHOOK_ALLOW_HTTP,
+  });
 
 const deadLettersIn = ({ readModels }: Core): DeadLetterLog => {
   const reader = readModels.reader(PROJECTION);
@@ -80,7 +85,8 @@ export const composeWebhooks = (core: Core) => {
     deadLetters: deadLettersIn(core),
     head: () => stores.events.end(),
   });
-  const deps = { ...core, webhooks, webhookDeliveries };
+  const deliveryDetails = new DeliveryDetails({ streams, states, codec, events: stores.events });
+  const deps = { ...core, webhooks, webhookDeliveries, deliveryDetails };
   return {
     webhooks,
     routes: [...webhookRoutes(deps), ...webhookDeliveryRoutes(deps)],
@@ -107,7 +113,8 @@ const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Prom
     http: guarded(core),
     clock,
     logger,
-    random: Math.random,
+    metrics: core.metrics,
+    random: randomNumber,
     sleep: pause,
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
     timeoutMs: config.WEBHOOK_TIMEOUT_MS,
@@ -123,6 +130,7 @@ const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Prom
     follower,
     codec,
     states,
+    metrics: core.metrics,
   };
   return runWebhookDispatcher(deps, lease, signal);
 };

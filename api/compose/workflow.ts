@@ -14,13 +14,11 @@ export const composeWorkflow = (core: Core) => {
   const { streams, stores, codec, clock, directory, readModels } = core;
   const workflows = new Workflows({
     streams,
-
     events: stores.events,
     codec,
     entitiesUsing: async (tenantId, workflow) => {
       await readModels.waitFor(tenantId, ['entities'], await stores.events.end());
-      const entities = await entitiesWithWorkflow(readModels.reader('entities'), tenantId, workflow);
-      return entities.map(({ name }) => name);
+      return entitiesWithWorkflow(readModels.reader('entities'), tenantId, workflow);
     },
   });
   const jobs = new Jobs({ streams, workflows, clock });

@@ -1,19 +1,29 @@
 import express, { type Express, type Request, type Response } from 'express';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
+import { monotonic } from '../../application/core/runtime/timers.ts';
 import { SearchGivenUp } from '../../application/ports/read-store.ts';
 import { notFound } from '../../domain/core/errors.ts';
+import { docsRoutes } from '../openapi/docs.ts';
+import { crossOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
-import { docsRoutes } from './docs.ts';
 import { Endpoint } from './endpoint.ts';
 import { errorAnswer, methodNotAllowed } from './errors.ts';
 import { type Exchange, send, sendError } from './exchange.ts';
-import { healthRoutes } from './health.ts';
+import { healthRoutes, versionRoute } from './health.ts';
 import { Idempotency } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { PendingAnswers } from './pending-answers.ts';
+import { Pipelined } from './pipelined.ts';
 import { type Route, route } from './route.ts';
 import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
+import { notAnUpgrade, SOCKET_METHODS, SOCKET_PATH } from './socket-path.ts';
+
+/** Relative, for a server behind a prefix. */
+const LEADS_TO_DOCS: ReadonlyMap<string, string> = new Map([
+  ['/', 'docs'],
+  ['/docs/', '../docs'],
+]);
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -22,7 +32,10 @@ const metricsRoute = (metrics: HttpMetrics): Route =>
     method: 'get',
     path: '/metrics',
     operationId: 'metrics',
+    produces: 'text/plain',
+    openQuery: true,
     summary: 'Metrics in the text format of Prometheus',
+    description: 'Not for the internet: keep it behind a proxy.',
     tag: 'Operations',
     access: { kind: 'public' },
     responses: { 200: null },
@@ -34,8 +47,13 @@ const metricsRoute = (metrics: HttpMetrics): Route =>
   });
 
 /** Adds the routes of every server: health, metrics, OpenAPI document and its page. */
-export const allRoutes = (deps: HttpDeps): readonly Route[] => {
-  const routes = [...deps.routes, ...healthRoutes(deps.readiness), metricsRoute(deps.metrics)];
+export const allRoutes = ({
+  routes: own,
+  readiness,
+  build,
+  metrics,
+}: Pick<HttpDeps, 'routes' | 'readiness' | 'build' | 'metrics'>): readonly Route[] => {
+  const routes = [...own, ...healthRoutes(readiness), versionRoute(build), metricsRoute(metrics)];
   return [...routes, ...docsRoutes(routes)];
 };
 
@@ -43,7 +61,7 @@ const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
   const { idempotency: store, answerCodec, clock, logger, logPosition } = deps;
   const idempotency = new Idempotency(store, answerCodec, clock, logger, logPosition);
   const router = new Router<Endpoint>();
-  for (const served of allRoutes(deps)) {
+  for (const served of [...allRoutes(deps), ...(deps.unlisted ?? [])]) {
     const endpoint = new Endpoint(served, deps, idempotency);
     for (const path of [served.path, ...(served.aliases ?? [])]) {
       router.add(served.method.toUpperCase(), path, endpoint);
@@ -67,24 +85,30 @@ const locate = (url: string): { path: string; search: string } => {
  * `createHttpServer`.
  */
 export const createHttpApp = (deps: HttpDeps): Express => {
-  const { ids, logger, metrics } = deps;
+  const { ids, logger, logRequest, metrics } = deps;
   const router = endpointsOf(deps);
   const unmatched = metrics.route('*', 'unmatched');
   const pending = new PendingAnswers(metrics);
+  const pipelined = new Pipelined(() => metrics.connectionCut('pipelined'));
 
-  /** Undefined for `OPTIONS`, which is answered here. @throws {DomainError} 400, 404, 405 */
+  /** Undefined for `OPTIONS` and redirects, which are answered here. @throws {DomainError} 400, 404, 405 */
   const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
     const { request, path } = exchange;
     checkHost(request);
-    const match = router.find(path);
-    if (match === undefined) throw notFound();
-    const { endpoints, allowed } = match.resource;
-    const found = endpoints.get(request.method);
-    if (found !== undefined) {
-      return [found.target, found.names.map((name, nth) => [name, match.values[nth] ?? ''])];
+    const docs = LEADS_TO_DOCS.get(path);
+    if (docs !== undefined && (request.method === 'GET' || request.method === 'HEAD')) {
+      send(exchange, { status: 302, headers: { Location: docs } });
+      return undefined;
     }
-    if (request.method !== 'OPTIONS') throw methodNotAllowed(allowed);
-    send(exchange, { status: 204, headers: { Allow: allowed.join(', ') } });
+    const match = router.find(path);
+    if (match === undefined && path !== SOCKET_PATH) throw notFound();
+    const found = match?.resource.endpoints.get(request.method);
+    if (found !== undefined) {
+      return [found.target, found.names.map((name, nth) => [name, match?.values[nth] ?? ''])];
+    }
+    const allowed = match?.resource.allowed ?? SOCKET_METHODS;
+    if (request.method === 'OPTIONS') send(exchange, { status: 204, headers: { Allow: allowed.join(', ') } });
+    else throw match === undefined ? notAnUpgrade(request.method) : methodNotAllowed(allowed);
     return undefined;
   };
 
@@ -104,12 +128,16 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   };
 
   const answer = async (exchange: Exchange): Promise<void> => {
-    const began = performance.now();
+    const waits = pipelined.turn(exchange.request, exchange.response);
+    if (waits !== undefined) await waits;
+    if (exchange.request.socket.destroyed) return;
+    const began = monotonic();
     let endpoint: Endpoint | undefined;
     try {
       const found = find(exchange);
       if (found !== undefined) {
         endpoint = found[0];
+        if (endpoint.route.tag !== 'Operations') await deps.catchUp?.();
         const reply = await endpoint.serve(exchange, found[1]);
         await exchange.impersonationLog?.replied(reply);
         mark(endpoint.route.operationId);
@@ -124,15 +152,19 @@ export const createHttpApp = (deps: HttpDeps): Express => {
       );
     }
     const { statusCode: status } = exchange.response;
-    const seconds = (performance.now() - began) / 1_000;
-    (endpoint?.observe ?? unmatched)(status, seconds);
-    logger.debug({ ...factsOf(exchange, endpoint), status, seconds }, 'request');
+    const ms = monotonic() - began;
+    (endpoint?.observe ?? unmatched)(status, ms / 1000);
+    logRequest?.(
+      { ...factsOf(exchange, endpoint), status, ms: Math.round(ms * 10) / 10 },
+      exchange.principal,
+    );
   };
 
   const app = express();
   app.disable('etag');
   app.disable('x-powered-by');
   if (deps.trustProxy !== undefined) app.set('trust proxy', deps.trustProxy);
+  if (deps.corsOrigins?.length) app.use(crossOrigin(deps.corsOrigins));
   app.use((request: Request, response: Response): Promise<void> => {
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : ids.next();
@@ -146,6 +178,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
       impersonationLog: undefined,
       admittedAt: 0,
       principal: undefined,
+      limitHeaders: undefined,
       pending,
     });
   });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as tick } from 'node:timers/promises';
+import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
@@ -12,8 +12,10 @@ import { type BodyKind, bodyKindOf } from './media-types.ts';
 
 /** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow recursive readers. */
 const MAX_DEPTH = 100;
-/** Bytes from which the steps of parsing are separate ticks. */
-const LARGE = 512 * 1024;
+/** Bytes from which the steps of parsing are separate slices. */
+const LARGE = 256 * 1024;
+/** Values, brackets and separators that are scanned without a pause. */
+const STEPS = 16_384;
 /** Maximum number of values in a body, since each costs far more than its bytes. */
 export const DEFAULT_VALUE_LIMIT = 100_000;
 
@@ -35,15 +37,18 @@ const tooLarge = (limit: number): DomainError =>
 const malformed = (message: string): DomainError => new DomainError('malformed_json', message);
 
 /**
- * Checks nesting and number of values by the text alone, before a parser makes any of them.
+ * Checks nesting and number of values by the text alone, before a parser makes any of them. Yields for pauses.
  * @returns whether a number may become an integer only by rounding
  * @throws {DomainError} 400
  */
-const checkShape = (text: string, valueLimit: number): boolean => {
+function* shapeChecks(text: string, valueLimit: number): Generator<void, boolean> {
   let depth = 0;
+  let steps = 0;
   let values = 1;
   let isInexact = false;
   for (let at = 0; at < text.length; at += 1) {
+    steps += 1;
+    if (steps % STEPS === 0) yield;
     const unit = text.charCodeAt(at);
     if (unit === 0x22) at = endOfText(text, at);
     else if (unit === 0x7b || unit === 0x5b) {
@@ -60,6 +65,14 @@ const checkShape = (text: string, valueLimit: number): boolean => {
     }
   }
   return isInexact;
+}
+
+const checkShape = (text: string, valueLimit: number): boolean => {
+  const checks = shapeChecks(text, valueLimit);
+  for (;;) {
+    const { done, value } = checks.next();
+    if (done === true) return value;
+  }
 };
 
 /** Index of the closing quote; of the end, where there is none. */
@@ -111,16 +124,23 @@ const parse = (bytes: Buffer, kind: BodyKind, valueLimit: number): JsonBody => {
   return asObject(value);
 };
 
-/** As {@link parse}, with a tick of the event loop between the steps. */
-const parseLarge = async (bytes: Buffer, kind: BodyKind, valueLimit: number): Promise<JsonBody> => {
+/** As {@link parse}, in slices. */
+const parseLarge = async (
+  bytes: Buffer,
+  kind: BodyKind,
+  valueLimit: number,
+  slice: Slice,
+): Promise<JsonBody> => {
+  await slice.next();
   if (kind === 'form') return parse(bytes, kind, valueLimit);
   const text = decode(bytes);
-  await tick();
-  const isInexact = checkShape(text, valueLimit);
-  await tick();
+  const checks = shapeChecks(text, valueLimit);
+  let check = checks.next();
+  for (; check.done !== true; check = checks.next()) if (slice.isOver) await slice.next();
+  await slice.next();
   const value = parseJson(text);
-  await tick();
-  if (isInexact) throw inexact('');
+  await slice.next();
+  if (check.value) throw inexact('');
   return asObject(value);
 };
 
@@ -152,27 +172,44 @@ const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
     });
   });
 
-const readChunked = async (request: IncomingMessage, rules: BodyRules): Promise<JsonBody | undefined> => {
+const readChunked = async (
+  request: IncomingMessage,
+  rules: BodyRules,
+  slice: Slice,
+): Promise<JsonBody | undefined> => {
   const bytes = await collect(request, rules.limit);
-  return bytes.length === 0 ? undefined : parsed(bytes, bodyKindOf(request, rules.kinds), rules);
+  await slice.begin();
+  return bytes.length === 0 ? undefined : parsed(bytes, bodyKindOf(request, rules.kinds), rules, slice);
 };
 
-const parsed = (bytes: Buffer, kind: BodyKind, { valueLimit }: BodyRules): JsonBody | Promise<JsonBody> =>
-  bytes.length > LARGE ? parseLarge(bytes, kind, valueLimit) : parse(bytes, kind, valueLimit);
+const parsed = (
+  bytes: Buffer,
+  kind: BodyKind,
+  { valueLimit }: BodyRules,
+  slice: Slice,
+): JsonBody | Promise<JsonBody> =>
+  bytes.length > LARGE ? parseLarge(bytes, kind, valueLimit, slice) : parse(bytes, kind, valueLimit);
 
 /**
  * The body as an object; undefined, without a promise, when there is none. Order of checks: 413, 415, 400.
+ * @param slice for the work on the body; begins when its bytes are there
  */
 export const readBody = (
   request: IncomingMessage,
   rules: BodyRules,
+  slice: Slice,
 ): Promise<JsonBody | undefined> | undefined => {
   const { headers } = request;
   const { limit, kinds } = rules;
-  if (headers['transfer-encoding'] !== undefined) return readChunked(request, rules);
+  if (headers['transfer-encoding'] !== undefined) return readChunked(request, rules, slice);
   const length = headers['content-length'];
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
   const kind = bodyKindOf(request, kinds);
-  return collect(request, limit).then((bytes) => parsed(bytes, kind, rules));
+  return collect(request, limit).then((bytes) => {
+    const waits = slice.begin();
+    return waits === undefined
+      ? parsed(bytes, kind, rules, slice)
+      : waits.then(() => parsed(bytes, kind, rules, slice));
+  });
 };

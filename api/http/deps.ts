@@ -4,11 +4,12 @@ import type { IdempotencyStore } from '../../application/ports/idempotency-store
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Authenticate } from './authorization.ts';
 import type { ExpensiveRequests } from './expensive-requests.ts';
-import type { Readiness } from './health.ts';
+import type { Build, Readiness } from './health.ts';
 import type { AnswerCodec, Fingerprint } from './idempotency.ts';
 import type { AppendLine } from './impersonation-log.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
+import type { LogRequest } from './request-log.ts';
 import type { Route } from './route.ts';
 
 export interface ReadsWait {
@@ -22,8 +23,11 @@ export interface ReadsWait {
 /** What the HTTP pipeline needs from the rest of the server. */
 export interface HttpDeps {
   readonly routes: readonly Route[];
+  /** Served, but no part of the document. */
+  readonly unlisted?: readonly Route[];
   readonly authenticate: Authenticate;
   readonly readiness: Readiness;
+  readonly build: Build;
   /**
    * Read your writes: undefined when the projections have caught up, else a promise.
    * @throws {DomainError} `read_model_behind`
@@ -33,6 +37,8 @@ export interface HttpDeps {
   readonly answered: (tenantId: string | undefined, position: Position) => void;
   /** The newest position that this node knows. */
   readonly logPosition: () => Position | undefined;
+  /** Undefined when this process has seen all writes of the others of its group, else a promise. */
+  readonly catchUp?: (() => Promise<void>) | undefined;
   readonly parsePosition: (text: string) => Position | undefined;
   readonly idempotency: IdempotencyStore;
   readonly answerCodec: AnswerCodec;
@@ -45,6 +51,10 @@ export interface HttpDeps {
   /** Logs a request under impersonation that appended no event of its own, before its answer is sent. */
   readonly appendLine: AppendLine;
   readonly logger: Logger;
+  /** Logs a served request; default: none. */
+  readonly logRequest?: LogRequest;
+  /** Origins whose pages may call; none by default. */
+  readonly corsOrigins?: readonly string[];
   /** Express's `trust proxy`; undefined: socket addresses. */
   readonly trustProxy?: boolean | number | string | undefined;
 }

@@ -1,5 +1,3 @@
-import { parse as parseQuery } from 'node:querystring';
-import type { z } from 'zod';
 import {
   type CredentialFamily,
   callerKey,
@@ -7,20 +5,23 @@ import {
 } from '../../application/core/commands/principal.ts';
 import { type IdempotencyUse, requestContext } from '../../application/core/commands/request-context.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
+import { monotonic } from '../../application/core/runtime/timers.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress, originOf } from './address.ts';
-import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } from './authorization.ts';
+import { accessFamily, bearerToken, checkAccess } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { checkBounded } from './bounded-bodies.ts';
+import { check, checkNamed, decode, ownerOf, tenantOf } from './checks.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { impersonationLogOf } from './impersonation-log.ts';
-import { SENTENCES, validationError } from './issues.ts';
 import { JSON_ONLY } from './media-types.ts';
 import type { ObserveAnswer } from './metrics.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
+import { checkQueryNames, queryNames, queryOf } from './query.ts';
 import { countRequest, refuse } from './rate-limits.ts';
 import type { Reply, Route, UploadRules } from './route.ts';
 import { isKeyed } from './route-errors.ts';
@@ -57,6 +58,7 @@ export class Endpoint {
   readonly #deps: HttpDeps;
   readonly #idempotency: Idempotency;
   readonly #keyed: boolean;
+  readonly #queryNames: readonly string[];
   readonly #bodyRules: BodyRules;
   /** Undefined on public routes. */
   readonly #family: CredentialFamily | undefined;
@@ -70,6 +72,7 @@ export class Endpoint {
     this.#deps = deps;
     this.#idempotency = idempotency;
     this.#keyed = isKeyed(route);
+    this.#queryNames = queryNames(route.query);
     this.#bodyRules = {
       limit: route.bodyLimit ?? DEFAULT_BODY_LIMIT,
       valueLimit: route.valueLimit ?? DEFAULT_VALUE_LIMIT,
@@ -85,7 +88,13 @@ export class Endpoint {
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
     // The body stays unread meanwhile.
     if (route.expensive && principal) await this.#deps.expensive.begin(principal, exchange.response);
-    const body = (await readBody(exchange.request, this.#bodyRules)) ?? EMPTY;
+    const slice = timeSlices.of(ownerOf(principal), route.operationId);
+    const reading = readBody(exchange.request, this.#bodyRules, slice);
+    const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
+    // Requests that came together begin tick by tick, tenants in turn.
+    if (reading === undefined && principal !== undefined) await slice.begin();
+    // Meanwhile earlier answers may have filled the room of the caller.
+    if (principal !== undefined) exchange.pending.admit(principal);
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)), 'address');
     }
@@ -110,13 +119,21 @@ export class Endpoint {
       }
       return undefined;
     }
-    exchange.admittedAt = performance.now();
+    exchange.admittedAt = monotonic();
     const { request, requestId } = exchange;
     const principal = await this.#deps.authenticate(bearerToken(request), this.#family);
     const params = (): unknown => this.#params(segments);
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
     // Counts before access checks: refused requests also cost work, and are logged under impersonation.
-    countRequest(limits, principal);
+    try {
+      countRequest(limits, principal);
+    } finally {
+      exchange.limitHeaders = limits.headersOf(principal);
+    }
+    // A guessed password counts like a login.
+    if (route.limit === 'login' && principal.kind === 'user') {
+      refuse(limits.loginAs(principal.email, this.#address(exchange)), 'address');
+    }
     exchange.principal = principal;
     exchange.pending.admit(principal);
     this.#checkAccess(principal);
@@ -125,7 +142,7 @@ export class Endpoint {
 
   /** Repeats the check before the handler when the body came slowly, since the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
-    if (this.#family === undefined || performance.now() - exchange.admittedAt < TRUSTED_MS) return admitted;
+    if (this.#family === undefined || monotonic() - exchange.admittedAt < TRUSTED_MS) return admitted;
     const principal = await this.#deps.authenticate(bearerToken(exchange.request), this.#family);
     this.#checkAccess(principal);
     return principal;
@@ -171,9 +188,10 @@ export class Endpoint {
 
   /** @throws {DomainError} 400, 403 */
   #head({ request, search }: Exchange, principal: Principal | undefined): Head {
-    const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
+    const query = queryOf(search);
     checkNamed(principal, query);
-    const key = this.#keyed ? request.headers['idempotency-key'] : undefined;
+    if (this.route.openQuery !== true) checkQueryNames(query, this.#queryNames);
+    const key = this.#keyed ? request.headersDistinct['idempotency-key'] : undefined;
     return {
       query: check(this.route.query, query),
       minPosition: this.#minPosition(request.headers['x-min-position']),
@@ -270,30 +288,3 @@ export class Endpoint {
     return clientAddress(request, this.#deps.trustProxy);
   }
 }
-
-/** @throws {DomainError} 400 */
-const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
-  if (schema === undefined) return undefined;
-  const result = schema.safeParse(value, SENTENCES);
-  if (result.success) return result.data;
-  throw validationError(result.error.issues);
-};
-
-/** Checks a tenant or partner named in a body or query. @throws {DomainError} 400, 403 */
-const checkNamed = (principal: Principal | undefined, named: Readonly<Record<string, unknown>>): void => {
-  if (principal === undefined) return;
-  checkTenant(principal, named.tenant_id);
-  checkPartner(principal, named.partner_id);
-};
-
-/** Undefined for platform admins and public routes, which have no tenant. */
-const tenantOf = (principal: Principal | undefined): string | undefined =>
-  principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
-
-const decode = (segment: string): string => {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    throw notFound();
-  }
-};

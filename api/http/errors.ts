@@ -1,5 +1,5 @@
 import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../application/ports/event-store.ts';
-import { InvalidCursor } from '../../application/ports/read-store.ts';
+import { InvalidCursor, SearchGivenUp, TooManySearches } from '../../application/ports/read-store.ts';
 import { DomainError, type ErrorCode } from '../../domain/core/errors.ts';
 import { invalidCursor } from './cursor.ts';
 
@@ -26,6 +26,7 @@ export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   tenant_suspended: 403,
   not_found: 404,
   method_not_allowed: 405,
+  upgrade_required: 426,
   conflict: 409,
   invalid_transition: 409,
   immutable: 409,
@@ -62,6 +63,8 @@ export interface ErrorBody {
   readonly error: ErrorCode;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
+  /** As in `X-Request-Id`. */
+  readonly request_id?: string;
 }
 
 export interface ErrorAnswer {
@@ -85,6 +88,7 @@ const headersOf = (
   { code, details }: DomainError,
 ): Readonly<Record<string, string>> | undefined => {
   if (status === 401) return BEARER;
+  if (code === 'upgrade_required') return { Upgrade: 'websocket', Connection: 'Upgrade' };
   if (code === 'method_not_allowed' && Array.isArray(details?.allowed)) {
     return { Allow: details.allowed.join(', ') };
   }
@@ -96,6 +100,18 @@ const headersOf = (
 /** Converts any other error to a {@link DomainError} that reveals no internals. */
 const known = (error: unknown): DomainError => {
   if (error instanceof DomainError) return error;
+  if (error instanceof TooManySearches) {
+    return new DomainError('unavailable', 'Too many searches are waiting. Try again.', { retry_after: 2 });
+  }
+  if (error instanceof SearchGivenUp) {
+    return new DomainError(
+      'unavailable',
+      'The search takes too long. Narrow its filter, or try again later.',
+      {
+        retry_after: 2,
+      },
+    );
+  }
   if (error instanceof StoreUnavailable) {
     return new DomainError('unavailable', 'A store cannot be reached at the moment. Try again.');
   }
@@ -120,6 +136,10 @@ export const errorAnswer = (thrown: unknown): ErrorAnswer => {
   };
   return { status, headers: headersOf(status, error), body };
 };
+
+/** The text of an error's body; `assistant_not_entitled` has error and message only (specification, Errors). */
+export const errorText = (body: ErrorBody, requestId: string): string =>
+  JSON.stringify(body.error === 'assistant_not_entitled' ? body : { ...body, request_id: requestId });
 
 /** The limit that a request exceeded (docs/limits.md). */
 export type ExceededLimit = 'credential' | 'tenant' | 'address' | 'expensive_requests' | 'sockets';

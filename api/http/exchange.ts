@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import type { Principal } from '../../application/core/commands/principal.ts';
-import type { ErrorAnswer } from './errors.ts';
+import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
 import type { Reply } from './route.ts';
@@ -22,8 +22,13 @@ export interface Exchange {
   admittedAt: number;
   /** Set once the credential was checked. */
   principal: Principal | undefined;
+  /** `RateLimit` and `RateLimit-Policy`, once the request was counted. */
+  limitHeaders: Readonly<Record<string, string>> | undefined;
   readonly pending: PendingAnswers;
 }
+
+/** Headers that every answer keeps. */
+const OF_CORS = /^(?:access-control-|vary$)/;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -33,15 +38,19 @@ const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;
 type HeaderValues = Readonly<Record<string, string>>;
 
 /** Sent with every answer, unless a reply sets the same header. */
-const baseHeaders = ({ requestId, path }: Exchange): HeaderValues => ({
+const baseHeaders = ({ requestId, path, limitHeaders }: Exchange): HeaderValues => ({
   'X-Request-Id': requestId,
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
+  ...limitHeaders,
   ...(PUBLIC.test(path) ? { 'Referrer-Policy': 'no-referrer' } : {}),
 });
 
 const setAll = (response: ServerResponse, headers: HeaderValues): void => {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(headers)) {
+    if (name === 'Vary') response.appendHeader(name, value);
+    else response.setHeader(name, value);
+  }
 };
 
 /** Builds the `next` link: the same path, with the reply's parameters replacing those of the request. */
@@ -133,7 +142,7 @@ export const sendError = (exchange: Exchange, { status, headers = {}, body }: Er
     return;
   }
   // A reply that could not be sent may have set headers.
-  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  for (const name of response.getHeaderNames()) if (!OF_CORS.test(name)) response.removeHeader(name);
   setAll(response, { ...baseHeaders(exchange), ...headers, 'Content-Type': JSON_TYPE });
-  end(exchange, status, JSON.stringify(body));
+  end(exchange, status, errorText(body, exchange.requestId));
 };

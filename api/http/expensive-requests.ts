@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { callerKey, ownerKey, type Principal } from '../../application/core/commands/principal.ts';
 import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
+import { clearTimeout, nextTick, setTimeout } from '../../application/core/runtime/timers.ts';
 import { whenAnswered } from './answer-end.ts';
 import { rateLimited } from './errors.ts';
 

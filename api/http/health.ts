@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { type Route, route } from './route.ts';
 
-export type Check = 'ok' | 'catching_up' | 'failed';
+/**
+ * `starting`: the first run is not complete. `catching_up`: right, but behind the log. `missing`: no process folds read
+ * models. `failed`: a store does not answer.
+ */
+const CHECKS = ['ok', 'starting', 'catching_up', 'missing', 'failed'] as const;
+export type Check = (typeof CHECKS)[number];
 
 /** Conditions for serving requests, by name, such as reachable stores or read models that have caught up. */
 export type Readiness = () => Promise<{
@@ -10,11 +15,38 @@ export type Readiness = () => Promise<{
   readonly serves: boolean;
 }>;
 
+const STATUSES = ['ready', 'starting', 'catching_up', 'no_worker', 'unavailable'] as const;
+type Status = (typeof STATUSES)[number];
+
 const ready = z.object({
-  status: z.enum(['ready', 'catching_up', 'unavailable']),
-  checks: z.record(z.string(), z.enum(['ok', 'catching_up', 'failed'])),
+  status: z.enum(STATUSES),
+  checks: z.record(z.string(), z.enum(CHECKS)),
 });
-const notReady = ready.extend({ error: z.literal('unavailable'), message: z.string() });
+const notReady = ready
+  .extend({ error: z.literal('unavailable'), message: z.string(), request_id: z.string() })
+  .meta({ id: 'NotReady' });
+
+/** The build that runs, for `GET /version`. */
+export interface Build {
+  readonly version: string;
+  /** Revision of the sources, where the build was given one. */
+  readonly revision?: string | null | undefined;
+}
+
+/** `GET /version` names the running build. */
+export const versionRoute = ({ version, revision = null }: Build): Route =>
+  route({
+    method: 'get',
+    path: '/version',
+    operationId: 'version',
+    summary: 'Names the build that runs',
+    description:
+      'Answers `version` as in `package.json`, `revision` of the sources where the build was given one (`BUILD_REVISION`), and the version of `node`. During an upgrade it tells which build a node runs.',
+    tag: 'Operations',
+    access: { kind: 'public' },
+    responses: { 200: z.object({ version: z.string(), revision: z.string().nullable(), node: z.string() }) },
+    handle: async () => ({ status: 200, body: { version, revision, node: process.versions.node } }),
+  });
 
 /** `GET /health/live` reports that the process runs, `GET /health/ready` that it can serve. */
 export const healthRoutes = (readiness: Readiness): readonly Route[] => [
@@ -22,7 +54,9 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
     method: 'get',
     path: '/health/live',
     operationId: 'healthLive',
+    openQuery: true,
     summary: 'Says that the process runs',
+    description: 'For a supervisor that restarts the process: it looks at no store.',
     tag: 'Operations',
     access: { kind: 'public' },
     responses: { 200: z.object({ status: z.literal('live') }) },
@@ -32,21 +66,35 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
     method: 'get',
     path: '/health/ready',
     operationId: 'healthReady',
+    openQuery: true,
     summary: 'Says that the stores are reached and whether the read models have caught up',
+    description: 'For a load balancer. `checks` names what is missing.',
     tag: 'Operations',
     access: { kind: 'public' },
-    responses: { 200: ready, 503: notReady },
-    handle: async () => {
+    responses: { 200: ready.meta({ id: 'Ready' }), 503: notReady },
+    handle: async ({ requestId }) => {
       const { checks, serves } = await readiness();
       const status = statusOf(Object.values(checks));
       if (serves) return { status: 200, body: { status, checks } };
-      const body = { error: 'unavailable', message: 'Not ready to serve yet.', status, checks };
+      const refusal = { error: 'unavailable', message: MESSAGES[status], request_id: requestId };
+      const body = { ...refusal, status, checks };
       return { status: 503, body, headers: { 'Retry-After': '1' } };
     },
   }),
 ];
 
-const statusOf = (checks: readonly Check[]): 'ready' | 'catching_up' | 'unavailable' => {
+/** The worst check decides. */
+const statusOf = (checks: readonly Check[]): Status => {
   if (checks.includes('failed')) return 'unavailable';
+  if (checks.includes('missing')) return 'no_worker';
+  if (checks.includes('starting')) return 'starting';
   return checks.includes('catching_up') ? 'catching_up' : 'ready';
+};
+
+const MESSAGES: Readonly<Record<Status, string>> = {
+  ready: 'Not ready to serve yet.',
+  starting: 'Not ready to serve yet: the first run is not complete.',
+  catching_up: 'Not ready to serve yet: the read models are catching up with the log.',
+  no_worker: 'Not ready to serve yet: no worker folds the read models. Start one with ROLE=worker.',
+  unavailable: 'Not ready to serve: a store does not answer.',
 };

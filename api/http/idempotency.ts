@@ -1,6 +1,7 @@
-import { createHash, createHmac, hkdfSync, randomUUID } from 'node:crypto';
+import { createHash, createHmac, hkdfSync } from 'node:crypto';
 import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
 import { canonicalJson } from '../../application/core/events/canonical-json.ts';
+import { randomUUID } from '../../application/core/runtime/random.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
@@ -19,12 +20,15 @@ export interface AnswerCodec {
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-const KEY = /^[\x21-\x7e]{1,255}$/;
+/** Spaces only inside. */
+const KEY = /^(?=.{1,255}$)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
-/** @throws {DomainError} 400 */
-export const parseIdempotencyKey = (header: string | string[]): string => {
-  if (typeof header === 'string' && KEY.test(header)) return header;
-  const message = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters.';
+/** @param headers each `Idempotency-Key` of the request @throws {DomainError} 400 */
+export const parseIdempotencyKey = (headers: readonly string[]): string => {
+  const [header, ...more] = headers;
+  if (header !== undefined && more.length === 0 && KEY.test(header)) return header;
+  const message =
+    'Idempotency-Key must be one value of 1 to 255 visible ASCII characters, with spaces only inside.';
   throw invalid([{ path: 'Idempotency-Key', code: 'invalid_format', message }]);
 };
 

@@ -1,7 +1,11 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+// The package's index also loads the metrics of the process, of clusters and of tracing (decision 44).
+import Registry from 'prom-client/lib/registry.js';
 import type { Metrics } from '../../application/ports/metrics.ts';
+import { applicationMetrics } from '../metrics/application.ts';
+import { instruments, LATENCY } from '../metrics/instruments.ts';
 import type { ErrorAnswer } from './errors.ts';
 import type { CutReason } from './pending-answers.ts';
+import { type TellThreads, threadMetrics } from './thread-metrics.ts';
 
 /** Counts one answer. @param status HTTP status @param seconds from the request's arrival to its answer */
 export type ObserveAnswer = (status: number, seconds: number) => void;
@@ -17,110 +21,75 @@ export interface HttpMetrics {
   connectionCut(reason: CutReason): void;
   /** Metrics in Prometheus text format. */
   expose(): Promise<string>;
+  /** The metrics of this process, which may be merged with those of others. */
+  snapshot(): Promise<readonly object[]>;
   readonly contentType: string;
 }
 
-const LATENCY = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-
-const BLOCKS = [0.03, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10];
+/** Versions that run, for `build_info`. */
+export interface Build {
+  readonly version: string;
+  readonly role: string;
+}
 
 /**
  * The application's metrics and the HTTP latency in one registry (`GET /metrics`).
- * @param options.process also collects memory, event loop lag and garbage collection
+ * @param options.process also collects memory, event loop lag and garbage collection, from the first page on
+ * @param options.threads figures of each thread, told for each page
  */
-export const createMetrics = (options: { process?: boolean } = {}): Metrics & HttpMetrics => {
+export const createMetrics = (
+  options: { readonly process?: boolean; readonly build?: Build; readonly threads?: TellThreads } = {},
+): Metrics & HttpMetrics => {
   const registry = new Registry();
-  const registers = [registry];
-  if (options.process !== false) collectDefaultMetrics({ register: registry });
-  const latency = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the arrival of a request to its answer.',
-    labelNames: ['method', 'route', 'status'] as const,
-    buckets: LATENCY,
-    registers,
-  });
-  const appended = new Counter({
-    name: 'events_appended_total',
-    help: 'Events that were appended to the log.',
-    registers,
-  });
-  const appendTime = new Histogram({
-    name: 'append_duration_seconds',
-    help: 'Time of an append, its wait in the queue included.',
-    buckets: LATENCY,
-    registers,
-  });
-  const projected = new Counter({
-    name: 'events_projected_total',
-    help: 'Events that a projection has folded.',
-    labelNames: ['projection'] as const,
-    registers,
-  });
-  const projectTime = new Histogram({
-    name: 'projection_batch_duration_seconds',
-    help: 'Time of a batch: load, fold, commit.',
-    labelNames: ['projection'] as const,
-    buckets: LATENCY,
-    registers,
-  });
-  const lag = new Gauge({
-    name: 'projection_lag_seconds',
-    help: 'How far a projection is behind the end of the log.',
-    labelNames: ['projection'] as const,
-    registers,
-  });
-  const parked = new Gauge({
-    name: 'projection_parked_tenants',
-    help: 'Tenants that a poison event has stopped in a projection.',
-    labelNames: ['projection'] as const,
-    registers,
-  });
-  const refusals = new Counter({
-    name: 'requests_refused_total',
-    help: 'Requests that exceeded a limit (docs/limits.md), WebSocket handshakes included.',
-    labelNames: ['limit'] as const,
-    registers,
-  });
-  const sockets = new Gauge({ name: 'websockets_open', help: 'Open WebSocket connections.', registers });
-  const envelopes = new Counter({
-    name: 'websocket_envelopes_total',
-    help: 'Envelopes that were sent to WebSockets.',
-    registers,
-  });
-  const blocked = new Histogram({
-    name: 'event_loop_block_seconds',
-    help: 'Processor time of ticks of the event loop that took more than 20 ms, by the code that ran.',
-    labelNames: ['code'] as const,
-    buckets: BLOCKS,
-    registers,
-  });
-  const pending = new Gauge({
-    name: 'http_pending_answer_bytes',
-    help: 'Bytes of answers that wait for their readers.',
-    registers,
-  });
-  const cut = new Counter({
-    name: 'http_connections_cut_total',
-    help: 'Connections closed because their readers left answers unread, by limit.',
-    labelNames: ['limit'] as const,
-    registers,
-  });
+  const collectOfProcess = async (): Promise<void> => {
+    const { collectDefaultMetrics } = await import('prom-client');
+    collectDefaultMetrics({ register: registry });
+  };
+  let collecting = options.process === false ? Promise.resolve() : undefined;
+  const make = instruments(registry);
+  const threads = options.threads === undefined ? undefined : threadMetrics(make, options.threads);
+  const latency = make.histogram(
+    'http_request_duration_seconds',
+    'Time from the arrival of a request to its answer.',
+    LATENCY,
+    'method',
+    'route',
+    'status',
+  );
+  const refusals = make.counter(
+    'requests_refused_total',
+    'Requests that exceeded a limit (docs/limits.md), WebSocket handshakes included.',
+    'limit',
+  );
+  const pending = make.gauge(
+    'http_pending_answer_bytes',
+    'Bytes of answers that wait for their readers.',
+    'sum',
+  );
+  const cut = make.counter(
+    'http_connections_cut_total',
+    'Connections closed because their readers left answers unread, by limit.',
+    'limit',
+  );
+  if (options.build !== undefined) {
+    const info = make.gauge('build_info', 'The running build; always 1.', 'first', 'version', 'node', 'role');
+    info.set({ ...options.build, node: process.version }, 1);
+  }
+  const reports = new Set<() => void>();
+  const reported = async <T>(read: () => Promise<T>): Promise<T> => {
+    collecting ??= collectOfProcess();
+    await Promise.all([collecting, threads?.()]);
+    for (const report of reports) report();
+    return read();
+  };
   return {
+    ...applicationMetrics(make),
+    atScrape: (report) => {
+      reports.add(report);
+      return () => reports.delete(report);
+    },
     pendingAnswers: (bytes) => pending.set(bytes),
     connectionCut: (limit) => cut.inc({ limit }),
-    eventLoopBlocked: (code, seconds) => blocked.observe({ code }, seconds),
-    eventsAppended: (count, seconds) => {
-      appended.inc(count);
-      appendTime.observe(seconds);
-    },
-    eventsProjected: (projection, count, seconds) => {
-      projected.inc({ projection }, count);
-      projectTime.observe({ projection }, seconds);
-    },
-    projectionLag: (projection, seconds) => lag.set({ projection }, seconds),
-    parkedTenants: (projection, count) => parked.set({ projection }, count),
-    socketsOpen: (count) => sockets.set(count),
-    envelopesSent: (count) => envelopes.inc(count),
     refused: ({ body }) => {
       const limit = body.error === 'rate_limited' ? body.details?.limit : undefined;
       if (typeof limit === 'string') refusals.inc({ limit });
@@ -133,7 +102,8 @@ export const createMetrics = (options: { process?: boolean } = {}): Metrics & Ht
         classes[hundreds].observe(seconds);
       };
     },
-    expose: () => registry.metrics(),
+    expose: () => reported(() => registry.metrics()),
+    snapshot: () => reported(() => registry.getMetricsAsJSON()),
     contentType: registry.contentType,
   };
 };

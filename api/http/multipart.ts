@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
+import { clearTimeout, setTimeout } from '../../application/core/runtime/timers.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { FormFields, type FormValues } from './form-body.ts';
 import { bodyKindOf } from './media-types.ts';

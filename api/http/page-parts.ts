@@ -1,26 +1,33 @@
+import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import type { Page, PageRequest } from '../../domain/core/projection.ts';
 
-/** Rows read together: a page ends at most so many rows after it is full. */
-const PART = 8;
+/** Rows of the first part. */
+const FIRST_ROWS = 8;
+/** Bytes of JSON of a further part, by the size of the rows so far. */
+const PART_BYTES = 128 * 1024;
 /** Bytes of JSON after which a page ends. */
 const PAGE_BYTES = 1024 * 1024;
 
 /**
  * A page of a list whose rows show more than their documents, which alone bound a page of the read store. It ends after
- * about 1 MiB of JSON, with at least one row.
+ * about 1 MiB of JSON, with at least one row. Each part has a slice, and so has what the caller does with the page.
  */
 export const pageInParts = async <View>(
   { limit, after }: PageRequest,
+  slice: Slice,
   read: (part: PageRequest) => Promise<Page<View>>,
 ): Promise<Page<View>> => {
   const docs: View[] = [];
   let next = after;
   let bytes = 0;
   do {
-    const part = await read({ limit: Math.min(PART, limit - docs.length), after: next });
+    await slice.next();
+    const most = docs.length === 0 ? FIRST_ROWS : Math.max(1, Math.floor((PART_BYTES * docs.length) / bytes));
+    const part = await read({ limit: Math.min(most, limit - docs.length), after: next });
     docs.push(...part.docs);
     bytes += Buffer.byteLength(JSON.stringify(part.docs));
     next = part.next;
   } while (next !== undefined && docs.length < limit && bytes < PAGE_BYTES);
+  await slice.next();
   return { docs, next };
 };

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { callerKey, ownerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { clearInterval, monotonic, setInterval, type Timer } from '../../application/core/runtime/timers.ts';
 import { DomainError } from '../../domain/core/errors.ts';
 import { whenAnswered } from './answer-end.ts';
 
@@ -15,7 +16,7 @@ const CHECK_MS = 1000;
 export const STREAM_BYTES = 128 * 1024;
 
 /** Why a connection was closed. */
-export type CutReason = keyof typeof LIMITS | 'stalled';
+export type CutReason = keyof typeof LIMITS | 'stalled' | 'pipelined';
 
 interface Owner {
   readonly caller: string;
@@ -46,7 +47,7 @@ export class PendingAnswers {
   readonly #bytesOf = new Map<string, number>();
   readonly #ofConnection = new Map<Socket, number>();
   #bytes = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
@@ -74,7 +75,7 @@ export class PendingAnswers {
     const connection = response.req.socket;
     if (response.closed || connection.destroyed) return;
     const owner = principal === undefined ? strangerAt(connection) : ownerOf(principal);
-    const pending = { owner, connection, bytes, taken: takenBy(connection), at: performance.now() };
+    const pending = { owner, connection, bytes, taken: takenBy(connection), at: monotonic() };
     this.#pending.add(pending);
     this.#add(pending, bytes);
     this.#ofConnection.set(connection, (this.#ofConnection.get(connection) ?? 0) + bytes);
@@ -116,7 +117,7 @@ export class PendingAnswers {
   }
 
   #check(): void {
-    const now = performance.now();
+    const now = monotonic();
     for (const pending of this.#pending) {
       const taken = takenBy(pending.connection);
       if (taken !== pending.taken) {

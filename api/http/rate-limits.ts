@@ -10,12 +10,21 @@ export interface RateLimits {
   request(callerKey: string): number | undefined;
   /** Counts a request of a tenant, whatever its credential. */
   ofTenant(tenantId: string, plan: Plan): number | undefined;
+  /** `RateLimit` and `RateLimit-Policy` of a caller's next answer; empty without limits. */
+  headersOf(principal: Principal): Readonly<Record<string, string>>;
   /** Counts a login from an address or its /48 (IPv6), before the body is read. */
   loginFrom(address: string): number | undefined;
   /** Counts a login with an e-mail, ignoring case, from the address's network and in total. */
   loginAs(email: string, address: string): number | undefined;
   /** Counts a request without a credential from an address or its /48, per operation, before the body is read. */
   publicFrom(address: string, operationId: string): number | undefined;
+}
+
+/** Tells other processes of a group what was taken here, and what they took. */
+export interface SharedTakes {
+  /** A token was taken from a bucket, by its name. */
+  took(bucket: string, caller: string): void;
+  onTaken(listener: (bucket: string, caller: string, tokens: number) => void): void;
 }
 
 /** Maximum of callers in memory; evicts the least recently seen. */
@@ -42,19 +51,47 @@ export class TokenBuckets {
     return this.#fullAt.size;
   }
 
+  get isOff(): boolean {
+    return this.#interval === 0;
+  }
+
+  /** Counts tokens that another process has given out; an empty bucket owes no more than that. */
+  debit(caller: string, tokens: number, now: number): void {
+    if (this.isOff) return;
+    const fullAt = Math.max(this.#fullAt.get(caller) ?? now, now) + tokens * this.#interval;
+    this.#set(caller, Math.min(fullAt, now + this.#depth));
+  }
+
   /** Takes a token. @param now ms @returns seconds until a token is available, if there is none */
   take(caller: string, now: number): number | undefined {
-    if (this.#interval === 0) return undefined;
+    if (this.isOff) return undefined;
     const known = this.#fullAt.get(caller);
     // More than the depth ahead means that the clock was set back: starts anew instead of blocking the caller.
     const fullAt = known === undefined || known > now + this.#depth ? now : Math.max(known, now);
     const wait = fullAt + this.#interval - this.#depth - now;
     // Intervals are fractions: without a tolerance, rounding could lose a bucket's last token.
     if (wait > 0.001) return Math.max(1, Math.ceil(wait / 1_000));
-    if (known !== undefined) this.#fullAt.delete(caller);
-    else if (this.#fullAt.size >= this.#maxCallers) this.#forgetOldest();
-    this.#fullAt.set(caller, fullAt + this.#interval);
+    this.#set(caller, fullAt + this.#interval);
     return undefined;
+  }
+
+  #set(caller: string, fullAt: number): void {
+    if (!this.#fullAt.delete(caller) && this.#fullAt.size >= this.#maxCallers) this.#forgetOldest();
+    this.#fullAt.set(caller, fullAt);
+  }
+
+  /** The bucket's size and the seconds that fill it, as a quota and its window; undefined without a limit. */
+  get policy(): { readonly quota: number; readonly window: number } | undefined {
+    if (this.#interval === 0) return undefined;
+    return { quota: Math.round(this.#depth / this.#interval), window: Math.ceil(this.#depth / 1_000) };
+  }
+
+  /** Tokens of a caller, and the seconds until its bucket is full. */
+  left(caller: string, now: number): { readonly tokens: number; readonly seconds: number } {
+    const fullAt = this.#fullAt.get(caller) ?? now;
+    const missing = fullAt > now + this.#depth ? 0 : Math.max(0, fullAt - now);
+    const tokens = Math.floor((this.#depth - missing) / this.#interval + 0.001);
+    return { tokens: Math.max(0, tokens), seconds: Math.ceil(missing / 1_000) };
   }
 
   /** Evicts the oldest entry: each take moves its caller to the end of the map. */
@@ -103,10 +140,29 @@ const tenantBuckets = (requestsPerMinute: number, burst: number): Readonly<Recor
 /** Share of a minute's requests that may come at once. */
 const BURST = 1 / 5;
 
+type Counted = readonly [limit: ExceededLimit, buckets: TokenBuckets, caller: string];
+
+/** The headers of the IETF's draft "RateLimit header fields for HTTP". */
+const limitHeaders = (counted: readonly Counted[], now: number): Readonly<Record<string, string>> => {
+  const policies: string[] = [];
+  const states: string[] = [];
+  for (const [limit, buckets, caller] of counted) {
+    const { policy } = buckets;
+    if (policy === undefined) continue;
+    const { tokens, seconds } = buckets.left(caller, now);
+    policies.push(`"${limit}";q=${policy.quota};w=${policy.window}`);
+    states.push(`"${limit}";r=${tokens};t=${seconds}`);
+  }
+  return policies.length === 0
+    ? {}
+    : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') };
+};
+
 /** @param settings per minute; 0 disables a limit, `requestsPerMinute: 0` also the public one */
 export const createRateLimits = (
   settings: { readonly requestsPerMinute: number; readonly loginsPerMinute: number },
   clock: Clock,
+  shared?: SharedTakes,
 ): RateLimits => {
   const { requestsPerMinute, loginsPerMinute } = settings;
   const requests = new TokenBuckets(requestsPerMinute, Math.ceil(requestsPerMinute * BURST));
@@ -117,18 +173,39 @@ export const createRateLimits = (
   const emails = new TokenBuckets(loginsPerEmail, loginsPerEmail);
   const publicPerMinute = requestsPerMinute === 0 ? 0 : PUBLIC_PER_MINUTE;
   const strangers = new TokenBuckets(publicPerMinute, publicPerMinute);
+  const buckets: Readonly<Record<string, TokenBuckets>> = {
+    requests,
+    addresses,
+    networks,
+    emails,
+    strangers,
+    ...tenants,
+  };
+  const take = (name: keyof typeof buckets, caller: string): number | undefined => {
+    const bucket = buckets[name];
+    if (bucket === undefined || bucket.isOff) return undefined;
+    const wait = bucket.take(caller, clock.now());
+    if (wait === undefined) shared?.took(name, caller);
+    return wait;
+  };
+  shared?.onTaken((name, caller, tokens) => buckets[name]?.debit(caller, tokens, clock.now()));
   return {
-    request: (callerKey) => requests.take(callerKey, clock.now()),
-    ofTenant: (tenantId, plan) => tenants[plan].take(tenantId, clock.now()),
-    loginFrom: (address) => addresses.take(networkOf(address, OF_ADDRESS), clock.now()),
+    headersOf: (principal) => {
+      const counted: Counted[] = [['credential', requests, callerKey(principal)]];
+      if ('tenantId' in principal)
+        counted.push(['tenant', tenants[principal.rights.plan], principal.tenantId]);
+      return limitHeaders(counted, clock.now());
+    },
+    request: (callerKey) => take('requests', callerKey),
+    ofTenant: (tenantId, plan) => take(plan, tenantId),
+    loginFrom: (address) => take('addresses', networkOf(address, OF_ADDRESS)),
     publicFrom: (address, operationId) =>
-      strangers.take(`${operationId}\n${networkOf(address, OF_ADDRESS)}`, clock.now()),
+      take('strangers', `${operationId}\n${networkOf(address, OF_ADDRESS)}`),
     loginAs: (email, address) => {
       // Truncated above the length of any e-mail, to bound memory.
       const folded = email.slice(0, 400).trim().toLowerCase();
-      const now = clock.now();
       // A login that its network's limit refuses does not count against the e-mail.
-      return networks.take(`${networkOf(address, OF_LOGIN)}\n${folded}`, now) ?? emails.take(folded, now);
+      return take('networks', `${networkOf(address, OF_LOGIN)}\n${folded}`) ?? take('emails', folded);
     },
   };
 };

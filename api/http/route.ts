@@ -120,10 +120,14 @@ export interface Route {
   readonly aliases?: readonly string[];
   readonly operationId: string;
   readonly summary: string;
+  /** What a caller must know beside the summary, in Markdown: for the OpenAPI document. */
+  readonly description: string;
   readonly tag: string;
   readonly access: Access;
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
+  /** Ignores unknown query parameters: for links that others extend, and answers of identity providers. */
+  readonly openQuery?: true;
   readonly body?: z.ZodType;
   /** Success answers by status; `null` for no body. */
   readonly responses: Readonly<Record<number, z.ZodType | null>>;

@@ -52,11 +52,17 @@ export const limit = ({ fallback = 50, max = 200 }: { fallback?: number; max?: n
       },
     })
     .default(String(fallback))
-    .meta({ description: `At least 1 and at most ${max}, else clamped.`, override: { default: fallback } })
-    .transform((value) => Math.min(max, Math.max(1, Number(value))));
+    .meta({ override: { default: fallback } })
+    .transform((value) => Math.min(max, Math.max(1, Number(value))))
+    .meta({ description: `How many to answer with: at least 1 and at most ${max}, else clamped.` });
 
 /** `cursor` of a list, opaque. */
-export const cursor = z.string().min(1).max(2_000).optional();
+export const cursor = z
+  .string()
+  .min(1)
+  .max(2_000)
+  .optional()
+  .meta({ description: 'From the link `next` of the page before.' });
 
 /** An instant in an answer: RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });
@@ -85,5 +91,9 @@ export const errorBody = z
     error: z.enum(ERROR_CODES),
     message: z.string(),
     details: z.record(z.string(), z.unknown()).optional(),
+    request_id: z
+      .string()
+      .optional()
+      .meta({ description: 'As in `X-Request-Id`; absent from `assistant_not_entitled`.' }),
   })
   .meta({ id: 'Error', description: 'Clients branch on `error`; `message` may be reworded.' });

@@ -1,13 +1,11 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Ids } from '../../application/ports/clock.ts';
 import { type ErrorCode, invalid } from '../../domain/core/errors.ts';
+import { errorText } from './errors.ts';
+
+// An import of this module loads Node's `fetch` and `WebSocket` as well, which the server does not use (decision 44).
+const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** Status, code and message of a request that Node's parser refuses. */
 const refusal = (code: string | undefined): readonly [number, ErrorCode, string] => {
@@ -29,7 +27,7 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
     return;
   }
   const [status, code, message] = refusal(error.code);
-  const body = JSON.stringify({ error: code, message });
+  const body = errorText({ error: code, message }, requestId);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
       'Content-Type: application/json; charset=utf-8\r\n' +

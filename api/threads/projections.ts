@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { FoldingProjection } from '../../application/core/projections/read-models.ts';
 import type { LogPage } from '../../application/core/subscriptions/log-follower.ts';
 import type { Place } from '../../application/core/subscriptions/page-buffer.ts';
@@ -10,8 +10,9 @@ import {
   StoreUnavailable,
 } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import type { Metrics } from '../../application/ports/metrics.ts';
+import type { ProjectionMetrics } from '../../application/ports/metrics.ts';
 import type { Config } from '../../infrastructure/config.ts';
+import { startThread } from '../../infrastructure/threads.ts';
 import { projections } from '../../projections/all.ts';
 import {
   type FromProjections,
@@ -22,7 +23,13 @@ import {
 
 export interface ThreadData {
   readonly config: Config;
-  readonly lease: { readonly owner: string; readonly ttlMs: number; readonly lingerMs: number };
+  readonly lease: {
+    readonly owner: string;
+    readonly ttlMs: number;
+    readonly lingerMs: number;
+    /** Default: 250. */
+    readonly saveMs?: number;
+  };
 }
 
 export interface ProjectionThread {
@@ -45,7 +52,7 @@ export const startProjections = (
   data: ThreadData,
   deps: {
     readonly logger: Logger;
-    readonly metrics: Metrics;
+    readonly metrics: ProjectionMetrics;
     readonly parsePosition: EventStore['parsePosition'];
   },
 ): ProjectionThread => {
@@ -98,7 +105,9 @@ export const startProjections = (
     }
   };
   const start = (): void => {
-    const thread = new Worker(new URL('./projections.worker.ts', import.meta.url), { workerData: data });
+    const thread = startThread('projections', new URL('./projections.worker.ts', import.meta.url), {
+      workerData: data,
+    });
     worker = thread;
     thread.on('message', (message: unknown) => take(fromProjections.parse(message)));
     thread.on('error', (error) => deps.logger.error({ err: error }, 'the projections’ thread failed'));
@@ -195,7 +204,7 @@ class SeenProjection implements FoldingProjection {
   }
 }
 
-const count = (metrics: Metrics, metric: ProjectionMetric): void => {
+const count = (metrics: ProjectionMetrics, metric: ProjectionMetric): void => {
   switch (metric.name) {
     case 'projected':
       metrics.eventsProjected(metric.projection, metric.count, metric.seconds);

@@ -6,7 +6,7 @@ import { WaitingReaders } from '../../application/core/projections/waiting-reade
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import type { GrowthListener } from '../../application/ports/event-store.ts';
 import { MEMORY } from '../../application/ports/memory.ts';
-import type { Metrics } from '../../application/ports/metrics.ts';
+import type { ProjectionMetrics } from '../../application/ports/metrics.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { Growth } from '../../infrastructure/event-store/growth.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
@@ -62,7 +62,7 @@ const run = async (): Promise<void> => {
         metrics: metricsBy(post),
         clock: systemClock,
         // The main thread gets progress by message; the store's copy only serves other processes.
-        saveMs: 250,
+        saveMs: lease.saveMs ?? 250,
         onProgress: (made) => {
           folding.resolve();
           progress.note({ projection: projection.name, ...made, parked: [...made.parked] });
@@ -109,7 +109,7 @@ const UNTIL_FOLDING_MS = 1000;
 const METRICS_MS = 250;
 
 /** Batches metrics, because each message costs both threads as much as a read. */
-const metricsBy = (post: (message: FromProjections) => void): Metrics => {
+const metricsBy = (post: (message: FromProjections) => void): ProjectionMetrics => {
   let metrics: ProjectionMetric[] = [];
   const lags = new Map<string, number>();
   const note = (metric: ProjectionMetric): void => {
@@ -121,10 +121,6 @@ const metricsBy = (post: (message: FromProjections) => void): Metrics => {
     }, METRICS_MS).unref();
   };
   return {
-    eventsAppended: () => undefined,
-    socketsOpen: () => undefined,
-    envelopesSent: () => undefined,
-    eventLoopBlocked: () => undefined,
     eventsProjected: (projection, count, seconds) => note({ name: 'projected', projection, count, seconds }),
     projectionLag: (projection, seconds) => {
       if (lags.get(projection) === seconds) return;

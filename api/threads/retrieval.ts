@@ -1,9 +1,10 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { IndexQuery } from '../../application/assistant/search-index.ts';
 import type { Passage, PassageSearch } from '../../application/assistant/tenant-indexes.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
+import { startThread } from '../../infrastructure/threads.ts';
 import { fromRetrieval, type ToRetrieval } from './retrieval-protocol.ts';
 
 export interface RetrievalThreadData {
@@ -32,7 +33,9 @@ export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: 
     waiting.clear();
   };
   const start = (): Worker => {
-    const thread = new Worker(new URL('./retrieval.worker.ts', import.meta.url), { workerData: data });
+    const thread = startThread('retrieval', new URL('./retrieval.worker.ts', import.meta.url), {
+      workerData: data,
+    });
     thread.unref();
     thread.on('message', (received: unknown) => {
       const message = fromRetrieval.parse(received);

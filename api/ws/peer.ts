@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { randomBytes } from '../../application/core/runtime/random.ts';
+import { setImmediate, setTimeout } from '../../application/core/runtime/timers.ts';
 import { latest, type Position } from '../../application/ports/event-store.ts';
 import { textFrame } from './frame.ts';
 

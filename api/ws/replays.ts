@@ -3,6 +3,7 @@ import { Interrupted, RetryPolicy } from '../../application/core/concurrency/ret
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { EventCodec } from '../../application/core/events/event-codec.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
+import { setImmediate } from '../../application/core/runtime/timers.ts';
 import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/envelopes.ts';
 import { type EventStore, latest, type Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
@@ -18,7 +19,7 @@ export interface ReplaysDeps {
   /** Position of the live events. */
   readonly position: () => Position | undefined;
   readonly told: (tenantId: string, position: Position) => void;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'envelopesSent'>;
   readonly logger: Logger;
   /** Monotonic milliseconds. */
   readonly monotonic: () => number;

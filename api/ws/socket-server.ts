@@ -3,6 +3,14 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { UserPrincipal } from '../../application/core/commands/principal.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../../application/core/events/event-codec.ts';
+import {
+  clearInterval,
+  clearTimeout,
+  monotonic,
+  setInterval,
+  setTimeout,
+  type Timer,
+} from '../../application/core/runtime/timers.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import type { Authentication } from '../../application/identity/authentication.ts';
 import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
@@ -11,13 +19,21 @@ import type { EventStore, Position } from '../../application/ports/event-store.t
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
-import { UserForgotten, UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
+import {
+  UserForgotten,
+  UserPasswordSet,
+  UserRoleChanged,
+  UserStatusChanged,
+} from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
+import { checkOrigin } from '../http/cors.ts';
 import { errorAnswer } from '../http/errors.ts';
 import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
 import type { HttpMetrics } from '../http/metrics.ts';
+import { checkQueryNames } from '../http/query.ts';
 import { countRequest, type RateLimits } from '../http/rate-limits.ts';
 import { checkHost } from '../http/server.ts';
+import { SOCKET_PATH } from '../http/socket-path.ts';
 import { textFrame } from './frame.ts';
 import { Lanes } from './lanes.ts';
 import { CLOSE, Peer } from './peer.ts';
@@ -30,6 +46,8 @@ import { refuse, tokenOf } from './upgrade.ts';
  * heartbeat, and closing at the end of the credential's validity or rights.
  */
 export interface SocketServerDeps {
+  /** As of the HTTP pipeline. */
+  readonly catchUp?: (() => Promise<void>) | undefined;
   readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
   readonly envelopes: Envelopes;
   readonly events: EventStore;
@@ -39,19 +57,20 @@ export interface SocketServerDeps {
   readonly ids: Ids;
   readonly limits: Pick<RateLimits, 'request' | 'ofTenant'>;
   readonly socketLimits?: SocketLimits;
+  readonly origins?: readonly string[]; // of pages, besides the server's own
   readonly appendLine: AppendLine;
   /** Called with positions that peers are told, so that their next REST reads include them. */
   readonly told: (tenantId: string, position: Position) => void;
-  readonly metrics: Metrics & Pick<HttpMetrics, 'refused'>;
+  readonly metrics: Pick<Metrics, 'socketsOpen' | 'socketClosed' | 'envelopesSent'> &
+    Pick<HttpMetrics, 'refused'>;
   readonly logger: Logger;
   readonly heartbeatMs?: number;
   /** Monotonic milliseconds. */
   readonly monotonic?: () => number;
 }
 
-const PATH = '/api/v1/ws';
 /** The route's name in the event log. */
-const ROUTE = { method: 'get', path: PATH, operationId: 'openSocket' } as const;
+const ROUTE = { method: 'get', path: SOCKET_PATH, operationId: 'openSocket' } as const;
 const HEARTBEAT_MS = 25_000;
 const MAX_FRAME_BYTES = 64 * 1024;
 /** Interval (ms) of the checks for peers that wait too long. */
@@ -59,12 +78,14 @@ const CHECK_MS = 1000;
 
 /** Types of the events that the server handles. */
 const LOOKED_AT = [
-  ...[TenantStatusChanged, UserStatusChanged, UserRoleChanged, UserForgotten].map(({ type }) => type),
+  ...[TenantStatusChanged, UserStatusChanged, UserRoleChanged, UserForgotten, UserPasswordSet].map(
+    ({ type }) => type,
+  ),
   ...ENVELOPE_TYPES,
 ];
 
 /** Connected at a time, of this node (docs/limits.md). */
-const LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
+export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
 
 interface Handshake {
   readonly token: string;
@@ -79,13 +100,13 @@ export class SocketServer {
   readonly #peers: Peers;
   readonly #lanes: Lanes;
   readonly #replays: Replays;
-  readonly #heartbeat: NodeJS.Timeout;
-  readonly #checks: NodeJS.Timeout;
+  readonly #heartbeat: Timer;
+  readonly #checks: Timer;
   #closing = false;
 
   constructor(deps: SocketServerDeps) {
     this.#deps = deps;
-    this.#peers = new Peers(deps.socketLimits ?? LIMITS);
+    this.#peers = new Peers(deps.socketLimits ?? SOCKET_LIMITS);
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: MAX_FRAME_BYTES,
@@ -99,13 +120,22 @@ export class SocketServer {
       refuse(socket, errorAnswer(invalid([issue])), deps.ids.next());
     });
     const { envelopes, events, codec, told, metrics, logger } = deps;
-    const monotonic = deps.monotonic ?? (() => performance.now());
+    const elapsed = deps.monotonic ?? monotonic;
     const position = () => deps.feed.position;
-    this.#replays = new Replays({ envelopes, events, codec, position, told, metrics, logger, monotonic });
+    this.#replays = new Replays({
+      envelopes,
+      events,
+      codec,
+      position,
+      told,
+      metrics,
+      logger,
+      monotonic: elapsed,
+    });
     this.#lanes = new Lanes({
       envelopes,
       logger,
-      monotonic,
+      monotonic: elapsed,
       send: (event, envelope) => this.#send(event, envelope),
       unmade: (event) => this.#resync(event),
       givenUp: (tenantId) => {
@@ -118,7 +148,7 @@ export class SocketServer {
     this.#checks = setInterval(() => {
       this.#replays.check();
       this.#lanes.check();
-      const now = monotonic();
+      const now = elapsed();
       for (const peer of this.#peers.all()) peer.checkReader(now);
     }, CHECK_MS).unref();
     deps.feed.onEvent((event) => this.#onEvent(event), LOOKED_AT);
@@ -154,10 +184,11 @@ export class SocketServer {
     const url = URL.parse(target, 'http://localhost');
     // One spelling, as for every route: the URL parser would also accept `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
     const path = target.startsWith('/') ? target.split('?', 1)[0] : url?.pathname;
-    if (url === null || path !== PATH) throw new DomainError('not_found', 'No such resource.');
+    if (url === null || path !== SOCKET_PATH) throw new DomainError('not_found', 'No such resource.');
     if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
     const token = tokenOf(request, url);
-    const { authentication, events } = this.#deps;
+    const { authentication, events, catchUp } = this.#deps;
+    await catchUp?.();
     const principal = await authentication.authenticate(token, 'tenant');
     if (principal.kind !== 'user' || token === undefined) {
       throw new DomainError('invalid_credential', 'The credential is not valid.');
@@ -172,6 +203,8 @@ export class SocketServer {
     );
     return logged(impersonationLog, 101, () => {
       countRequest(this.#deps.limits, principal);
+      checkOrigin(request, this.#deps.origins ?? []);
+      checkQueryNames(Object.fromEntries(url.searchParams), ['token', 'after']);
       const given = url.searchParams.get('after');
       const after = given === null ? undefined : events.parsePosition(given);
       if (given !== null && after === undefined) {
@@ -198,8 +231,9 @@ export class SocketServer {
       Math.max(0, expiresAt - this.#deps.clock.now()),
     );
     expiry.unref();
-    socket.on('close', () => {
+    socket.on('close', (code) => {
       clearTimeout(expiry);
+      metrics.socketClosed(code);
       this.#peers.remove(peer);
       if (!this.#peers.hasTenant(tenantId)) this.#lanes.end(tenantId);
       metrics.socketsOpen(this.#peers.count);
@@ -231,6 +265,8 @@ export class SocketServer {
     if (status?.status === 'deactivated') forbid(this.#peers.ofUser(event.tenantId, status.user_id));
     const forgotten = dataOf(UserForgotten, event);
     if (forgotten !== undefined) forbid(this.#peers.ofUser(event.tenantId, forgotten.user_id));
+    const password = dataOf(UserPasswordSet, event);
+    if (password?.ends_sessions === true) forbid(this.#peers.ofUser(event.tenantId, password.user_id));
     const role = dataOf(UserRoleChanged, event);
     // A lowered role: the user may reconnect with the remaining rights.
     if (role?.role === 'operator') forbid(this.#peers.ofUser(event.tenantId, role.user_id));

@@ -1,8 +1,11 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/core/errors.ts';
 import { bearerToken } from '../http/authorization.ts';
-import type { ErrorAnswer } from '../http/errors.ts';
+import { type ErrorAnswer, errorText } from '../http/errors.ts';
+
+// Not imported: see `createHttpServer`.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /**
  * The token of `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. Two different tokens are refused,
@@ -25,7 +28,7 @@ export const tokenOf = (request: IncomingMessage, url: URL): string | undefined 
 
 /** Answers an upgrade like any refused request. */
 export const refuse = (socket: Duplex, { status, headers, body }: ErrorAnswer, requestId: string): void => {
-  const text = JSON.stringify(body);
+  const text = errorText(body, requestId);
   const own = Object.entries({ ...headers, 'X-Request-Id': requestId });
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +

@@ -1,13 +1,15 @@
 import { questionStream, recordQuestion } from '../../domain/assistant/question.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { monotonic } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
+import type { Metrics, QuestionOutcome } from '../ports/metrics.ts';
 import { type Answerer, NOTHING_FOUND } from './answering.ts';
 import type { Turn } from './question.ts';
 import { QuestionLimiter } from './question-limiter.ts';
-import type { Retrieval } from './retrieval.ts';
-import type { Passage } from './tenant-indexes.ts';
+import type { CitedPassage, Retrieval } from './retrieval.ts';
 import { streamSafe } from './texts/stream-safe.ts';
 
 /** UTF-16 units used of each message of the conversation; a request may hold a megabyte. */
@@ -20,7 +22,7 @@ export interface Asked {
 
 export interface Answer {
   readonly reply: string;
-  readonly passages: readonly Passage[];
+  readonly passages: readonly CitedPassage[];
   readonly position: Position | undefined;
 }
 
@@ -29,6 +31,7 @@ export class Assistant extends WithDeps<{
   readonly retrieval: Retrieval;
   readonly answerer: Answerer;
   readonly streams: Streams;
+  readonly metrics: Pick<Metrics, 'questionAsked'>;
 }> {
   readonly #admission = new QuestionLimiter();
 
@@ -36,8 +39,19 @@ export class Assistant extends WithDeps<{
    * @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`,
    * `assistant_upstream_unexpected`
    */
-  ask(tenantId: string, question: Asked, context: RequestContext): Promise<Answer> {
-    return this.#admission.admit(tenantId, () => this.#answer(tenantId, question, context));
+  async ask(tenantId: string, question: Asked, context: RequestContext): Promise<Answer> {
+    const began = monotonic();
+    let outcome: QuestionOutcome = 'failed';
+    try {
+      const answer = await this.#admission.admit(tenantId, () => this.#answer(tenantId, question, context));
+      outcome = answer.passages.length === 0 ? 'nothing_found' : 'answered';
+      return answer;
+    } catch (error) {
+      outcome = outcomeOf(error);
+      throw error;
+    } finally {
+      this.deps.metrics.questionAsked(outcome, (monotonic() - began) / 1000);
+    }
   }
 
   async #answer(
@@ -59,3 +73,9 @@ export class Assistant extends WithDeps<{
     return { reply, passages, position };
   }
 }
+
+const outcomeOf = (error: unknown): QuestionOutcome => {
+  const code = error instanceof DomainError ? error.code : undefined;
+  if (code === 'rate_limited') return 'refused';
+  return code === 'unavailable' || code === 'embedding_model_unavailable' ? 'unavailable' : 'failed';
+};

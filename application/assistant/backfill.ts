@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { DomainError } from '../../domain/core/errors.ts';
 import type { FileFacts } from '../../domain/files/file.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
-import { pause } from '../core/concurrency/pause.ts';
+import { randomUUID } from '../core/runtime/random.ts';
+import { pause } from '../core/runtime/timers.ts';
 import { type LeaseOptions, whileRenewed } from '../core/subscriptions/lease.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';

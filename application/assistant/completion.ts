@@ -1,4 +1,4 @@
-import { pause } from '../core/concurrency/pause.ts';
+import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { CorpusStore, SourceKey } from '../ports/corpus-store.ts';
 import { EmbedderUnavailable } from '../ports/embedder.ts';

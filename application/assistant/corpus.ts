@@ -1,4 +1,4 @@
-import { setImmediate as yieldTick } from 'node:timers/promises';
+import { nextTick } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
@@ -67,7 +67,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
       const chunks = chunksOf(document.title, document.text);
       plans.push({ document, chunks, head: heads[index] });
       // Yields after a large text.
-      if (document.text.length > LONG_TEXT) await yieldTick();
+      if (document.text.length > LONG_TEXT) await nextTick();
     }
     const due = plans.filter((plan) => this.#isDue(plan));
     const sources = due.length === 0 ? [] : await this.#sources(tenantId, due, embed);

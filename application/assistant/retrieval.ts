@@ -6,12 +6,20 @@ import { searchTextsOf, type Turn } from './question.ts';
 import { RANKING } from './ranking.ts';
 import type { Passage, PassageSearch } from './tenant-indexes.ts';
 
+/** Where a page can link a passage to. */
+export interface SourceRecord {
+  readonly recordId: string;
+  readonly entityName: string;
+}
+
+export type CitedPassage = Passage & SourceRecord;
+
 /** Finds the passages of a tenant's corpus that a question is about. */
 export class Retrieval extends WithDeps<{
   readonly embedder: Embedder;
   readonly search: PassageSearch;
-  /** Whether a source exists now; the corpus may be slightly behind. */
-  readonly isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
+  /** The record of a source now, its own for an attachment; undefined once deleted, which the corpus may not know. */
+  readonly recordOf: (tenantId: string, source: SourceKey) => Promise<SourceRecord | undefined>;
 }> {
   /**
    * At most six, best first; none when nothing is relevant.
@@ -21,12 +29,17 @@ export class Retrieval extends WithDeps<{
     tenantId: string,
     message: string,
     history: readonly Turn[] = [],
-  ): Promise<readonly Passage[]> {
+  ): Promise<readonly CitedPassage[]> {
     const { text, terms } = searchTextsOf(message, history);
     const [vector] = await orModelUnavailable(this.deps.embedder.embed([text], 'question'));
     const found = await this.deps.search.search(tenantId, { vector, terms });
-    const live = await Promise.all(found.map((passage) => this.deps.isLive(tenantId, passage)));
-    return found.filter((_, index) => live[index]).slice(0, RANKING.limit);
+    const cited = await Promise.all(
+      found.map(async (passage) => {
+        const record = await this.deps.recordOf(tenantId, passage);
+        return record === undefined ? [] : [{ ...passage, ...record }];
+      }),
+    );
+    return cited.flat().slice(0, RANKING.limit);
   }
 }
 

@@ -1,5 +1,5 @@
 import { DomainError } from '../../domain/core/errors.ts';
-import { pause } from '../core/concurrency/pause.ts';
+import { clearTimeout, monotonic, pause, setTimeout } from '../core/runtime/timers.ts';
 import type { EventBatch, LogFollower } from '../core/subscriptions/log-follower.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
@@ -56,7 +56,7 @@ export class HeadKeeper extends WithDeps<{
     while (!signal.aborted) {
       this.#round = new AbortController();
       const round = AbortSignal.any([signal, this.#round.signal]);
-      const advance = performance.now() < this.#aloneUntil ? undefined : heads.advance?.bind(heads);
+      const advance = monotonic() < this.#aloneUntil ? undefined : heads.advance?.bind(heads);
       this.#noted = new Map();
       this.#position = undefined;
       try {
@@ -121,13 +121,13 @@ export class HeadKeeper extends WithDeps<{
 
   async #follow(signal: AbortSignal): Promise<void> {
     const alone = new AbortController();
-    this.#flushed = performance.now();
+    this.#flushed = monotonic();
     const handle = async (batch: EventBatch): Promise<void> => {
       this.#noteAll(batch.events);
       this.#reached(batch.position);
-      const isDue = performance.now() - this.#flushed >= FLUSH_MS;
+      const isDue = monotonic() - this.#flushed >= FLUSH_MS;
       if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
-      if (this.#aloneUntil > 0 && performance.now() >= this.#aloneUntil) {
+      if (this.#aloneUntil > 0 && monotonic() >= this.#aloneUntil) {
         this.#aloneUntil = 0;
         alone.abort();
         return this.#flush();
@@ -140,6 +140,8 @@ export class HeadKeeper extends WithDeps<{
 
   /** Lets the store read the log growth by itself, in rounds. */
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
+    // The store's thread is not started for a short-lived server.
+    if (this.#waiting.size === 0) await this.#linger(REST_MS, signal);
     while (!signal.aborted) {
       const end = await this.deps.events.end();
       const before = this.#position;
@@ -160,7 +162,7 @@ export class HeadKeeper extends WithDeps<{
     try {
       return await advance();
     } catch (error) {
-      this.#aloneUntil = performance.now() + ALONE_MS;
+      this.#aloneUntil = monotonic() + ALONE_MS;
       throw error;
     }
   }
@@ -202,7 +204,7 @@ export class HeadKeeper extends WithDeps<{
   #flush(): Promise<void> {
     const mine = this.#flushing.then(async () => {
       const [noted, position, stored] = [this.#noted, this.#position, this.#stored];
-      this.#flushed = performance.now();
+      this.#flushed = monotonic();
       if (position === undefined || position === stored) return;
       this.#noted = new Map();
       this.#stored = position;

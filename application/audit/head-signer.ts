@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/core/errors.ts';
-import { pause } from '../core/concurrency/pause.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
+import { pause } from '../core/runtime/timers.ts';
 import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { HeadSigningKey, HeadSink, HeadStore, SignedHead, StreamHead } from '../ports/audit-heads.ts';
@@ -31,6 +31,13 @@ export class HeadSigner extends WithDeps<{
   readonly isTenant: (owner: string) => boolean;
 }> {
   #delivery = new AbortController();
+  /** When (ms) the last complete round began; undefined while another process signs. */
+  #signedAt: number | undefined;
+
+  /** Age (ms) of the last complete round; undefined while another process signs. */
+  get age(): number | undefined {
+    return this.#signedAt === undefined ? undefined : this.deps.clock.now() - this.#signedAt;
+  }
 
   /**
    * Signs the head of a tenant at the present end of the log.
@@ -79,10 +86,12 @@ export class HeadSigner extends WithDeps<{
     const { signer } = this.deps;
     if (signer === undefined) return Promise.resolve();
     return holdLease('audit-sealer', lease, signal, async (_lease, held) => {
+      this.#signedAt = this.deps.clock.now();
       while (!held.aborted) {
         await this.round(held);
         await pause(ROUND_MS, held);
       }
+      this.#signedAt = undefined;
     });
   }
 
@@ -90,12 +99,14 @@ export class HeadSigner extends WithDeps<{
   async round(signal?: AbortSignal): Promise<void> {
     const { signer, heads, keeper, isTenant, logger } = this.deps;
     if (signer === undefined) return;
+    const began = this.deps.clock.now();
     try {
       await keeper.reachEnd();
       for (const owner of await heads.unsigned()) {
         if (signal?.aborted) return;
         if (isTenant(owner)) await this.#seal(owner, signer, () => undefined);
       }
+      if (this.#signedAt !== undefined) this.#signedAt = began;
     } catch (error) {
       if (signal?.aborted) return;
       logger.warn({ err: error }, 'heads could not be sealed; the next round makes up for it');

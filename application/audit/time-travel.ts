@@ -1,8 +1,8 @@
-import { setImmediate as tick } from 'node:timers/promises';
 import { invalidAt, notFound } from '../../domain/core/errors.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import { nextTick } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { STATE_VIEWS, shownState } from './state-views.ts';
@@ -105,7 +105,7 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
         yield event;
       }
       if (page.length < PAGE) return;
-      await tick();
+      await nextTick();
     }
   }
 

@@ -1,4 +1,4 @@
-import { pause } from '../core/concurrency/pause.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
 import { latest, type Position } from '../ports/event-store.ts';
 import type { ForegroundLoad } from './ports.ts';
 import type { SettledRow } from './row-executor.ts';
@@ -27,7 +27,7 @@ export class BatchSizer {
   /** Rows written while the foreground was busy that the read model may not have folded yet. */
   #ahead: { readonly rows: number; readonly position: Position }[] = [];
 
-  constructor(most: number, foreground: ForegroundLoad, now: () => number = () => performance.now()) {
+  constructor(most: number, foreground: ForegroundLoad, now: () => number = () => monotonic()) {
     this.#foreground = foreground;
     this.#most = most;
     this.#now = now;

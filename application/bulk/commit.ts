@@ -8,6 +8,7 @@ import type { TenantTurns } from '../core/concurrency/tenant-turns.ts';
 import type { Cause, EventCodec } from '../core/events/event-codec.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import { BatchSizer } from './batch-sizer.ts';
 import { countCascade } from './deletions.ts';
 import { type Frozen, readFrozen } from './frozen-rows.ts';
@@ -29,6 +30,7 @@ export interface CommitDeps {
   /** Each batch of rows takes a turn of its tenant. */
   readonly turns: TenantTurns;
   readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'rowsProcessed'>;
   /** Rows processed at the same time. */
   readonly width: number;
   /** Retries unavailable stores and rows that keep losing races. */
@@ -63,7 +65,7 @@ export const runCommit = async (
   if (session.status !== 'committing') return true;
   const frozen = await policy.with(() => readFrozen(deps, tenantId, session));
   const job = jobOf(tenantId, session, frozen);
-  const recorder = new Recorder(streams, job, session.run, policy);
+  const recorder = new Recorder(streams, job, session.run, policy, deps.metrics);
   const commit = new RowLoop(deps, job, frozen, recorder);
   const end = (decision: typeof finishCommit | typeof failCommit) => async (tries: number) => {
     const applied = await cascadeOf(deps, job, frozen.rows);

@@ -8,6 +8,7 @@ import {
 } from '../../domain/bulk/session-events.ts';
 import { type Cause, dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { nextTick } from '../core/runtime/timers.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 
 /** Events per read; each may hold a thousand rows. */
@@ -28,7 +29,7 @@ const eventsOf = async function* (
     const page = await events.readStream(stream, { from, limit: PAGE });
     for (const stored of page) yield codec.decodeOnce(stored);
     if (page.length < PAGE) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTick();
   }
 };
 

@@ -12,6 +12,7 @@ import { isUuid } from '../../domain/core/text.ts';
 import { type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { type Slice, timeSlices } from '../core/concurrency/time-slices.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
@@ -97,14 +98,15 @@ export class BulkPreviews extends WithDeps<{
         refuse(row, result.refusal, isThere ? stateOf(state) : '');
       } else kinds[row] = result.kind === 'skips' ? SKIPS : SUCCEEDS;
     };
-    await inBatches(rows, async (ids, first) => {
+    const slice = timeSlices.of(asked.tenantId, 'previewRows');
+    await inBatches(rows, slice, async (ids, first) => {
       const states = await this.#statesOf(asked.tenantId, ids);
       await Promise.all(
         states.map(async (state, nth) => note(first + nth, state, await dryRun(this.deps, asked, state))),
       );
     });
     const cascade =
-      asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse) : undefined;
+      asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse, slice) : undefined;
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
   }
 
@@ -122,6 +124,7 @@ export class BulkPreviews extends WithDeps<{
     rows: readonly string[],
     kinds: Uint8Array,
     refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
+    slice: Slice,
   ): Promise<Cascade> {
     if (!(await this.deps.referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
     const plan = new DeletionPlan({
@@ -137,9 +140,10 @@ export class BulkPreviews extends WithDeps<{
       if (kinds[row] !== SUCCEEDS) continue;
       selected.add(id);
       await plan.consider(id, entityName);
-      if (row % CHUNK === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (slice.isOver) await slice.next();
     }
     for (const [row, id] of rows.entries()) {
+      if (slice.isOver) await slice.next();
       const hindrance = kinds[row] === SUCCEEDS ? plan.hindranceOf(id) : undefined;
       if (hindrance === undefined) continue;
       refuse(row, restricted(hindrance), stateOf(await this.#state(tenantId, id)));

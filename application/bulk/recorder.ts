@@ -3,6 +3,8 @@ import { type Processed, recordRows } from '../../domain/bulk/session-decisions.
 import type { RowError } from '../../domain/bulk/session-events.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { RetryPolicy } from '../core/concurrency/retry-policy.ts';
+import { monotonic } from '../core/runtime/timers.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import { bytesOf, chunked } from './chunking.ts';
 import type { RowJob } from './row-job.ts';
 import type { RowResult } from './row-result.ts';
@@ -22,19 +24,27 @@ export class Recorder {
   readonly #job: RowJob;
   readonly #run: number;
   readonly #policy: RetryPolicy;
+  readonly #metrics: Pick<Metrics, 'rowsProcessed'>;
   #waiting: Done[] = [];
-  #recordedAt = performance.now();
+  #recordedAt = monotonic();
   #recording: Promise<void> | undefined;
   #chunks = 0;
   #failure: { readonly error: unknown } | undefined;
   /** A chunk that an earlier try may have stored. */
   #open: { readonly rows: readonly Done[]; readonly chunk: number } | undefined;
 
-  constructor(streams: Streams, job: RowJob, run: number, policy: RetryPolicy) {
+  constructor(
+    streams: Streams,
+    job: RowJob,
+    run: number,
+    policy: RetryPolicy,
+    metrics: Pick<Metrics, 'rowsProcessed'>,
+  ) {
     this.#streams = streams;
     this.#job = job;
     this.#run = run;
     this.#policy = policy;
+    this.#metrics = metrics;
   }
 
   /** Resolves when further rows may start. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
@@ -54,7 +64,7 @@ export class Recorder {
       const error = { row, record_id: recordId, current_state, ...refusal };
       this.#waiting.push({ row, kind: 'error', error });
     }
-    const isDue = this.#waiting.length >= CHUNK || performance.now() - this.#recordedAt > RECORD_MS;
+    const isDue = this.#waiting.length >= CHUNK || monotonic() - this.#recordedAt > RECORD_MS;
     if (isDue) void this.#inBackground();
   }
 
@@ -87,7 +97,7 @@ export class Recorder {
       if (policy === 'always') await this.#policy.always((tries) => this.#store(tries));
       else await this.#policy.with((tries) => this.#store(tries));
     }
-    this.#recordedAt = performance.now();
+    this.#recordedAt = monotonic();
   }
 
   /** Stores one chunk, and repeats the same one until it is stored. */
@@ -96,14 +106,18 @@ export class Recorder {
     const open = this.#open ?? { rows: this.#firstPart(), chunk: this.#chunks };
     if (open.rows.length === 0) return;
     this.#open = open;
+    const rows = processed(open.rows);
     const { tenantId, sessionId, cause, since } = this.#job;
     await this.#streams.of(bulkStream, tenantId, sessionId).execute(
       {
         cause: { ...cause, causationId: `bulk:${sessionId}:${this.#run}:${open.chunk}` },
         priorAttempt: isNew && tries === 0 ? undefined : { after: since },
       },
-      (state) => recordRows(state, this.#run, processed(open.rows)),
+      (state) => recordRows(state, this.#run, rows),
     );
+    this.#metrics.rowsProcessed('succeeded', rows.succeeded.length);
+    this.#metrics.rowsProcessed('skipped', rows.skipped.length);
+    this.#metrics.rowsProcessed('errored', rows.errors.length);
     this.#waiting.splice(0, open.rows.length);
     this.#chunks += 1;
     this.#open = undefined;

@@ -13,8 +13,9 @@ import { type Filter, parseFilter } from '../../domain/expressions/filter.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { pause } from '../core/concurrency/pause.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -40,6 +41,8 @@ export interface BulkRequest {
 
 export type SessionNow = Written<{ readonly session: SessionState }>;
 
+/** Ids that are added without a pause. */
+const IDS_PER_STEP = 1024;
 /** How long (ms) a request waits for its commit; then it answers with the committing session. */
 const WAIT_MS = 120_000;
 const POLL_MS = 100;
@@ -101,10 +104,10 @@ export class Bulk extends WithDeps<{
       .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
     const started = sessionIn(state);
     if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
-    const deadline = performance.now() + WAIT_MS;
+    const deadline = monotonic() + WAIT_MS;
     while (!(await this.deps.runner.run(tenantId, id)) && !this.deps.runner.isStopped) {
       const present = await this.#now(tenantId, id);
-      if (sessionIn(present.state).status !== 'committing' || performance.now() > deadline) break;
+      if (sessionIn(present.state).status !== 'committing' || monotonic() > deadline) break;
       await pause(POLL_MS);
     }
     return this.session(tenantId, id);
@@ -132,7 +135,12 @@ export class Bulk extends WithDeps<{
 
   async #resolve(tenantId: string, request: BulkRequest, filter: Filter | undefined): Promise<string[]> {
     const { selection, entityName } = request;
-    const rows = new Set<string>(selection.kind === 'ids' ? selection.ids : []);
+    const rows = new Set<string>();
+    const slice = timeSlices.of(tenantId, 'previewSelection');
+    for (const [at, id] of (selection.kind === 'ids' ? selection.ids : []).entries()) {
+      if (at % IDS_PER_STEP === 0 && slice.isOver) await slice.next();
+      rows.add(id);
+    }
     if (filter !== undefined) {
       for await (const id of this.deps.selector.ids(tenantId, entityName, {
         filter,

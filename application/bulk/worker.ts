@@ -1,6 +1,7 @@
 import { TakenOver } from '../../domain/bulk/session-decisions.ts';
 import { Interrupted, OutOfReach, RetryPolicy } from '../core/concurrency/retry-policy.ts';
-import { pause, whileRenewed } from '../core/subscriptions/lease.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
+import { whileRenewed } from '../core/subscriptions/lease.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { ReadStore } from '../ports/read-store.ts';
@@ -150,7 +151,7 @@ export const runBulkWorker = async (
     if (hasEnded) waits.delete(key);
     else {
       const ms = Math.min((waits.get(key)?.ms ?? FIRST_WAIT_MS / 2) * 2, LONGEST_WAIT_MS);
-      waits.set(key, { until: performance.now() + ms, ms });
+      waits.set(key, { until: monotonic() + ms, ms });
     }
     active.delete(tenantId);
   };
@@ -163,7 +164,7 @@ export const runBulkWorker = async (
       for (const session of found) {
         const { tenantId, sessionId } = session;
         const key = `${tenantId}/${sessionId}`;
-        const isWaiting = (waits.get(key)?.until ?? 0) > performance.now();
+        const isWaiting = (waits.get(key)?.until ?? 0) > monotonic();
         if (isWaiting || active.size >= WIDTH || active.has(tenantId)) continue;
         if (!runner.isRunning(tenantId, sessionId)) active.set(tenantId, work(session, key));
       }

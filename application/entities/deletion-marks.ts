@@ -2,8 +2,8 @@ import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../../d
 import type { Values } from '../../domain/entities/fields.ts';
 import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { latest, type Position } from '../ports/event-store.ts';
 import { each } from './deletion-steps.ts';
@@ -96,7 +96,7 @@ export class DeletionMarks extends WithDeps<{
     attempt: Attempt,
     cause: Cause,
   ): Promise<'marked' | Hindrance | undefined> {
-    const deadline = performance.now() + this.deps.waitMs;
+    const deadline = monotonic() + this.deps.waitMs;
     for (;;) {
       const state = await this.deps.links.fresh(tenantId, id);
       const keys = keysPointingTo(state, targetId);
@@ -118,7 +118,7 @@ export class DeletionMarks extends WithDeps<{
       if (after.status !== 'deleting') continue;
       // The attempt with the smaller root waits for the other, so that two never wait for each other.
       const other = after.deletion.cascadeOf ?? after.id;
-      if (attempt.rootId > other || performance.now() > deadline) throw new Contended();
+      if (attempt.rootId > other || monotonic() > deadline) throw new Contended();
       await pause(POLL_MS);
     }
   }

@@ -10,8 +10,9 @@ import {
 import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { randomNumber } from '../core/runtime/random.ts';
+import { clearTimeout, monotonic, pause, setTimeout, type Timer } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position } from '../ports/event-store.ts';
@@ -89,7 +90,7 @@ export class Deletions extends WithDeps<{
           : this.#followed(tenantId, attempt, cause, result.position);
       }
       if (result.outcome === 'in_use') throw inUse(result.hindrance);
-      await pause(POLL_MS * 2 ** tries * (0.5 + Math.random()));
+      await pause(POLL_MS * 2 ** tries * (0.5 + randomNumber()));
     }
     throw new DomainError('conflict', 'Another deletion holds records that would go too. Try again.');
   }
@@ -207,7 +208,7 @@ export class Deletions extends WithDeps<{
   ): Promise<Position | undefined> {
     // The subscriber completes a failed sweep.
     const sweeping = this.sweep(tenantId, attempt, cause, position).catch(() => position);
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const timeout = new Promise<Position | undefined>((resolve) => {
       timer = setTimeout(() => resolve(position), ANSWER_MS);
     });
@@ -216,11 +217,11 @@ export class Deletions extends WithDeps<{
 
   /** Waits for another process to decide, since concurrent marking for one attempt would conflict. */
   async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
-    const since = performance.now();
+    const since = monotonic();
     for (;;) {
       const state = await this.deps.links.fresh(tenantId, rootId);
       if (state.status !== 'deleting' || state.deletion.id !== deletionId) return false;
-      const age = Math.max(this.deps.clock.now() - state.deletion.startedAt, performance.now() - since);
+      const age = Math.max(this.deps.clock.now() - state.deletion.startedAt, monotonic() - since);
       if (age >= this.#waitMs) return true;
       await pause(POLL_MS);
     }

@@ -19,8 +19,8 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
-import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import {
   type HeldUse,
@@ -222,6 +222,11 @@ export class Schemas extends WithDeps<{
     if (!isName(name)) return undefined;
     const { state } = await this.deps.streams.of(schemaStream, tenantId, name).load();
     return state.exists ? state : this.current(tenantId, name);
+  }
+
+  /** The cached fields, in order; none for an unknown name. */
+  async fieldsOf(tenantId: string, name: string): Promise<EntitySchema['fields']> {
+    return (await this.known(tenantId, name))?.fields ?? [];
   }
 
   /** The schema as stored now; undefined for an unknown name. */

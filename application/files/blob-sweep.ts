@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { FileUploaded, fileStream } from '../../domain/files/file.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { pause } from '../core/runtime/timers.ts';
 import type { BlobRef, BlobStore } from '../ports/blob-store.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
@@ -40,7 +40,7 @@ export const sweepBlobs = async (
   for await (const { ref, at } of blobs.list()) {
     if (signal?.aborted) return since;
     seen += 1;
-    if (seen % BREATH === 0) await delay(1);
+    if (seen % BREATH === 0) await pause(1);
     if (at >= before || at < since || (await isWanted(ref))) continue;
     await blobs.delete(ref, before);
     removed += 1;
@@ -59,6 +59,6 @@ export const runBlobSweeps = async (deps: SweepDeps, signal: AbortSignal): Promi
     } catch (error) {
       deps.logger.warn({ err: error }, 'blobs could not be swept');
     }
-    await delay(EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    await pause(EVERY_MS, signal);
   }
 };

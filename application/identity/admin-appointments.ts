@@ -87,6 +87,7 @@ const appointmentOf = (event: UserEvent): Appointment | undefined => {
     case 'UserPasswordSet':
       return 'password_set';
     case 'UserForgotten':
+    case 'PasswordResetOffered':
       return undefined;
     default:
       return event satisfies never;

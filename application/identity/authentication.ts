@@ -134,6 +134,10 @@ export class Authentication extends WithDeps<{
   }
 }
 
+/** Whether the person's sessions were ended since; a platform admin's impersonation is none of them. */
+const isEnded = ({ iat, impersonated_by }: VerifiedClaims, { sessionsSince }: RegisteredUser): boolean =>
+  sessionsSince !== undefined && iat < sessionsSince && impersonated_by === undefined;
+
 const principalOf = (
   claims: VerifiedClaims,
   tenant: ExistingTenant | undefined,
@@ -141,6 +145,7 @@ const principalOf = (
   extension: Extension | undefined,
 ): TenantPrincipal => {
   if (tenant === undefined || user.status === 'deactivated') throw invalidCredential();
+  if (isEnded(claims, user)) throw invalidCredential();
   if (claims.ext_id !== undefined) {
     if (extension === undefined) throw invalidCredential();
     const principal = extensionPrincipal(claims, tenant, user, extension);

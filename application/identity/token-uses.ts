@@ -1,6 +1,7 @@
 import { apiTokenStream, USE_INTERVAL_MS, useApiToken } from '../../domain/identity/api-token.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
+import { clearTimeout, setTimeout } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';

@@ -1,7 +1,7 @@
 import type { EventDefinition } from '../../domain/core/event.ts';
-import { pause } from '../core/concurrency/pause.ts';
 import { ERASING, type Erasures } from '../core/privacy/erasures.ts';
 import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
 import { type StoredEvent, StoreUnavailable } from '../ports/event-store.ts';
 import type { Finding } from './log-check.ts';
 
@@ -92,13 +92,13 @@ export class KeyCheck {
       const message = `The key of ${name} is not in the key store, and nothing has erased it.`;
       findings.push({ kind: 'missing_key', what: id, message });
     }
-    const deadline = performance.now() + WAIT_MS;
+    const deadline = monotonic() + WAIT_MS;
     let left = this.#left;
     for (;;) {
       const still: StoredEvent[] = [];
       for (const event of left) if ((await this.#notApplied(event)).length > 0) still.push(event);
       left = still;
-      if (left.length === 0 || performance.now() > deadline) break;
+      if (left.length === 0 || monotonic() > deadline) break;
       await pause(ROUND_MS);
     }
     for (const event of left) {

@@ -1,8 +1,8 @@
 import type { Projection } from '../../domain/core/projection.ts';
-import { pause } from '../core/concurrency/pause.ts';
 import { canonicalJson } from '../core/events/canonical-json.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import { Generation, type GenerationDeps } from '../core/projections/generation.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
 import { type EventStore, latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { DocKey, GenerationId, ReadStore, StoredDoc } from '../ports/read-store.ts';
 
@@ -181,7 +181,7 @@ class Comparison {
     const { live } = this.#deps;
     let left = keys;
     let before: string | undefined;
-    let quietSince = performance.now();
+    let quietSince = monotonic();
     const deadline = quietSince + WAIT_MS;
     while (left.length > 0) {
       const from = (await live.state(this.#generation)).checkpoint;
@@ -195,9 +195,9 @@ class Comparison {
       if (target !== undefined) await this.#foldTo(target);
       const made = await this.#made(left);
       const stood = canonicalJson([from, found.map(placeOf)]);
-      if (stood !== before) quietSince = performance.now();
+      if (stood !== before) quietSince = monotonic();
       before = stood;
-      const isQuiet = performance.now() - quietSince >= QUIET_MS || performance.now() > deadline;
+      const isQuiet = monotonic() - quietSince >= QUIET_MS || monotonic() > deadline;
       left = left.filter((key, at) => {
         const [present, wanted] = [found[at], made[at]];
         if (present === 'damaged' || isSame(present, wanted)) return false;

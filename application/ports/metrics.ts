@@ -1,12 +1,47 @@
-/** Metrics of the application, exposed at `GET /metrics` (Prometheus). */
-export interface Metrics {
-  eventsAppended(count: number, seconds: number): void;
+/** How one attempt of a webhook delivery ended. */
+export type AttemptResult = 'delivered' | 'failed' | 'refused';
+
+export type QuestionOutcome = 'answered' | 'nothing_found' | 'refused' | 'unavailable' | 'failed';
+
+export type RowOutcome = 'succeeded' | 'skipped' | 'errored';
+
+/** Metrics of the projections, which another thread may fold. */
+export interface ProjectionMetrics {
   eventsProjected(projection: string, count: number, seconds: number): void;
   /** Seconds behind the end of the log. */
   projectionLag(projection: string, seconds: number): void;
   parkedTenants(projection: string, count: number): void;
+}
+
+/** Present values. Each setter takes undefined when this process no longer knows the value, which removes it. */
+export interface Gauges {
+  /** Age (s) of the oldest event that a subscriber has not handled. */
+  subscriberLag(subscriber: string, seconds: number | undefined): void;
+  /** Tenants whose events a subscriber reads again, since their queues were full. */
+  tenantsBehind(subscriber: string, count: number | undefined): void;
+  /** Deliveries that wait for an attempt, and the age (s) of the oldest one that is due. */
+  pendingDeliveries(count: number | undefined, oldestDue: number | undefined): void;
+  deadLetters(count: number | undefined): void;
+  pausedSubscriptions(count: number | undefined): void;
+  openPostingFailures(count: number | undefined): void;
+  queuedRows(count: number | undefined): void;
+  storeBytes(store: string, bytes: number | undefined): void;
+  /** Seconds since all heads were signed. */
+  headAge(seconds: number | undefined): void;
+}
+
+/** Metrics of the application, exposed at `GET /metrics` (Prometheus). */
+export interface Metrics extends ProjectionMetrics, Gauges {
+  eventsAppended(count: number, seconds: number): void;
   socketsOpen(count: number): void;
+  /** @param code as in the WebSocket's close frame */
+  socketClosed(code: number): void;
   envelopesSent(count: number): void;
   /** One tick of the event loop took longer than its budget. @param code the operation or subscriber that ran */
   eventLoopBlocked(code: string, seconds: number): void;
+  deliveryAttempted(result: AttemptResult, seconds: number): void;
+  questionAsked(outcome: QuestionOutcome, seconds: number): void;
+  rowsProcessed(outcome: RowOutcome, count: number): void;
+  /** Calls `report` before each scrape; it must be cheap. @returns ends it */
+  atScrape(report: () => void): () => void;
 }

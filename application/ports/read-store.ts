@@ -33,6 +33,11 @@ export interface CollectionSpec {
    * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as in the API.
    */
   readonly searchable?: boolean | undefined;
+  /**
+   * Path of a text that divides a searchable collection: searches within one of its values use an index over all
+   * fields. Documents without the text are in no such search.
+   */
+  readonly scopedBy?: string | undefined;
 }
 
 /** A generation of a projection: the projection's name and the generation's tag. */
@@ -117,6 +122,8 @@ export interface FindResult {
   readonly docs: readonly { id: string; value: JsonObject }[];
   /** Present when more rows follow. */
   readonly next?: Cursor | undefined;
+  /** How the rows were found, for developers; searches with `explain` only. */
+  readonly plan?: string | undefined;
 }
 
 /** Documents of one range of a single-valued index that a filter selects; no filter selects all. */
@@ -129,6 +136,8 @@ export interface Selection {
   readonly filter?: Filter | undefined;
   /** `now()` of the filter (ms). */
   readonly now: number;
+  /** Gives up after this time (ms) instead of 10 s. */
+  readonly withinMs?: number | undefined;
 }
 
 export interface SearchQuery extends Selection {
@@ -139,6 +148,8 @@ export interface SearchQuery extends Selection {
   readonly limit: number;
   /** Cursor of an earlier page of the same query (exclusive). With `sort` its only value is the field's. */
   readonly after?: Cursor | undefined;
+  /** Whether to tell how the rows were found. */
+  readonly explain?: boolean | undefined;
 }
 
 /** A tenant that a poison event has parked in one projection. */
@@ -239,11 +250,15 @@ export interface ReadStore {
   ): Promise<readonly ListedDoc[]>;
   activeGeneration(projection: string): Promise<ActiveGeneration>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
+  /** Tags of all stored generations of a projection. */
+  generations(projection: string): Promise<readonly string[]>;
   drop(generation: GenerationId): Promise<void>;
   /** Takes or renews a lease for `ttlMs` by the store's clock; undefined while another owner holds it. */
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
   /** Ends the lease if it is still this one; its fence is kept. */
   releaseLease(lease: Lease): Promise<void>;
+  /** Whether any owner holds the lease now, by the store's clock. */
+  isLeaseHeld(name: string): Promise<boolean>;
   /** Progress of a subscriber, which writes no documents. */
   subscriberProgress(name: string): Promise<SubscriberProgress | undefined>;
   /** @throws {Fenced} also when the position would move back */
@@ -263,17 +278,21 @@ export class InvalidCursor extends TypeError {
 /** A search took too long, or too many wait; the API answers 503 `unavailable`. */
 export class SearchGivenUp extends StoreUnavailable {}
 
+/** Too many searches wait. */
+export class TooManySearches extends SearchGivenUp {}
+
+/** Divides the thread among searches: each waits for its next slice, tenants in turn. */
+export interface SearchSlices {
+  of(tenantId: string, code: string): { next(): Promise<void> };
+}
+
 /** The lease was lost, or another process moved the checkpoint: stop and restart from the stored state. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
 }
 
 /** Name of the lease under which a generation is folded. */
-export function leaseNameOf(generation: GenerationId): string {
-  return `projection:${generation.projection}@${generation.tag}`;
-}
+export const leaseNameOf = ({ projection, tag }: GenerationId): string => `projection:${projection}@${tag}`;
 
 /** Name of the lease under which a subscriber runs. */
-export function leaseNameOfSubscriber(name: string): string {
-  return `subscriber:${name}`;
-}
+export const leaseNameOfSubscriber = (name: string): string => `subscriber:${name}`;

@@ -8,6 +8,7 @@ import type { StreamState } from '../core/commands/stream-states.ts';
 import type { StreamCommand, Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { clearTimeout, setImmediate, setTimeout, type Timer } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -49,8 +50,8 @@ const TRIES = 6;
 export class AttemptRecorder extends WithDeps<RecorderDeps> {
   #waiting: Waiting[] = [];
   #lastSize = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #soon: NodeJS.Immediate | undefined;
+  #timer: Timer | undefined;
+  #isDue = false;
 
   /**
    * @returns the position of the delivery's last event
@@ -66,14 +67,16 @@ export class AttemptRecorder extends WithDeps<RecorderDeps> {
 
   /** Writes all waiting attempts at the end of this tick. */
   hurry(): void {
-    if (this.#waiting.length > 0) this.#soon ??= setImmediate(this.#flush);
+    if (this.#waiting.length === 0 || this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(this.#flush);
   }
 
   readonly #flush = (): void => {
     clearTimeout(this.#timer);
-    clearImmediate(this.#soon);
     this.#timer = undefined;
-    this.#soon = undefined;
+    this.#isDue = false;
+    if (this.#waiting.length === 0) return;
     const batch = this.#waiting;
     this.#waiting = [];
     this.#lastSize = batch.length;

@@ -12,9 +12,11 @@ import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { monotonic } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import { AttemptRecorder, type RecorderDeps } from './attempt-recorder.ts';
 import { bodyOf, isWhole } from './body.ts';
@@ -33,6 +35,7 @@ export interface AttemptDeps extends RecorderDeps {
   readonly http: Pick<OutboundHttp, 'request'>;
   /** Jitter, 0 to 1. */
   readonly random: () => number;
+  readonly metrics: Pick<Metrics, 'deliveryAttempted'>;
   readonly retrySeconds: readonly number[];
   readonly timeoutMs: number;
 }
@@ -116,10 +119,14 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
     const before = isGrace ? await this.#secrets.of(previous.secret) : undefined;
     const attempt = state.attempts + 1;
     const connection = `${tenantId}/${subscription.id}`;
+    const calledAt = clock.now();
+    const began = monotonic();
     const answer = await this.#call(connection, state, subscription, secret, before, bodyOf(events), signal);
     const outcome = this.#outcomeOf(answer, attempt);
+    this.deps.metrics.deliveryAttempted(outcome.kind, (monotonic() - began) / 1000);
     if (outcome.kind === 'delivered') own.delivered?.();
-    const record = { attempt, replayId: state.replay?.id, outcome };
+    const ms = clock.now() - calledAt;
+    const record = { attempt, replayId: state.replay?.id, ms, outcome };
     const urgency = outcome.kind === 'delivered' && own.ordered !== true ? 'with others' : 'soon';
     const done = { tenantId, deliveryId, head, record, cause: systemCause(first) };
     return { outcome: outcome.kind, position: await this.#recorder.record(done, urgency) };

@@ -2,6 +2,7 @@ import { type Delivery, deliveryStream } from '../../domain/webhooks/delivery.ts
 import type { StreamState, StreamStates } from '../core/commands/stream-states.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { monotonic, setTimeout } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import { isWhole, partsOf } from './body.ts';
@@ -10,7 +11,7 @@ import { isWhole, partsOf } from './body.ts';
 export interface FoundDelivery {
   readonly head: StreamState<Delivery>;
   readonly body: readonly LoggedEvent[];
-  /** As `performance.now()`. */
+  /** As `monotonic()`. */
   readonly readAt: number;
 }
 
@@ -69,7 +70,7 @@ export class DeliveryReader extends WithDeps<{
     budget: number,
     found: Map<string, FoundDelivery>,
   ): Promise<number> {
-    const readAt = performance.now();
+    const readAt = monotonic();
     const read = await this.deps.events.readStreams(
       ids.map((id) => streamOf(tenantId, id)),
       2,
@@ -111,7 +112,7 @@ export class DeliveryReader extends WithDeps<{
     const cached = this.deps.states.cachedOf(deliveryStream, stream);
     if (cached !== undefined)
       return { head: cached, body: made === undefined ? (found?.body ?? []) : [made] };
-    if (found !== undefined && performance.now() - found.readAt < FRESH_MS) return found;
+    if (found !== undefined && monotonic() - found.readAt < FRESH_MS) return found;
     return this.#read(stream);
   }
 

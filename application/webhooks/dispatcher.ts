@@ -4,9 +4,11 @@ import { DeliveryReplayRequested, DeliveryScheduled } from '../../domain/webhook
 import { WebhookActivated, WebhookDeleted, WebhookPaused } from '../../domain/webhooks/subscription.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
+import { clearTimeout, setTimeout, type Timer } from '../core/runtime/timers.ts';
 import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
 import type { LogFollower } from '../core/subscriptions/log-follower.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
 import { EndpointWorker, type EndpointWorkerDeps } from './endpoint-worker.ts';
 
@@ -15,6 +17,7 @@ export interface DispatcherDeps extends EndpointWorkerDeps {
   readonly follower: LogFollower;
   readonly codec: EventCodec;
   readonly states: StreamStates;
+  readonly metrics: Pick<Metrics, 'atScrape' | 'pendingDeliveries'>;
 }
 
 /** How long running calls may take when the dispatcher stops. */
@@ -55,13 +58,14 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     workerOf(tenantId, subscriptionId, false),
     workerOf(tenantId, subscriptionId, true),
   ];
-  let lastCalls: NodeJS.Timeout | undefined;
+  let lastCalls: Timer | undefined;
   const stop = (): void => {
     stopping.abort();
     lastCalls ??= setTimeout(() => calls.abort(), LAST_CALLS_MS);
   };
   held.addEventListener('abort', stop);
   if (held.aborted) stop();
+  const stopped = deps.metrics.atScrape(() => reportWaiting(workers.values(), deps));
   try {
     const after = await deps.events.end();
     await Promise.all([
@@ -90,7 +94,23 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     held.removeEventListener('abort', stop);
     await Promise.all(running);
     clearTimeout(lastCalls);
+    stopped();
+    deps.metrics.pendingDeliveries(undefined, undefined);
   }
+};
+
+const reportWaiting = (
+  workers: Iterable<EndpointWorker>,
+  { clock, metrics }: Pick<DispatcherDeps, 'clock' | 'metrics'>,
+): void => {
+  let count = 0;
+  let dueAt = Number.POSITIVE_INFINITY;
+  for (const { waiting } of workers) {
+    const found = waiting.summary;
+    count += found.count;
+    dueAt = Math.min(dueAt, found.dueAt);
+  }
+  metrics.pendingDeliveries(count, Math.max(0, clock.now() - dueAt) / 1000);
 };
 
 /** Events that give a worker deliveries, or end its work. */

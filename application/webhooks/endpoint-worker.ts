@@ -6,6 +6,7 @@ import type { Logger } from '../ports/logger.ts';
 import type { AttemptHints, DeliveryAttempts } from './delivery-attempts.ts';
 import type { FoundDelivery } from './delivery-reader.ts';
 import { type DeliveryQueue, type Due, DueDeliveries, type QueueName } from './due-deliveries.ts';
+import { WaitingDeliveries } from './waiting-deliveries.ts';
 
 export interface EndpointWorkerDeps {
   readonly queue: DeliveryQueue;
@@ -57,6 +58,7 @@ export class EndpointWorker {
   #seen: Position | undefined;
   /** Failed attempts since the last success. */
   #failures = 0;
+  readonly waiting = new WaitingDeliveries();
   /** The last page had no due delivery. */
   #caughtUp = false;
   #woken = false;
@@ -134,11 +136,13 @@ export class EndpointWorker {
     this.#woken = false;
     const subscription = await attempts.subscription(this.#name.tenantId, this.#name.subscriptionId);
     if (subscription !== undefined && (await attempts.waits(this.#name.tenantId, subscription))) {
+      this.waiting.clear();
       return this.#wait(undefined);
     }
     const now = clock.now();
     const isUnderWay = (id: string): boolean => this.#underWay.has(id);
     const waiting = await this.#backlog.next(now, this.#seen, isUnderWay, this.#underWay.size);
+    this.waiting.looked(waiting, isUnderWay);
     if (subscription === undefined) return this.#drop(waiting);
     const due = waiting.filter(({ dueAt }) => dueAt <= now);
     this.#caughtUp = due.length === 0;
@@ -195,8 +199,10 @@ export class EndpointWorker {
   }
 
   #start(id: string, known: Pick<AttemptHints, 'made' | 'found'>): void {
+    this.waiting.started(id, this.#deps.clock.now());
     const done = this.#attempt(id, known).finally(() => {
       this.#underWay.delete(id);
+      this.waiting.ended(id);
       this.#backlog.done(id);
       this.#slotFreed();
       this.#ringFor();

@@ -15,14 +15,26 @@ export interface Signed {
   readonly previous?: SigningKey | undefined;
 }
 
-export type SigningKey = KeyObject;
+/** The two keys that a secret stands for (decision 50). */
+export interface SigningKey {
+  /** The UTF-8 bytes of the whole secret, `whsec_` included. */
+  readonly own: KeyObject;
+  /** The bytes that the rest is the base64 of, as Standard Webhooks reads a secret. */
+  readonly standard: KeyObject;
+}
 
-/** The key is the UTF-8 bytes of the whole secret, `whsec_` included. */
-export const signingKeyOf = (secret: string): SigningKey => createSecretKey(secret, 'utf8');
+export const signingKeyOf = (secret: string): SigningKey => ({
+  own: createSecretKey(secret, 'utf8'),
+  standard: createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64')),
+});
 
 /** `sha256=<hex>`. @param key or the secret itself */
-export const signatureOf = (key: SigningKey | string, body: Uint8Array): string =>
+export const signatureOf = (key: KeyObject | string, body: Uint8Array): string =>
   `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
+
+/** `v1,<base64>` over id, timestamp and body, as Standard Webhooks has it. */
+const standardSignatureOf = ({ standard }: SigningKey, prefix: string, body: Uint8Array): string =>
+  `v1,${createHmac('sha256', standard).update(prefix).update(body).digest('base64')}`;
 
 const MAX_SIGNING_KEYS = 2_000;
 
@@ -55,15 +67,22 @@ export class SigningKeys {
   }
 }
 
-export const headersOf = (signed: Signed): Readonly<Record<string, string>> => ({
-  'Content-Type': 'application/json',
-  'User-Agent': 'Service-Webhooks/1.0',
-  'X-Service-Event': signed.event,
-  'X-Service-Delivery': signed.deliveryId,
-  'X-Service-Timestamp': String(Math.floor(signed.now / 1000)),
-  'X-Service-Signature': signatureOf(signed.secret, signed.body),
-  ...(signed.previous === undefined
-    ? {}
-    : { 'X-Service-Signature-Previous': signatureOf(signed.previous, signed.body) }),
-  'X-Service-Attempt': String(signed.attempt),
-});
+export const headersOf = (signed: Signed): Readonly<Record<string, string>> => {
+  const { deliveryId, secret, previous, body } = signed;
+  const timestamp = String(Math.floor(signed.now / 1000));
+  const keys = previous === undefined ? [secret] : [secret, previous];
+  const prefix = `${deliveryId}.${timestamp}.`;
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': 'Service-Webhooks/1.0',
+    'X-Service-Event': signed.event,
+    'X-Service-Delivery': deliveryId,
+    'X-Service-Timestamp': timestamp,
+    'X-Service-Signature': signatureOf(secret.own, body),
+    ...(previous === undefined ? {} : { 'X-Service-Signature-Previous': signatureOf(previous.own, body) }),
+    'X-Service-Attempt': String(signed.attempt),
+    'webhook-id': deliveryId,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': keys.map((key) => standardSignatureOf(key, prefix, body)).join(' '),
+  };
+};

@@ -1,3 +1,5 @@
+import { inOrder, valuesSchema } from '../../domain/entities/fields.ts';
+import { schemaStream } from '../../domain/entities/schema.ts';
 import { deliveryStream, scheduleDelivery } from '../../domain/webhooks/delivery.ts';
 import { wants } from '../../domain/webhooks/event-types.ts';
 import {
@@ -54,6 +56,15 @@ export const webhookFanOut = (deps: {
       }),
     );
   };
+  /** The log sorts the keys of values; a body has them as the schema does. */
+  const inSchemaOrder = async (tenantId: string, notice: Notice): Promise<Notice> => {
+    const { entity_name: name, values } = notice.data;
+    const known = valuesSchema.safeParse(values);
+    if (typeof name !== 'string' || !known.success) return notice;
+    const { state } = await deps.streams.of(schemaStream, tenantId, name).load();
+    if (!state.exists) return notice;
+    return { ...notice, data: { ...notice.data, values: inOrder(state.fields, known.data) } };
+  };
   /** The deliveries of an event, by the subscriptions at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
     if (history.takes(event)) return [];
@@ -61,9 +72,12 @@ export const webhookFanOut = (deps: {
     if (notice === undefined) return [];
     const stream = streamName(event.tenantId, subscriptionsStream.category, SUBSCRIPTIONS);
     const { byId } = await history.at(stream, event.position);
-    return Object.values(byId)
-      .filter(({ state, events }) => state === 'active' && wants(events, notice.event))
-      .map((subscription) => () => schedule(event, notice, subscription));
+    const wanted = Object.values(byId).filter(
+      ({ state, events }) => state === 'active' && wants(events, notice.event),
+    );
+    if (wanted.length === 0) return [];
+    const ordered = await inSchemaOrder(event.tenantId, notice);
+    return wanted.map((subscription) => () => schedule(event, ordered, subscription));
   };
   /** True for a tenant without an active subscription. */
   const skips = ({ type, stream }: StoredEvent): boolean => {

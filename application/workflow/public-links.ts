@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { DomainError, notFound } from '../../domain/core/errors.ts';
 import {
   createLink,
@@ -11,6 +11,7 @@ import {
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { randomBytes } from '../core/runtime/random.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';

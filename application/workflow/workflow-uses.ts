@@ -11,6 +11,7 @@ import {
   workflowStream,
 } from '../../domain/workflow/workflow.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 
@@ -22,7 +23,7 @@ export type PublishedWorkflows = (
   | {
       readonly version: number;
       readonly initial: string;
-      readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
+      readonly checkAgainst: (fields: FieldSpecs) => Iterable<readonly FieldIssue[]>;
     }
   | undefined
 >;
@@ -97,7 +98,13 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
           const message = 'There is no published workflow of this name.';
           throw constraintViolated([{ path: 'workflow', code: 'reference_not_found', message }]);
         }
-        const issues = workflow.checkAgainst(specsOf(fields));
+        const issues: FieldIssue[] = [];
+        const slice = timeSlices.of(tenantId, 'checkWorkflowFit');
+        await slice.next();
+        for (const found of workflow.checkAgainst(specsOf(fields))) {
+          issues.push(...found);
+          if (slice.isOver) await slice.next();
+        }
         if (issues.length > 0) {
           throw invalid(issues.map(({ code, message }) => ({ path: 'workflow', code, message })));
         }

@@ -18,10 +18,10 @@ import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { pause } from '../core/concurrency/pause.ts';
-import { tickWhenDue } from '../core/concurrency/ticks.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import { MEMORY } from '../ports/memory.ts';
@@ -35,8 +35,8 @@ export interface PublishedWorkflow {
   /** Key of the initial state of jobs. */
   readonly initial: string;
   readonly machine: Machine;
-  /** Issues with an entity of these fields; `path` is a path of the definition. */
-  readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
+  /** Issues with an entity of these fields, by transition; `path` is a path of the definition. */
+  readonly checkAgainst: DefinitionChecks['unfitFor'];
 }
 
 /** Names of the entities whose records use a workflow, up to the present end of the log. */
@@ -91,7 +91,9 @@ export class Workflows extends WithDeps<{
    * @throws `not_found`, `validation_failed` with every issue, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
-    const known = await this.deps.entitiesUsing(tenantId, name);
+    const { state } = await this.deps.streams.of(workflowStream, tenantId, name).refresh();
+    const isDone = !state.exists || isPublished(state);
+    const known = isDone ? undefined : await this.deps.entitiesUsing(tenantId, name);
     for (let waited = 0; ; waited += POLL_MS) {
       try {
         return await this.#publish(tenantId, name, known, context);
@@ -105,18 +107,19 @@ export class Workflows extends WithDeps<{
 
   /**
    * @param known entities besides those named in the workflow's stream, which started to use it before announcements
-   * existed
+   * existed; undefined when they were not read, since nothing was to be published
    */
   async #publish(
     tenantId: string,
     name: string,
-    known: readonly string[],
+    known: readonly string[] | undefined,
     context: RequestContext,
   ): Promise<Changed> {
     const outcome = await this.deps.streams.of(workflowStream, tenantId, name).execute(context, {
       prepare: async ({ state }) => {
         if (!state.exists || isPublished(state)) return [];
-        return this.#issuesOf(tenantId, name, state.draft, new Set([...known, ...state.usedBy]));
+        const using = known ?? (await this.deps.entitiesUsing(tenantId, name));
+        return this.#issuesOf(tenantId, name, state.draft, new Set([...using, ...state.usedBy]));
       },
       // The draft is the one that was checked: no other command runs on the stream meanwhile.
       decide: (state, at, issues) => publishWorkflow(state, () => issues, at),
@@ -124,7 +127,7 @@ export class Workflows extends WithDeps<{
     return existing(outcome);
   }
 
-  /** Lists every issue once, also when it occurs with present and proposed fields. Yields between entities. */
+  /** Lists every issue once, also when it occurs with present and proposed fields. Pauses between transitions. */
   async #issuesOf(
     tenantId: string,
     workflow: string,
@@ -133,14 +136,22 @@ export class Workflows extends WithDeps<{
   ): Promise<readonly FieldIssue[]> {
     const checks = checksOf(draft);
     const issues = new Map<string, FieldIssue>();
-    const add = (issue: FieldIssue) => issues.set(JSON.stringify(issue), issue);
-    for (const issue of checks.issues) add(issue);
-    const due = tickWhenDue();
+    const slice = timeSlices.of(tenantId, 'publishWorkflow');
+    await slice.next();
+    for (const found of checks.issues()) {
+      for (const issue of found) issues.set(JSON.stringify(issue), issue);
+      if (slice.isOver) await slice.next();
+    }
     for (const entity of entities) {
+      if (slice.isOver) await slice.next();
       for (const fields of await this.#using(tenantId, entity, workflow)) {
-        for (const issue of checks.unfitFor(fields))
-          add({ ...issue, message: `${entity}: ${issue.message}` });
-        await due();
+        for (const found of checks.unfitFor(fields)) {
+          for (const issue of found) {
+            const named = { ...issue, message: `${entity}: ${issue.message}` };
+            issues.set(JSON.stringify(named), named);
+          }
+          if (slice.isOver) await slice.next();
+        }
       }
       if (issues.size >= MAX_ISSUES) break;
     }
@@ -218,19 +229,13 @@ export class Workflows extends WithDeps<{
 
 const keyOf = (tenantId: string, name: string, version: number): string => `${tenantId}/${name}/${version}`;
 
-const madeReady = (name: string, version: number, definition: Definition): PublishedWorkflow => {
-  let checks: DefinitionChecks | undefined;
-  return {
-    name,
-    version,
-    initial: definition.initial,
-    machine: machineOf(name, version, definition),
-    checkAgainst: (fields) => {
-      checks ??= checksOf(definition);
-      return checks.unfitFor(fields);
-    },
-  };
-};
+const madeReady = (name: string, version: number, definition: Definition): PublishedWorkflow => ({
+  name,
+  version,
+  initial: definition.initial,
+  machine: machineOf(name, version, definition),
+  checkAgainst: checksOf(definition).unfitFor,
+});
 
 const existing = ({ state, position }: Outcome<Workflow, WorkflowEvent>): Changed => {
   if (!state.exists) throw new Error('the command left no workflow');

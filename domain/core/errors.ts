@@ -24,6 +24,7 @@ export const ERROR_CODES = [
   'tenant_suspended',
   'not_found',
   'method_not_allowed',
+  'upgrade_required',
   'conflict',
   'invalid_transition',
   'immutable',

@@ -56,6 +56,8 @@ export interface Projection {
     readonly indexes: readonly Index[];
     /** Documents hold `keys` (expressions/order-key.ts), which filters search; see the read store port. */
     readonly searchable?: boolean;
+    /** Searches within one value of this path use an index over all fields; see the read store port. */
+    readonly scopedBy?: string;
   }[];
   /** Types of the events to fold; others are skipped. */
   readonly types: readonly string[];
@@ -147,6 +149,8 @@ export interface Page<D> {
   readonly docs: readonly D[];
   /** Present when more rows follow. */
   readonly next?: PageEnd | undefined;
+  /** How a search found the rows, for developers. */
+  readonly plan?: string | undefined;
 }
 
 /** Selects documents by filter within a range of an index. */
@@ -157,6 +161,8 @@ export interface DocumentSelection {
   readonly filter?: Filter | undefined;
   /** ms; the value of `now()` in the filter. */
   readonly now: number;
+  /** Gives up after this time (ms) instead of 10 s. */
+  readonly withinMs?: number | undefined;
 }
 
 export interface SearchQuery extends DocumentSelection {

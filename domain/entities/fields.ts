@@ -47,3 +47,13 @@ export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
 /** Maximum length of a text without a `max_length` of its own, in code points. */
 export const MAX_TEXT = 10_000;
 export const MAX_LONG_TEXT = 100_000;
+
+/** Values in the order of the entity's fields, since the log sorts keys; values of former fields come last. */
+export const inOrder = (fields: readonly Pick<Field, 'key'>[], values: Values): Values => {
+  const ordered: Record<string, JsonValue> = {};
+  for (const { key } of fields) {
+    const value = Object.hasOwn(values, key) ? values[key] : undefined;
+    if (value !== undefined) ordered[key] = value;
+  }
+  return { ...ordered, ...values };
+};

@@ -29,8 +29,25 @@ export const UserRegistered = defineEvent(
 /** `password_hash` is an argon2id hash in PHC form. */
 export const UserPasswordSet = defineEvent(
   'UserPasswordSet',
-  z.object({ user_id: z.string(), password_hash: z.string() }),
+  z.object({
+    user_id: z.string(),
+    password_hash: z.string(),
+    /** Tokens that the person got before no longer count (decision 47). */
+    ends_sessions: z.literal(true).optional(),
+  }),
   { personal: { password_hash: person }, secret: ['password_hash'] },
+);
+
+/** An admin made a one-time link; a later offer and a set password replace it. */
+export const PasswordResetOffered = defineEvent(
+  'PasswordResetOffered',
+  z.object({
+    user_id: z.string(),
+    /** SHA-256 of the link's secret, lower-case hex. */
+    secret_hash: z.string(),
+    /** An instant. */
+    expires_at: z.string(),
+  }),
 );
 
 export const UserRenamed = defineEvent(
@@ -62,6 +79,7 @@ export const UserForgotten = defineEvent(
 export const userEvents = [
   UserRegistered,
   UserPasswordSet,
+  PasswordResetOffered,
   UserRenamed,
   UserRoleChanged,
   UserStatusChanged,
@@ -83,6 +101,10 @@ export interface RegisteredUser {
   /** Sealed; undefined for people who use single sign-on only. */
   readonly passwordHash: string | undefined;
   readonly createdAt: number;
+  /** The unused one-time link for a new password. */
+  readonly reset?: { readonly secretHash: string; readonly expiresAt: number } | undefined;
+  /** Second (since 1970) of the last end of all sessions: tokens issued before it no longer count. */
+  readonly sessionsSince?: number | undefined;
   /** Revision of this stream at which the person became an active admin; undefined for others. */
   readonly adminSince?: number | undefined;
   /** Set once the person is forgotten: sealed texts can never be opened again. */
@@ -103,7 +125,16 @@ const evolve = folded<User, UserEvent>({
     passwordHash: undefined,
     createdAt: at,
   }),
-  UserPasswordSet: onUser((user, { password_hash: passwordHash }) => ({ ...user, passwordHash })),
+  UserPasswordSet: onUser((user, { password_hash: passwordHash, ends_sessions }, { at }) => ({
+    ...user,
+    passwordHash,
+    reset: undefined,
+    sessionsSince: ends_sessions === true ? Math.floor(at / 1000) : user.sessionsSince,
+  })),
+  PasswordResetOffered: onUser((user, { secret_hash: secretHash, expires_at }) => ({
+    ...user,
+    reset: { secretHash, expiresAt: Date.parse(expires_at) },
+  })),
   UserRenamed: onUser((user, { display_name: displayName }) => ({ ...user, displayName })),
   UserRoleChanged: onUser((user, { role }) => ({ ...user, role })),
   UserStatusChanged: onUser((user, { status }) => ({ ...user, status })),
@@ -111,13 +142,14 @@ const evolve = folded<User, UserEvent>({
     ...user,
     status: 'deactivated',
     passwordHash: undefined,
+    reset: undefined,
     forgotten: { emailHash },
   })),
 });
 
 export const userStream: StreamType<User, UserEvent> = {
   category: 'user',
-  stateVersion: 3,
+  stateVersion: 4,
   initial: { exists: false },
   evolve: (state, event, meta) => {
     const next = evolve(state, event, meta);

@@ -36,6 +36,8 @@ const attempt = {
   attempt: z.number(),
   /** The replay request that this attempt answers. */
   replay_id: z.string().optional(),
+  /** Duration of the call; missing in events of former versions. */
+  ms: z.number().optional(),
 };
 
 export const DeliverySucceeded = defineEvent(
@@ -89,13 +91,16 @@ export interface Replay {
   readonly order?: string | undefined;
 }
 
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'dead'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
 /** Times are in ms. */
 export interface ScheduledDelivery {
   readonly kind: 'scheduled';
   readonly id: string;
   readonly subscriptionId: string;
   readonly event: string;
-  readonly status: 'pending' | 'delivered' | 'failed' | 'dead';
+  readonly status: DeliveryStatus;
   /** True once it was delivered, refused or given up: only replays follow. */
   readonly ended: boolean;
   readonly attempts: number;
@@ -156,13 +161,16 @@ const onScheduled = only((state: Delivery): state is ScheduledDelivery => state.
 
 export const deliveryStream: StreamType<Delivery, DeliveryEvent> = {
   category: 'delivery',
-  stateVersion: 1,
+  stateVersion: 2,
   initial: { kind: 'none' },
   evolve: folded({
     DeliveryScheduled: (_state, data, { at }) => scheduled(data, at),
     DeliveryBodyContinued: (state) => state,
     DeliverySucceeded: onScheduled((state, data, { at }) =>
-      ended({ ...attempted(state, data, at), responseCode: data.response_code }, 'delivered'),
+      ended(
+        { ...attempted(state, data, at), responseCode: data.response_code, lastError: null },
+        'delivered',
+      ),
     ),
     DeliveryFailed: onScheduled((state, data, { at }) => {
       const { response_code: responseCode, error: lastError, next_attempt_at } = data;
@@ -228,17 +236,19 @@ export interface RecordAttempt {
   readonly attempt: number;
   /** Id of the replay that was due when the attempt began. */
   readonly replayId: string | undefined;
+  /** Duration of the call. */
+  readonly ms?: number | undefined;
   readonly outcome: AttemptOutcome;
 }
 
 /** Records an attempt's outcome; no events when this attempt is already recorded. */
 export const recordAttempt = (
   state: Delivery,
-  { attempt: number, replayId, outcome }: RecordAttempt,
+  { attempt: number, replayId, ms, outcome }: RecordAttempt,
   { now }: DecisionContext,
 ): readonly DeliveryEvent[] => {
   if (state.kind !== 'scheduled' || number !== state.attempts + 1) return [];
-  const data = { ...idsOf(state), attempt: number, replay_id: replayId };
+  const data = { ...idsOf(state), attempt: number, replay_id: replayId, ms };
   switch (outcome.kind) {
     case 'delivered': {
       const { responseCode: response_code } = outcome;

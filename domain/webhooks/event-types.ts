@@ -13,6 +13,9 @@ export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 export const TEST_EVENT = 'webhook.test';
 export const TEST_DATA = { message: 'This is a test delivery.' } as const;
 
+export const DELIVERED_EVENTS = [...WEBHOOK_EVENTS, TEST_EVENT] as const;
+export type DeliveredEvent = (typeof DELIVERED_EVENTS)[number];
+
 /** Every event, including future ones. */
 export const ALL_EVENTS = '*';
 export type Subscribed = WebhookEvent | typeof ALL_EVENTS;

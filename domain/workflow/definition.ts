@@ -113,7 +113,7 @@ export const structureIssues = (definition: Definition): readonly FieldIssue[] =
   };
   const isInitial = exists(initial, 'initial');
   const taken = new Set<string>();
-  const next = new Map<string, string[]>();
+  const next = new Map<string, Set<string>>();
   transitions.forEach((transition, i) => {
     const { from, event_name: event, to } = transition;
     const isTarget = exists(to, `transitions.${i}.to`);
@@ -125,7 +125,8 @@ export const structureIssues = (definition: Definition): readonly FieldIssue[] =
         add(path, 'duplicate', `The state ${key} has another transition for ${event}.`);
       }
       taken.add(`${key}\n${event}`);
-      if (isTarget) next.set(key, [...(next.get(key) ?? []), to]);
+      const after = next.get(key) ?? new Set();
+      if (isTarget) next.set(key, after.add(to));
     });
   });
   if (isInitial) {
@@ -137,7 +138,10 @@ export const structureIssues = (definition: Definition): readonly FieldIssue[] =
   return issues;
 };
 
-const reachedFrom = (initial: string, next: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> => {
+const reachedFrom = (
+  initial: string,
+  next: ReadonlyMap<string, ReadonlySet<string>>,
+): ReadonlySet<string> => {
   const reached = new Set([initial]);
   for (const key of reached) for (const to of next.get(key) ?? []) reached.add(to);
   return reached;

@@ -26,9 +26,17 @@ const NONE: ReadonlyMap<string, Edge> = new Map();
 
 export const machineOf = (name: string, version: number, definition: Definition): Machine => {
   const edges = new Map<string, Map<string, Edge>>();
+  const guards = guardsOf(definition);
   definition.transitions.forEach((transition, i) => {
-    const { guard, issues } = guardOf(transition, i);
-    const edge: Edge = { to: transition.to, transition, guard: issues.length > 0 ? 'broken' : guard };
+    const edge: Edge = {
+      to: transition.to,
+      transition,
+      // Parsed at the first use, since all of them together take long.
+      get guard() {
+        const { guard, issues } = guards(i);
+        return issues.length > 0 ? 'broken' : guard;
+      },
+    };
     for (const state of fromStates(transition)) {
       const out = edges.get(state) ?? new Map<string, Edge>();
       edges.set(state, out.set(transition.event_name, edge));
@@ -45,11 +53,24 @@ export const machineOf = (name: string, version: number, definition: Definition)
   };
 };
 
+interface ParsedGuard {
+  readonly guard: Guard | undefined;
+  readonly issues: readonly FieldIssue[];
+}
+
+/** The guards of a definition by the index of their transition, each parsed once. */
+const guardsOf = ({ transitions }: Definition): ((i: number) => ParsedGuard) => {
+  const parsed = new Map<number, ParsedGuard>();
+  return (i) => {
+    const found = parsed.get(i) ?? guardOf(transitions[i], i);
+    parsed.set(i, found);
+    return found;
+  };
+};
+
 /** The parsed guard of a transition, or the issues of its text. */
-const guardOf = (
-  { guard }: Transition,
-  i: number,
-): { guard: Guard | undefined; issues: readonly FieldIssue[] } => {
+const guardOf = (transition: Transition | undefined, i: number): ParsedGuard => {
+  const guard = transition?.guard;
   if (guard === undefined) return { guard: undefined, issues: [] };
   const path = `transitions.${i}.guard`;
   try {
@@ -60,37 +81,40 @@ const guardOf = (
   }
 };
 
-/** The checks of a definition, with its guards parsed once. */
+/** The checks of a definition, transition by transition, so that a caller can pause in between. */
 export interface DefinitionChecks {
   /** Issues that prevent publishing for any entity: structure, guard syntax, and names and types that no entity has. */
-  readonly issues: readonly FieldIssue[];
+  readonly issues: () => Iterable<readonly FieldIssue[]>;
   /**
    * Further issues with these fields: guards with unknown fields or incomparable types, and missing required fields.
    */
-  readonly unfitFor: (fields: FieldSpecs) => readonly FieldIssue[];
+  readonly unfitFor: (fields: FieldSpecs) => Iterable<readonly FieldIssue[]>;
 }
 
 export const checksOf = (definition: Definition): DefinitionChecks => {
   const states = definition.states.map(({ key }) => key);
-  const transitions = definition.transitions.map((transition, i) => {
-    const { guard, issues } = guardOf(transition, i);
-    const own = guard === undefined ? [] : checkGuard(guard, { states });
-    return {
-      i,
-      required: transition.required_fields ?? [],
-      guard,
-      issues: [...issues, ...misfits(own, i)],
-      own,
-    };
-  });
+  const guards = guardsOf(definition);
+  const problems = new Map<number, readonly string[]>();
+  /** Of the guard alone, without an entity. */
+  const own = (i: number): readonly string[] => {
+    const { guard } = guards(i);
+    const found = problems.get(i) ?? (guard === undefined ? [] : checkGuard(guard, { states }));
+    problems.set(i, found);
+    return found;
+  };
   return {
-    issues: [...structureIssues(definition), ...transitions.flatMap(({ issues }) => issues)],
-    unfitFor: (fields) =>
-      transitions.flatMap(({ i, required, guard, own }) => {
-        const problems = guard === undefined ? [] : checkGuard(guard, { fields });
-        const further = problems.filter((message) => !own.includes(message));
-        return [...misfits(further, i), ...missing(required, fields, i)];
-      }),
+    *issues() {
+      yield structureIssues(definition);
+      for (const i of definition.transitions.keys()) yield [...guards(i).issues, ...misfits(own(i), i)];
+    },
+    *unfitFor(fields) {
+      for (const [i, { required_fields: required = [] }] of definition.transitions.entries()) {
+        const { guard } = guards(i);
+        const found = guard === undefined ? [] : checkGuard(guard, { fields });
+        const further = found.filter((message) => !own(i).includes(message));
+        yield [...misfits(further, i), ...missing(required, fields, i)];
+      }
+    },
   };
 };
 

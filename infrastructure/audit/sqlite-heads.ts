@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.ts';
 import type { Position } from '../../application/ports/event-store.ts';
+import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { numberOf, openSqlite, optionalTextOf, type SqliteConnection, textOf } from '../sqlite/connection.ts';
-import { HeadThread } from './head-thread.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS heads (
@@ -42,13 +42,16 @@ const signedHead = z.object({
 /**
  * Commits do not wait for the disk: heads lost to a power cut are copied again from the log.
  * @param log file of the embedded event log, if there is one: a thread copies heads from it
+ * @param maintenance the caller closes it before this store; default: a thread of its own
  */
 export const openSqliteHeadStore = async ({
   path,
   log,
+  maintenance,
 }: {
   readonly path: string;
   readonly log?: string | undefined;
+  readonly maintenance?: MaintenanceThread | undefined;
 }): Promise<HeadStore> => {
   const open = (): Promise<SqliteConnection> =>
     openSqlite({ path, pragmas: ['journal_mode = WAL', 'synchronous = NORMAL'], schema: SCHEMA });
@@ -56,7 +59,7 @@ export const openSqliteHeadStore = async ({
   // A separate connection: reads of one snapshot keep a transaction open over many steps.
   const reader = await open();
   let reading: Promise<unknown> = Promise.resolve();
-  const thread = log === undefined ? undefined : new HeadThread({ path, log });
+  const thread = maintenance ?? new MaintenanceThread();
 
   const positionIn = ({ prepare }: SqliteConnection): Position | undefined => {
     const row = prepare('SELECT position FROM progress').get();
@@ -99,7 +102,10 @@ export const openSqliteHeadStore = async ({
   };
 
   return {
-    ...(thread === undefined ? {} : { advance: () => thread.advance() }),
+    // Positions are written by the thread's store only.
+    ...(log === undefined
+      ? {}
+      : { advance: async () => (await thread.run({ kind: 'heads', path, log })) as Position | undefined }),
 
     position: () => writer.read(() => positionIn(writer)),
 
@@ -176,7 +182,7 @@ export const openSqliteHeadStore = async ({
       }),
 
     async close() {
-      await Promise.all([reading, thread?.close()]);
+      await Promise.all([reading, maintenance === undefined ? thread.close() : undefined]);
       reader.close();
       writer.close();
     },

@@ -1,7 +1,8 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { type Embedder, EmbedderUnavailable, type Urgency } from '../../application/ports/embedder.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
+import { startThread } from '../threads.ts';
 import { JobQueue, type Part } from './job-queue.ts';
 import { type EmbedderThreadData, fromEmbedder, type ToEmbedder } from './protocol.ts';
 import { EmbeddingThrottle } from './throttle.ts';
@@ -70,7 +71,7 @@ class ThreadedEmbedder implements Embedder {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     promise.catch(() => undefined);
     const workerData: EmbedderThreadData = { modelPackage: this.#modelPackage, dimensions: DIMENSIONS };
-    const worker = new Worker(new URL('./embedder.worker.ts', import.meta.url), { workerData });
+    const worker = startThread('embedder', new URL('./embedder.worker.ts', import.meta.url), { workerData });
     // An idle model does not keep the process alive.
     worker.unref();
     worker.on('message', (received: unknown) => {

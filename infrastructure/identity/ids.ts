@@ -4,7 +4,10 @@ import type { Clock, Ids } from '../../application/ports/clock.ts';
 export const systemClock: Clock = { now: () => Date.now() };
 
 /** UUIDv7 (RFC 9562): ordered by time, which keeps indexes compact. Never goes back within a process. */
-export const uuidV7Ids = (clock: Clock): Ids => {
+export const uuidV7Ids = (
+  clock: Clock,
+  fill: (target: Uint8Array) => unknown = (target) => randomFillSync(target),
+): Ids => {
   const pool = Buffer.allocUnsafe(4096);
   let at = pool.length;
   let last = 0;
@@ -12,7 +15,7 @@ export const uuidV7Ids = (clock: Clock): Ids => {
   return {
     next: () => {
       if (at + 8 > pool.length) {
-        randomFillSync(pool);
+        fill(pool);
         at = 0;
       }
       const now = clock.now();

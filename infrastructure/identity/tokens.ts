@@ -1,5 +1,5 @@
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
-import jwt from 'jsonwebtoken';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import jws from 'jws';
 import { z } from 'zod';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { TokenFamily } from '../../application/ports/tokens.ts';
@@ -12,13 +12,17 @@ const MAX_CACHED = 10_000;
 /** The current secret, and former ones that still verify. */
 export type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
 
-const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'utf8'));
+const keyOf = (secret: string): Buffer => Buffer.from(secret, 'utf8');
 
-const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().int().nonnegative() });
+const times = z.object({
+  iat: z.number().int().nonnegative(),
+  exp: z.number().int().nonnegative(),
+  nbf: z.number().optional(),
+});
+type Times = z.output<typeof times>;
 
 /**
- * A family of HS256 tokens. The library checks signatures; the claims are checked here, because it accepts tokens
- * without `exp`, with `iat` a day ahead and with unknown `crit`.
+ * A family of HS256 tokens. The library signs and checks signatures; claims and headers are checked here.
  * @param secrets the first one signs; the others only verify during a rotation
  * @param lifetimeOf maximum lifetime in seconds of a token with these claims
  */
@@ -31,7 +35,7 @@ export const tokenFamily = <Claims extends object>(
   const [current, ...previous] = secrets;
   const key = keyOf(current);
   const keys = [key, ...previous.map(keyOf)];
-  type Verified = Claims & { iat: number; exp: number };
+  type Verified = Claims & Times;
   // Signatures are cached for ever; expiry is checked at each use.
   const verified = new Map<string, Verified>();
 
@@ -48,7 +52,11 @@ export const tokenFamily = <Claims extends object>(
   return {
     sign: (claims, lifetimeSeconds, begin) => {
       const iat = begin ?? Math.floor(clock.now() / 1000);
-      return jwt.sign({ ...claims, iat, exp: iat + lifetimeSeconds }, key, { algorithm: 'HS256' });
+      return jws.sign({
+        header: { alg: 'HS256', typ: 'JWT' },
+        payload: { ...claims, iat, exp: iat + lifetimeSeconds },
+        secret: key,
+      });
     },
     verify: (token) => {
       let claims = verified.get(token);
@@ -61,35 +69,42 @@ export const tokenFamily = <Claims extends object>(
         verified.set(token, claims);
       }
       const now = clock.now() / 1000;
-      if (claims.iat > now + AHEAD_SECONDS) throw invalidCredential();
+      if (claims.iat > now + AHEAD_SECONDS || (claims.nbf ?? 0) > now) throw invalidCredential();
       if (claims.exp <= now) throw new DomainError('credential_expired', 'The credential has expired.');
       return claims;
     },
   };
 };
 
-/** The payload of a token with exactly this header and a canonical HS256 signature by one of the keys. */
-const signedPayload = (token: string, keys: readonly KeyObject[]): unknown => {
+/** Headers under which a token would mean something else, or that the library ignores. */
+const header = z.object({
+  alg: z.literal('HS256'),
+  crit: z.undefined().optional(),
+  b64: z.undefined().optional(),
+});
+
+/** The payload of a token with a canonical HS256 signature by one of the keys. */
+const signedPayload = (token: string, keys: readonly Buffer[]): unknown => {
   if (token.length > MAX_TOKEN_LENGTH) throw invalidCredential();
   const parts = token.split('.');
-  const [header, payload, signature] = parts;
-  if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined)
+  const [head, payload, signature] = parts;
+  if (parts.length !== 3 || head === undefined || payload === undefined || signature === undefined)
     throw invalidCredential();
   // Accepts one spelling of the signature, so that a revoked token has no second form; base64url decoders accept
   // several.
-  const content = `${header}.${payload}`;
+  const content = `${head}.${payload}`;
   const key = keys.find((one) =>
     isSame(signature, createHmac('sha256', one).update(content).digest('base64url')),
   );
   if (key === undefined) throw invalidCredential();
-  let decoded: jwt.Jwt;
+  let decoded: jws.Signature | null;
   try {
-    decoded = jwt.verify(token, key, { algorithms: ['HS256'], complete: true, ignoreExpiration: true });
+    decoded = jws.verify(token, 'HS256', key) ? jws.decode(token, { json: true }) : null;
     if (hasDuplicateKeys(Buffer.from(payload, 'base64url').toString('utf8'))) throw invalidCredential();
   } catch {
     throw invalidCredential();
   }
-  if ('crit' in decoded.header || 'b64' in decoded.header) throw invalidCredential();
+  if (decoded === null || !header.safeParse(decoded.header).success) throw invalidCredential();
   return decoded.payload;
 };
 

@@ -70,25 +70,29 @@ const storedIndexes = z.array(
   }),
 );
 const storedSpec = z.union([
-  storedIndexes.transform((indexes) => ({ indexes, searchable: false })),
-  z.object({ indexes: storedIndexes, searchable: z.literal(true) }),
+  storedIndexes.transform((indexes) => ({ indexes, searchable: false, scopedBy: undefined })),
+  z.object({ indexes: storedIndexes, searchable: z.literal(true), scopedBy: z.string().optional() }),
 ]);
 
 /**
  * The stored form of a collection's specification. A generation is prepared once: changing its indexes later would
  * omit older documents.
  */
-export function specText({ indexes, searchable }: Omit<CollectionSpec, 'name'>): string {
+export function specText({ indexes, searchable, scopedBy }: Omit<CollectionSpec, 'name'>): string {
   const list = indexes.map(({ name, fields, multi, present }) => ({
     name,
     fields,
     ...(multi && { multi }),
     ...(present && { present }),
   }));
-  return JSON.stringify(searchable === true ? { indexes: list, searchable } : list);
+  return JSON.stringify(searchable === true ? { indexes: list, searchable, scopedBy } : list);
 }
 
-export function specOf(text: string): { indexes: readonly IndexSpec[]; searchable: boolean } {
+export function specOf(text: string): {
+  indexes: readonly IndexSpec[];
+  searchable: boolean;
+  scopedBy?: string | undefined;
+} {
   return storedSpec.parse(JSON.parse(text));
 }
 

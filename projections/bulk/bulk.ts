@@ -1,4 +1,4 @@
-import { type BulkState, bulkStream, CHUNK } from '../../domain/bulk/session.ts';
+import { type BulkState, bulkStream, CHUNK, processedOf } from '../../domain/bulk/session.ts';
 import type { BulkEvent, RowError, Sample } from '../../domain/bulk/session-events.ts';
 import { collection } from '../../domain/core/collection.ts';
 import {
@@ -140,3 +140,18 @@ export const runningSessions = (
   page: { limit: number; after?: PageEnd | undefined },
 ): Promise<Page<BulkRunningDoc>> =>
   reader.find('bulk_running', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });
+
+/** Sessions read by {@link queuedRows}. */
+const MOST_SESSIONS = 200;
+
+/** Rows of the first 200 sessions in commit that are not processed yet, of all tenants. */
+export const queuedRows = async (reader: DocumentReader): Promise<number> => {
+  const { docs } = await runningSessions(reader, { limit: MOST_SESSIONS });
+  let rows = 0;
+  for (const { tenant_id, session_id } of docs) {
+    const doc = await reader.get<BulkSessionDoc>('bulk_sessions', tenant_id, session_id);
+    if (doc === undefined || !('counts' in doc.session)) continue;
+    rows += doc.session.counts.total_resolved - processedOf(doc.session.done);
+  }
+  return rows;
+};

@@ -1,5 +1,5 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, every, iso, projection } from '../../domain/core/projection.ts';
+import { type DocumentReader, iso, projection } from '../../domain/core/projection.ts';
 import type { Field } from '../../domain/entities/fields.ts';
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 
@@ -54,15 +54,22 @@ export const entitiesOf = entities.list('by_created_at', 'asc');
 
 export const entityByName = entities.get;
 
-const ofWorkflow = entities.listOf('by_workflow', 'asc');
+/** Names of a page of index entries. */
+const PAGE = 1000;
 
-/** Every entity whose records run a workflow. */
+/** The name of every entity whose records run a workflow, read from the index alone. */
 export const entitiesWithWorkflow = async (
-  reader: DocumentReader,
+  reader: Pick<DocumentReader, 'entries'>,
   tenantId: string,
   workflow: string,
-): Promise<readonly EntityDoc[]> => {
-  const found: EntityDoc[] = [];
-  for await (const doc of every((page) => ofWorkflow(reader, tenantId, workflow, page))) found.push(doc);
-  return found;
+): Promise<readonly string[]> => {
+  const names: string[] = [];
+  for (;;) {
+    const last = names.at(-1);
+    const after = last === undefined ? undefined : { values: [], id: last };
+    const query = { index: 'by_workflow', equals: [workflow], order: 'asc', limit: PAGE, after } as const;
+    const page = await reader.entries('entities', tenantId, query);
+    names.push(...page.map(({ id }) => id));
+    if (page.length < PAGE) return names;
+  }
 };

@@ -78,11 +78,12 @@ const moved = (data: { record_id: string; to_state: string }, at: number) =>
 
 export const recordsProjection = projection<RecordEvent>({
   name: 'records',
-  version: 1,
+  version: 2,
   collections: [
     {
       name: 'records',
       searchable: true,
+      scopedBy: 'listed',
       indexes: [
         { name: 'by_created_at', fields: ['listed', 'created_at'] },
         { name: 'by_entity', fields: ['entity_name'] },
@@ -189,7 +190,7 @@ export const searchRecordsOf = (
 
 /** A filter without an order. */
 export interface SelectedBy {
-  readonly filter: Filter;
+  readonly filter: Filter | undefined;
   /** The value of the filter's `now()`, ms. */
   readonly now: number;
 }
@@ -208,9 +209,9 @@ export const countRecordsOf = (
   reader: DocumentReader,
   tenantId: string,
   entityName: string,
-  { filter, now }: SelectedBy,
+  selection: SelectedBy & { readonly withinMs?: number },
 ): Promise<number> =>
-  reader.count('records', tenantId, { index: 'by_created_at', equals: [entityName], filter, now });
+  reader.count('records', tenantId, { index: 'by_created_at', equals: [entityName], ...selection });
 
 /** All records of an entity, including those being deleted. */
 export const allRecordsOf = records.listOf('by_entity', 'asc');

@@ -39,3 +39,5 @@ export const filesOf = files.listOf('by_record', 'desc');
 
 /** All files of a tenant, by record. */
 export const allFilesOf = files.list('by_record', 'asc');
+
+export const fileById = files.get;

@@ -46,3 +46,5 @@ export const apiTokensProjection = projection<ApiTokenEvent>({
 
 /** Newest first. */
 export const apiTokensOf = apiTokens.list('by_created_at', 'desc');
+
+export const apiTokenById = apiTokens.get;

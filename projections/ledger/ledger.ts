@@ -91,6 +91,18 @@ export const ledgerProjection = projection<JournalEvent | EntryEvent>({
 /** The chart, by code. */
 export const accountsOf = accounts.list('by_code', 'asc');
 
+const accountsOfCode = accounts.listOf('by_code', 'asc');
+
+/** @param code in any case */
+export const accountByCode = async (
+  reader: DocumentReader,
+  tenantId: string,
+  code: string,
+): Promise<AccountDoc | undefined> => {
+  const { docs } = await accountsOfCode(reader, tenantId, code.toLowerCase(), { limit: 1, after: undefined });
+  return docs[0];
+};
+
 /** The whole chart, by code. */
 export const WHOLE_CHART: RangeQuery = { collection: 'accounts', index: 'by_code', equals: [], order: 'asc' };
 

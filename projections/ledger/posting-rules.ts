@@ -69,3 +69,9 @@ export const rulesOf = (reader: DocumentReader, tenantId: string, page: At): Pro
 /** Newest first, including resolved ones. */
 export const failuresOf = (reader: DocumentReader, tenantId: string, page: At): Promise<Page<FailureDoc>> =>
   reader.find('failures', tenantId, { ...newestFirst, ...page });
+
+export const ruleById = (
+  reader: DocumentReader,
+  tenantId: string,
+  id: string,
+): Promise<RuleDoc | undefined> => reader.get<RuleDoc>('rules', tenantId, id);

@@ -5,14 +5,19 @@ import {
   iso,
   type Page,
   type PageEnd,
+  type PageRequest,
   projection,
   touch,
 } from '../../domain/core/projection.ts';
+import { compareText } from '../../domain/expressions/compare.ts';
 import {
+  DELIVERY_STATUSES,
   type DeliveryEvent,
+  type DeliveryStatus,
   deliveryStream,
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
+import { DELIVERED_EVENTS, type DeliveredEvent } from '../../domain/webhooks/event-types.ts';
 
 /** Deliveries of webhooks: history, due times and dead-letter logs (decisions, section 8). */
 
@@ -60,12 +65,13 @@ const fold = (event: DeliveryEvent & EventMeta) => [
 
 export const webhookDeliveriesProjection = projection<DeliveryEvent>({
   name: 'webhook_deliveries',
-  version: 2,
+  version: 3,
   collections: [
     {
       name: 'webhook_deliveries',
       indexes: [
         { name: 'by_subscription', fields: ['subscription_id', 'created_at'] },
+        { name: 'by_status', fields: ['subscription_id', 'delivery.status', 'delivery.event', 'created_at'] },
         { name: 'by_due', fields: ['subscription_id', 'queue', 'due_at', 'order'], present: 'queue' },
         { name: 'dead', fields: ['subscription_id', 'dead_at'], present: 'dead_at' },
       ],
@@ -100,8 +106,53 @@ interface PageOf {
 
 const deliveries = collection<DeliveryDoc>('webhook_deliveries');
 
+export const deliveryDocOf = deliveries.get;
+
+/** What is undefined selects all. */
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus | undefined;
+  readonly event?: DeliveredEvent | undefined;
+  /** Created at this instant or later (ms). */
+  readonly from?: number | undefined;
+}
+
 /** Newest first. */
-export const deliveriesOf = deliveries.listOf('by_subscription', 'desc');
+export const deliveriesOf = async (
+  reader: DocumentReader,
+  tenantId: string,
+  subscriptionId: string,
+  { status, event, from }: DeliveryFilter,
+  page: PageRequest,
+): Promise<Page<DeliveryDoc>> => {
+  const range = from === undefined ? {} : { range: { gt: new Date(from - 1).toISOString() } };
+  const query = { ...range, ...page, order: 'desc' } as const;
+  if (status === undefined && event === undefined) {
+    return reader.find('webhook_deliveries', tenantId, {
+      index: 'by_subscription',
+      equals: [subscriptionId],
+      ...query,
+    });
+  }
+  // One index serves every filter: the newest of each status and event are merged.
+  const statuses = status === undefined ? DELIVERY_STATUSES : [status];
+  const events = event === undefined ? DELIVERED_EVENTS : [event];
+  const limit = page.limit + 1;
+  const places = statuses.flatMap((each) => events.map((one) => [subscriptionId, each, one]));
+  const found = await Promise.all(
+    places.map((equals) =>
+      reader.entries('webhook_deliveries', tenantId, { ...query, index: 'by_status', equals, limit }),
+    ),
+  );
+  const ends = found.flat().sort((one, other) => compareText(keyOf(other), keyOf(one)));
+  const ids = ends.slice(0, page.limit).map(({ id }) => id);
+  const docs = await Promise.all(ids.map((id) => deliveries.get(reader, tenantId, id)));
+  return {
+    docs: docs.filter((doc) => doc !== undefined),
+    next: ends.length > page.limit ? ends[page.limit - 1] : undefined,
+  };
+};
+
+const keyOf = ({ values: [createdAt], id }: PageEnd): string => `${createdAt} ${id}`;
 
 export interface PendingDelivery {
   readonly id: string;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Assistant } from '../../../application/assistant/assistant.ts';
 import type { Backfills } from '../../../application/assistant/backfill.ts';
+import type { CitedPassage } from '../../../application/assistant/retrieval.ts';
 import { SOURCE_KINDS } from '../../../application/ports/corpus-store.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import type { Route } from '../../http/route.ts';
@@ -18,6 +19,31 @@ const BASE = '/api/v1/tenant';
 const MAX_QUESTION = 4000;
 const MAX_HISTORY = 50;
 
+/** Code points of an excerpt. */
+const EXCERPT = 240;
+
+const excerptOf = (texts: readonly string[]): string => {
+  const points = [
+    ...texts
+      .join('\n')
+      .slice(0, 4 * EXCERPT)
+      .toWellFormed()
+      .replace(/\s+/g, ' ')
+      .trim(),
+  ];
+  return points.length <= EXCERPT ? points.join('') : `${points.slice(0, EXCERPT - 1).join('')}…`;
+};
+
+const citation = ({ kind, id, score, entityName, recordId, title, texts }: CitedPassage) => ({
+  source_kind: kind,
+  source_id: id,
+  score,
+  entity_name: entityName,
+  record_id: recordId,
+  title,
+  excerpt: excerptOf(texts),
+});
+
 const answer = z
   .object({
     reply: z.string(),
@@ -27,6 +53,14 @@ const answer = z
         source_kind: z.enum(SOURCE_KINDS),
         source_id: z.string(),
         score: z.number().min(0).max(1),
+        entity_name: z
+          .string()
+          .meta({ description: 'Of the record; for an attachment of the record it belongs to.' }),
+        record_id: z
+          .string()
+          .meta({ description: 'The record to link to: the source or the attachment’s record.' }),
+        title: z.string().meta({ description: 'The entity and the record’s name, or the name of the file.' }),
+        excerpt: z.string().meta({ description: `The passage’s beginning, at most ${EXCERPT} characters.` }),
       }),
     ),
   })
@@ -41,6 +75,9 @@ export const assistantRoutes = (deps: Deps): Route[] =>
         path: `${BASE}/ai/assistant/ask`,
         operationId: 'askAssistant',
         summary: 'Ask a question about the tenant’s records and attachments',
+        description:
+          'The answer rests on the records and text files of the tenant only, and names its sources. The ' +
+          'caller keeps the conversation and sends it as `history`.',
         body: z.object({
           message: text({ max: MAX_QUESTION }),
           history: listOf(z.object({ role: z.enum(['user', 'assistant']), content: z.string() }), {
@@ -51,8 +88,7 @@ export const assistantRoutes = (deps: Deps): Route[] =>
         errors: ['assistant_upstream_unexpected', 'embedding_model_unavailable'],
         handle: async ({ principal: { tenantId }, body, context }) => {
           const { reply, passages, position } = await deps.assistant.ask(tenantId, body, context);
-          const chunks = passages.map(({ kind, id, score }) => ({ source_kind: kind, source_id: id, score }));
-          return { status: 200, body: { reply, retrieved_chunks: chunks }, position };
+          return { status: 200, body: { reply, retrieved_chunks: passages.map(citation) }, position };
         },
       }),
 
@@ -62,6 +98,9 @@ export const assistantRoutes = (deps: Deps): Route[] =>
         operationId: 'backfillCorpus',
         expensive: true,
         summary: 'Bring every record and text attachment into the assistant’s corpus',
+        description:
+          'Needed once, when a tenant has got the assistant; later changes come in by themselves. A second ' +
+          'run changes nothing.',
         responses: {
           200: z
             .object({ added: z.number().int(), updated: z.number().int(), skipped: z.number().int() })

@@ -58,12 +58,15 @@ export const auditEventRoutes = (deps: Deps): Route[] =>
       expensive: true,
       summary:
         'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
+      description:
+        '`data` and `metadata` are opened for reading; `sealed` holds the exact stored texts, which the ' +
+        'hash chain is over. `Accept: application/x-ndjson` streams all events.',
       query: z.object({
-        stream: word,
+        stream: word.meta({ description: 'Name of one stream.' }),
         category: word.meta({ description: 'What a stream’s name has between `.` and `-`.' }),
-        type: word,
+        type: word.meta({ description: 'A type of event, such as `MessageSent`.' }),
         actor: word.meta({ description: 'Id of an actor.' }),
-        from: instant.optional(),
+        from: instant.optional().meta({ description: 'Events since then.' }),
         to: instant.optional().meta({ description: 'Events before it.' }),
         after: position.optional().meta({ description: 'Events after this place in the log.' }),
         limit: limit(),

@@ -38,6 +38,9 @@ export const auditProofRoutes = (deps: Deps): Route[] =>
       expensive: true,
       summary:
         'The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over',
+      description:
+        'The proof covers the last hash of every stream. `npm run verify` checks an export against it ' +
+        'without the server. `Accept: application/x-ndjson` streams the hashes as well.',
       responses: { 200: proof },
       produces: NDJSON,
       errors: ['read_model_behind'],

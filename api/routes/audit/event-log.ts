@@ -36,11 +36,14 @@ export const eventLogRoutes = (deps: Deps): Route[] =>
       path: '/api/v1/tenant/audit/event-log',
       operationId: 'listEventLog',
       summary: 'Who did what, newest first: a line per event, and per request under impersonation',
+      description:
+        'Each line names the actor, the action and the subject. Filter by `actor`, `action`, `from` and ' +
+        '`to`.',
       query: pageQuery.extend({
         actor: z.string().max(500).optional().meta({ description: 'Id of an actor.' }),
-        action: z.string().max(500).optional(),
-        from: instant.optional(),
-        to: instant.optional(),
+        action: z.string().max(500).optional().meta({ description: 'As it stands in the lines.' }),
+        from: instant.optional().meta({ description: 'Lines since then.' }),
+        to: instant.optional().meta({ description: 'Lines before then.' }),
       }),
       responses: { 200: z.array(line) },
       handle: async ({ principal, query: { cursor: given, ...query } }) => {

@@ -28,6 +28,8 @@ export const streamStateRoutes = (deps: Deps): Route[] =>
       operationId: 'readStreamState',
       summary:
         'A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise',
+      description:
+        'Folds the stream up to `at`, a position or an instant, and shows the state of the aggregate then.',
       params: z.object({ stream: z.string().max(1000) }),
       query: z.object({
         at: z.string().max(200).optional().meta({

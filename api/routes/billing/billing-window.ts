@@ -23,7 +23,12 @@ const moment = z
   .meta({ description: 'An instant, or a day (UTC) for its first moment.' });
 
 /** Members of a query or body. */
-export const windowFields = { from: moment.optional(), to: moment.optional() };
+export const windowFields = {
+  from: moment
+    .optional()
+    .meta({ description: 'Start of the window; default: of this calendar month (UTC).' }),
+  to: moment.optional().meta({ description: 'End of the window, not in it; default: of this month.' }),
+};
 
 const monthOf = (now: number): Window => {
   const date = new Date(now);

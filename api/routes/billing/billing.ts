@@ -40,7 +40,12 @@ const BASE = '/api/v1/partner-portal/billing';
 const READS = ['metering', 'invoices'];
 
 const windowQuery = z.object(windowFields);
-const reconciliationQuery = windowQuery.extend({ scope: z.enum(SCOPES).default('customer') });
+const reconciliationQuery = windowQuery.extend({
+  scope: z
+    .enum(SCOPES)
+    .default('customer')
+    .meta({ description: 'A bucket for each customer or for each meter.' }),
+});
 
 const cardReply = (card: RateCard, position?: Position): Reply => ({
   status: 200,
@@ -64,6 +69,9 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/rate-card`,
       operationId: 'getRateCard',
       summary: 'What each meter costs; `ETag` is the version',
+      description:
+        'Prices are decimal strings of minor units. `ETag` holds the version, to be sent as `If-Match` with ' +
+        'a replacement.',
       responses: { 200: rateCardView },
       handle: async ({ principal }) => cardReply(await deps.rateCards.get(principal.partnerId)),
     }),
@@ -73,6 +81,9 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/rate-card`,
       operationId: 'replaceRateCard',
       summary: 'Replace the whole rate card; a meter that is left out is not priced any more',
+      description:
+        'The new map counts for everything that is not invoiced yet. With `If-Match`, a card that somebody ' +
+        'else has changed since is 409 `conflict`.',
       body: newRateCard,
       responses: { 200: rateCardView },
       errors: ['conflict'],
@@ -94,6 +105,9 @@ export const billingRoutes = (deps: Deps): Route[] => {
       operationId: 'listStatements',
       summary:
         'What each customer used and what it costs, of this calendar month (UTC) unless said otherwise',
+      description:
+        'One statement for each customer, also without usage. What is invoiced shows as its frozen lines, ' +
+        'the rest is priced with the present rate card.',
       query: windowQuery,
       responses: { 200: z.array(statementView) },
       reads: READS,
@@ -110,6 +124,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       operationId: 'exportStatements',
       expensive: true,
       summary: 'The statements as CSV, a row for each line; amounts in minor units',
+      description: 'The same lines as the statements, for a spreadsheet.',
       query: windowQuery,
       responses: { 200: null },
       produces: 'text/csv',
@@ -125,8 +140,12 @@ export const billingRoutes = (deps: Deps): Route[] => {
       operationId: 'listUsage',
       summary:
         'The events behind a count, in the order of the log; of active users each person’s first in the window',
+      description: 'The metered events behind a line of a statement, oldest first.',
       params: z.object({ customer_id: z.string() }),
-      query: windowQuery.extend({ meter: z.enum(METERS), ...pageQuery.shape }),
+      query: windowQuery.extend({
+        meter: z.enum(METERS).meta({ description: 'The meter of the line.' }),
+        ...pageQuery.shape,
+      }),
       responses: { 200: z.array(usageView) },
       reads: ['metering'],
       handle: async ({ principal, params, query }) => {
@@ -151,6 +170,9 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/reconciliation`,
       operationId: 'getReconciliation',
       summary: 'The sums of the statements, by customer or by meter, and what of them is invoiced',
+      description:
+        'Each bucket is what was invoiced plus what is not yet, so that the sums are those of the ' +
+        'statements.',
       query: reconciliationQuery,
       responses: { 200: reconciliationView },
       reads: READS,
@@ -167,6 +189,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       operationId: 'exportReconciliation',
       expensive: true,
       summary: 'Reconciliation as CSV, a row for each bucket and one for all; amounts in minor units',
+      description: 'The same buckets as the reconciliation, for a spreadsheet.',
       query: reconciliationQuery,
       responses: { 200: null },
       produces: 'text/csv',

@@ -27,9 +27,12 @@ const BASE = '/api/v1/partner-portal/billing/invoices';
 const READS = [invoicesProjection.name];
 
 const filterQuery = z.object({
-  /** An unknown customer selects nothing. */
-  customer_id: z.string().max(200).optional(),
-  state: z.enum(INVOICE_STATES).optional(),
+  customer_id: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description: 'Of one customer; an unknown one has none.' }),
+  state: z.enum(INVOICE_STATES).optional().meta({ description: 'Only of this state.' }),
   ...pageQuery.shape,
 });
 
@@ -53,6 +56,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listInvoices',
       summary: 'Invoices, newest first',
+      description: 'Invoices of all states, with their frozen lines.',
       query: filterQuery,
       responses: { 200: z.array(invoiceView) },
       reads: READS,
@@ -71,6 +75,9 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       operationId: 'generateInvoice',
       summary:
         'Freeze the statement of a window, this calendar month unless given; 200 when that was done before',
+      description:
+        'Freezes the lines of a customer’s statement. The same window again answers 200 with the same ' +
+        'invoice; a window that overlaps another one is 409 `window_overlap`.',
       body: generation,
       responses: { 200: invoiceView, 201: invoiceView },
       errors: ['window_overlap', 'nothing_to_invoice'],
@@ -86,6 +93,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'getInvoice',
       summary: 'One invoice',
+      description: 'Lines and texts are as they were when the invoice was generated.',
       params: idParams,
       responses: { 200: invoiceView },
       reads: READS,
@@ -100,6 +108,9 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/page`,
       operationId: 'printInvoice',
       summary: 'One invoice as a page to print for the customer: with retail amounts alone',
+      description:
+        'An HTML page without scripts. It shows retail amounts and no wholesale ones, so it may be handed ' +
+        'to the customer.',
       params: idParams,
       responses: { 200: null },
       produces: 'text/html',
@@ -116,6 +127,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'changeInvoice',
       summary: 'Refused: an invoice is frozen',
+      description: 'Always 409 `invoice_locked`: void the invoice and generate another one.',
       params: idParams,
       body: z.object({}),
       responses: { 200: invoiceView },
@@ -129,6 +141,9 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/issue`,
       operationId: 'issueInvoice',
       summary: 'Hand the invoice to the upstream billing system; 202 while that does not answer',
+      description:
+        'One call is made within the request. While the upstream does not answer, the invoice is `issuing` ' +
+        'and the server tries again in the background with the same key. Issuing again changes nothing.',
       params: idParams,
       responses: { 200: invoiceView, 202: invoiceView },
       errors: ['invoice_locked', 'upstream_refused'],
@@ -144,6 +159,8 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/void`,
       operationId: 'voidInvoice',
       summary: 'Void an invoice that is not issued: its window is free again',
+      description:
+        'Only a generated invoice can be voided. The next invoice of its window has a higher `revision`.',
       params: idParams,
       responses: { 200: invoiceView },
       errors: ['invoice_locked'],

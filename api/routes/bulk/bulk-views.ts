@@ -3,6 +3,7 @@ import { OUTCOME_CODES } from '../../../domain/bulk/outcomes.ts';
 import { processedOf, type SessionState } from '../../../domain/bulk/session.ts';
 import { cascade, opParams, type RowError, sample } from '../../../domain/bulk/session-events.ts';
 import { iso } from '../../../domain/core/projection.ts';
+import { type Field, inOrder } from '../../../domain/entities/fields.ts';
 import type { BulkPreviewDoc } from '../../../projections/bulk/bulk.ts';
 import { timestamp } from '../../http/schemas.ts';
 
@@ -107,10 +108,11 @@ const resultOf = ({ result }: SessionState): Pick<SessionView, 'result'> => {
   return { result: { ...totals, committed_at: iso(endedAt) } };
 };
 
-/** @param most the number of ids and errors shown */
+/** @param fields of the entity, in order @param most the number of ids and errors shown */
 export const viewOf = (
   session: SessionState,
   { ids, errors, sample_affected }: Omit<BulkPreviewDoc, 'id' | 'attempt'>,
+  fields: readonly Field[],
   most = Infinity,
 ): SessionView => ({
   id: session.id,
@@ -123,7 +125,11 @@ export const viewOf = (
     ...session.counts,
     ...(session.cascadeSummary === undefined ? {} : { cascade_summary: session.cascadeSummary }),
     errors: errors.slice(0, most).map(errorOf),
-    sample_affected: [...sample_affected],
+    sample_affected: sample_affected.map(({ before, after, ...row }) => ({
+      ...row,
+      before: { ...inOrder(fields, before) },
+      after: after === null ? null : { ...inOrder(fields, after) },
+    })),
   },
   ...resultOf(session),
   ...(session.status === 'committing'

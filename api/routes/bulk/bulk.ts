@@ -3,9 +3,10 @@ import { z } from 'zod';
 import type { Bulk, BulkRequest, SessionNow } from '../../../application/bulk/sessions.ts';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Schemas } from '../../../application/entities/schemas.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
-import { MAX_ROWS, sessionIn } from '../../../domain/bulk/session.ts';
+import { sessionIn } from '../../../domain/bulk/session.ts';
 import type { OpParams, RowError } from '../../../domain/bulk/session-events.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { isStorableText } from '../../../domain/core/text.ts';
@@ -19,11 +20,13 @@ import { idParams, text } from '../../http/schemas.ts';
 import { download, listReply, pagedList } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 import { sessionView, viewOf } from './bulk-views.ts';
+import { checkedIds, MAX_GIVEN_IDS, rowIds } from './row-ids.ts';
 
 interface Deps {
   readonly bulk: Bulk;
   readonly ids: Ids;
   readonly readModels: ReadModels;
+  readonly schemas: Schemas;
 }
 
 /** Bulk operations (specification, Bulk operations; decisions, section 5). */
@@ -37,9 +40,6 @@ const BODY_LIMIT = 8 * 1_048_576;
 /** Number of ids and errors of each session in the list. */
 const IN_LIST = 100;
 const MAX_FIELDS = 500;
-/** Of a request, repetitions included. */
-const MAX_GIVEN_IDS = 2 * MAX_ROWS;
-const MAX_ID = 1000;
 
 const isKeepable = (value: unknown): boolean =>
   typeof value === 'string' ? isStorableText(value) : jsonProblem(value) === undefined;
@@ -65,26 +65,6 @@ const opParams = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('delete') }),
   z.strictObject({ kind: z.literal('transition'), event_name: text({ max: 200 }) }),
 ]);
-
-/** A malformed id is a row without a record. Characters that no store keeps are replaced. */
-const rowIdOf = (id: string): string =>
-  isStorableText(id) ? id : id.toWellFormed().replaceAll('\u0000', '\ufffd');
-
-/** Stops at the first wrong id: a list of 100,000 would otherwise give as many issues. */
-const rowIds = listOf(z.unknown(), { min: 1, max: MAX_GIVEN_IDS })
-  .transform((ids, context) => {
-    const rows: string[] = [];
-    for (const [at, id] of ids.entries()) {
-      if (typeof id === 'string' && id.length <= MAX_ID) rows.push(rowIdOf(id));
-      else {
-        const message = `Each id must be a text of at most ${MAX_ID} characters.`;
-        context.addIssue({ code: 'custom', path: [at], message });
-        return z.NEVER;
-      }
-    }
-    return rows;
-  })
-  .meta({ override: { type: 'array', minItems: 1, items: { type: 'string', maxLength: MAX_ID } } });
 
 /** Passes every key to the filter, `__proto__` too: a dropped one would select more rows. */
 const filterExpr = z
@@ -120,7 +100,7 @@ const previewBody = z
     message: 'op_params.kind must be the operation.',
   });
 
-const requestOf = (body: z.output<typeof previewBody>): BulkRequest => {
+const requestOf = async (tenantId: string, body: z.output<typeof previewBody>): Promise<BulkRequest> => {
   const { entity_name: entityName, op_params, selection: chosen } = body;
   return {
     entityName,
@@ -128,7 +108,7 @@ const requestOf = (body: z.output<typeof previewBody>): BulkRequest => {
     opParams: op_params as OpParams,
     selection:
       chosen.kind === 'ids'
-        ? chosen
+        ? { kind: 'ids', ids: await checkedIds(tenantId, chosen.ids) }
         : {
             kind: 'filter',
             // It was just parsed from JSON.
@@ -139,7 +119,7 @@ const requestOf = (body: z.output<typeof previewBody>): BulkRequest => {
 };
 
 export const bulkRoutes = (deps: Deps): Route[] => {
-  const { bulk, readModels } = deps;
+  const { bulk, readModels, schemas } = deps;
   const reader = readModels.reader('bulk');
 
   /** The stored preview. It never changes, but another process may have just made it. */
@@ -157,8 +137,10 @@ export const bulkRoutes = (deps: Deps): Route[] => {
     return doc;
   };
 
-  const view = async (tenantId: string, { session, position }: SessionNow) =>
-    viewOf(session, await previewOf(tenantId, session.id, position));
+  const view = async (tenantId: string, { session, position }: SessionNow) => {
+    const preview = await previewOf(tenantId, session.id, position);
+    return viewOf(session, preview, await schemas.fieldsOf(tenantId, session.entityName));
+  };
 
   return tagged('Bulk operations', [
     adminRoute({
@@ -167,6 +149,9 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       operationId: 'previewBulkOperation',
       expensive: true,
       summary: 'Decide what an operation would do to each of many records, and freeze these',
+      description:
+        'Nothing is changed yet. The session holds the rows that the selection resolves to, at most ' +
+        '100,000, and what would happen to each. Then commit it or cancel it.',
       bodyLimit: BODY_LIMIT,
       valueLimit: MAX_GIVEN_IDS + 10_000,
       body: previewBody,
@@ -174,9 +159,10 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       errors: ['invalid_filter', 'conflict'],
       reads: ['records', 'entities', 'bulk'],
       handle: async ({ principal: { tenantId }, body: asked, context }) => {
-        const made = await bulk.preview(tenantId, requestOf(asked), context);
+        const made = await bulk.preview(tenantId, await requestOf(tenantId, asked), context);
         const { session, position, shown } = made;
-        const body = shown === undefined ? await view(tenantId, made) : viewOf(session, shown);
+        const fields = await schemas.fieldsOf(tenantId, session.entityName);
+        const body = shown === undefined ? await view(tenantId, made) : viewOf(session, shown, fields);
         return { status: 201, body, position };
       },
     }),
@@ -187,14 +173,17 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       operationId: 'listBulkSessions',
       expensive: true,
       summary: 'Sessions, newest first; at most 100 ids and errors of each',
+      description: 'Sessions of all admins of the tenant.',
       reads: READS,
       handle: ({ principal: { tenantId }, query }) =>
         listReply(query, (page) =>
-          pageInParts(page, async (part) => {
+          pageInParts(page, timeSlices.of(tenantId, 'listBulkSessions'), async (part) => {
             const { docs, next } = await bulkSessionsOf(reader, tenantId, part);
-            const views = docs.map(async ({ id, session }) =>
-              viewOf(sessionIn(session), await previewOf(tenantId, id, undefined), IN_LIST),
-            );
+            const views = docs.map(async ({ id, session: stored }) => {
+              const session = sessionIn(stored);
+              const fields = await schemas.fieldsOf(tenantId, session.entityName);
+              return viewOf(session, await previewOf(tenantId, id, undefined), fields, IN_LIST);
+            });
             return { docs: await Promise.all(views), next };
           }),
         ),
@@ -205,6 +194,9 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id`,
       operationId: 'getBulkSession',
       summary: 'A session with its preview and, once it has ended, its result',
+      description:
+        'Poll it after a commit of 1,000 rows or more, until `status` is `committed` or `errored`; ' +
+        '`progress` counts rows until then.',
       params: idParams,
       responses: { 200: sessionView },
       reads: READS,
@@ -221,6 +213,10 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id/commit`,
       operationId: 'commitBulkSession',
       summary: 'Do what was previewed: within the request up to 999 rows, else in the background',
+      description:
+        'Each row runs through the same checks as a single change. Rows that cannot be changed are counted ' +
+        'in `result.errored` and stop nothing. From 1,000 rows on the answer is 202, and the work goes on ' +
+        'in the background.',
       params: idParams,
       responses: { 200: sessionView, 202: sessionView },
       errors: ['invalid_transition'],
@@ -237,6 +233,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id/cancel`,
       operationId: 'cancelBulkSession',
       summary: 'Give up a session that was previewed',
+      description: 'Only a session that is `previewed` can be cancelled.',
       params: idParams,
       responses: { 200: sessionView },
       errors: ['invalid_transition'],
@@ -253,6 +250,8 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       operationId: 'getBulkErrors',
       expensive: true,
       summary: 'All per-row errors in the order of the preview: those of the commit once it has ended',
+      description:
+        'Columns `record_id`, `current_state`, `code`, `message`; the session itself shows the first 1,000.',
       params: idParams,
       responses: { 200: null },
       produces: 'text/csv',

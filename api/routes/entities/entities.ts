@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { entityChange, newEntity } from '../../../domain/entities/definition.ts';
 import { isName, storedField } from '../../../domain/entities/fields.ts';
 import { type EntityDoc, entitiesOf, entityByName } from '../../../projections/entities/entities.ts';
+import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
 import { found, listReply, pagedList } from '../replies.ts';
@@ -52,6 +54,9 @@ export const entityRoutes = (deps: Deps): Route[] => {
       path: ENTITIES,
       operationId: 'defineEntity',
       summary: 'Define an entity with its fields',
+      description:
+        'Each field has a type; a field of type `reference` points to records of another entity. With ' +
+        '`workflow` each new record gets a job.',
       scope: 'data:write',
       roles: ['admin'],
       body: newEntity.extend(tenantId),
@@ -67,10 +72,15 @@ export const entityRoutes = (deps: Deps): Route[] => {
       operationId: 'listEntities',
       expensive: true,
       summary: 'The tenant’s entities, oldest first',
+      description: 'The schemas of the tenant with their fields.',
       scope: 'data:read',
       reads: READS,
-      handle: ({ principal, query }) =>
-        listReply(query, (page) => entitiesOf(reader, principal.tenantId, page)),
+      handle: ({ principal: { tenantId }, query }) =>
+        listReply(query, (page) =>
+          pageInParts(page, timeSlices.of(tenantId, 'listEntities'), (part) =>
+            entitiesOf(reader, tenantId, part),
+          ),
+        ),
     }),
 
     scopedRoute({
@@ -78,6 +88,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
       path: `${ENTITIES}/:name`,
       operationId: 'getEntity',
       summary: 'An entity and its fields',
+      description: 'The schema of one entity.',
       scope: 'data:read',
       params: entityParams,
       responses: { 200: entityView },
@@ -93,6 +104,9 @@ export const entityRoutes = (deps: Deps): Route[] => {
       path: `${ENTITIES}/:name`,
       operationId: 'changeEntity',
       summary: 'Change an entity; `fields` is the full list',
+      description:
+        'Adding fields and options is always possible. A change that stored records would break is 409 ' +
+        '`in_use`.',
       scope: 'data:write',
       roles: ['admin'],
       params: entityParams,

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { invalid } from '../../../domain/core/errors.ts';
 import { iso } from '../../../domain/core/projection.ts';
-import { valuesSchema } from '../../../domain/entities/fields.ts';
+import { type Field, inOrder, valuesSchema } from '../../../domain/entities/fields.ts';
 import type { LiveRecord } from '../../../domain/entities/record.ts';
 import type { Input } from '../../../domain/entities/record-values.ts';
 import type { RecordDoc } from '../../../projections/entities/records.ts';
@@ -35,13 +35,13 @@ export const recordView = z
     updated_at: timestamp,
     created_by: z.string(),
   })
-  .meta({ id: 'Record' });
+  .meta({ id: 'EntityRecord' });
 type RecordView = z.output<typeof recordView>;
 
-export const docView = (doc: RecordDoc): RecordView => ({
+export const docView = (doc: RecordDoc, fields: readonly Field[]): RecordView => ({
   id: doc.id,
   entity_name: doc.entity_name,
-  values: { ...doc.values },
+  values: { ...inOrder(fields, doc.values) },
   state: doc.state,
   job_id: doc.job_id,
   version: doc.version,
@@ -50,10 +50,10 @@ export const docView = (doc: RecordDoc): RecordView => ({
   created_by: doc.created_by,
 });
 
-export const liveView = (record: LiveRecord): RecordView => ({
+export const liveView = (record: LiveRecord, fields: readonly Field[]): RecordView => ({
   id: record.id,
   entity_name: record.entityName,
-  values: { ...record.values },
+  values: { ...inOrder(fields, record.values) },
   state: record.job?.state ?? null,
   job_id: record.job === undefined ? null : record.id,
   version: record.version,

@@ -4,11 +4,12 @@ import { sortedPage } from '../../../application/core/projections/sorted-pages.t
 import type { Records } from '../../../application/entities/records.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
+import { SearchGivenUp } from '../../../application/ports/read-store.ts';
 import { specsOf } from '../../../application/workflow/workflow-uses.ts';
 import type { PageRequest } from '../../../domain/core/projection.ts';
 import { parseFilterText } from '../../../domain/expressions/filter.ts';
 import { parseSort } from '../../../domain/expressions/sort.ts';
-import { recordById, searchRecordsOf } from '../../../projections/entities/records.ts';
+import { countRecordsOf, recordById, searchRecordsOf } from '../../../projections/entities/records.ts';
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { uuid } from '../../http/schemas.ts';
@@ -31,15 +32,38 @@ const READS = ['records'];
 
 export const recordParams = entityParams.extend({ id: uuid });
 
-const reply = (status: number, { record, position }: Awaited<ReturnType<Records['create']>>): Reply => ({
-  status,
-  body: liveView(record),
-  headers: etagOf(record),
-  position,
-});
+/** A flag of a query. */
+const isTrue = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((text) => text === 'true');
+
+/** Time (ms) that a list's count may take. */
+const COUNT_MS = 2_000;
+
+/** Undefined when the count takes too long: the page is answered without it. */
+const inTime = async (count: () => Promise<number>): Promise<number | undefined> => {
+  try {
+    return await count();
+  } catch (error) {
+    if (error instanceof SearchGivenUp) return undefined;
+    throw error;
+  }
+};
 
 export const recordRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('records');
+
+  const reply = async (
+    status: number,
+    tenantId: string,
+    { record, position }: Awaited<ReturnType<Records['create']>>,
+  ): Promise<Reply> => ({
+    status,
+    body: liveView(record, await deps.schemas.fieldsOf(tenantId, record.entityName)),
+    headers: etagOf(record),
+    position,
+  });
 
   return tagged('Records', [
     scopedRoute({
@@ -47,6 +71,9 @@ export const recordRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'createRecord',
       summary: 'Create a record; defaults are filled in',
+      description:
+        'All wrong fields are reported in one answer. With a workflow the record starts a job, whose id and ' +
+        'state it shows.',
       scope: 'data:write',
       params: entityParams,
       body: recordBody,
@@ -54,7 +81,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
       honoursIfMatch: true,
       errors: ['constraint_violated', 'conflict'],
       handle: async ({ principal: { tenantId }, params, body: { values }, context }) => {
-        return reply(201, await deps.records.create(tenantId, params.name, values, context));
+        return reply(201, tenantId, await deps.records.create(tenantId, params.name, values, context));
       },
     }),
 
@@ -63,6 +90,9 @@ export const recordRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listRecords',
       summary: 'Records of an entity, newest first, or filtered and sorted',
+      description:
+        '`filter` takes an expression such as `amount > 100 && state == "open"`; `sort` takes a field, with ' +
+        '`-` for descending order.',
       scope: 'data:read',
       params: entityParams,
       query: z.object({
@@ -74,6 +104,10 @@ export const recordRoutes = (deps: Deps): Route[] => {
           .max(100)
           .optional()
           .meta({ description: 'A field, with `-` in front for descending.' }),
+        count: isTrue.meta({
+          description: 'Answer the number of all rows in `X-Total-Count`, if it is known in time.',
+        }),
+        explain: isTrue.meta({ description: 'Answer in `X-Query-Plan` how the rows were found.' }),
         ...pageQuery.shape,
       }),
       responses: { 200: z.array(recordView) },
@@ -94,7 +128,21 @@ export const recordRoutes = (deps: Deps): Route[] => {
             read: (id) => recordById(reader, tenantId, params.name, id),
             search: (after) => searchRecordsOf(reader, tenantId, params.name, { ...selected, after }),
           });
-        return listReply(query, find, docView, list);
+        let plan: string | undefined;
+        const explained = async (page: PageRequest) => {
+          const found = await find(page);
+          plan = found.plan;
+          return found;
+        };
+        const reply = await listReply(query, explained, (doc) => docView(doc, fields), list);
+        const headers: Record<string, string> = {};
+        if (query.explain && plan !== undefined) headers['X-Query-Plan'] = plan;
+        if (query.count) {
+          const selection = { filter, now: selected.now, withinMs: COUNT_MS };
+          const total = await inTime(() => countRecordsOf(reader, tenantId, params.name, selection));
+          if (total !== undefined) headers['X-Total-Count'] = String(total);
+        }
+        return { ...reply, headers };
       },
     }),
 
@@ -103,13 +151,15 @@ export const recordRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'getRecord',
       summary: 'A record',
+      description: '`ETag` holds the version, to be sent as `If-Match` with a change.',
       scope: 'data:read',
       params: recordParams,
       responses: { 200: recordView },
       reads: READS,
       handle: async ({ principal, params }) => {
         const doc = found(await recordById(reader, principal.tenantId, params.name, params.id));
-        return { status: 200, body: docView(doc), headers: etagOf(doc) };
+        const fields = await deps.schemas.fieldsOf(principal.tenantId, params.name);
+        return { status: 200, body: docView(doc, fields), headers: etagOf(doc) };
       },
     }),
 
@@ -118,6 +168,9 @@ export const recordRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'changeRecord',
       summary: 'Change values of a record; null clears, equal values change nothing',
+      description:
+        'Send the values that change. With `If-Match`, a record that somebody else has changed since is 409 ' +
+        '`conflict`.',
       scope: 'data:write',
       params: recordParams,
       body: recordBody,
@@ -126,7 +179,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
       errors: ['constraint_violated', 'conflict'],
       handle: async ({ principal: { tenantId }, params: { name, id }, body, headers, context }) => {
         const command = { values: body.values, ifVersion: ifMatch(headers) };
-        return reply(200, await deps.records.update(tenantId, name, id, command, context));
+        return reply(200, tenantId, await deps.records.update(tenantId, name, id, command, context));
       },
     }),
 
@@ -135,6 +188,9 @@ export const recordRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'deleteRecord',
       summary: 'Delete a record; what points to it is cleared, goes along, or stands against it',
+      description:
+        'References decide what happens to records that point to it: `restrict` is 409 `in_use`, `clear` ' +
+        'empties them, `cascade` deletes them. Each has an event of its own.',
       scope: 'data:write',
       params: recordParams,
       responses: { 204: null },

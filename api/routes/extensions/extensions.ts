@@ -76,12 +76,18 @@ const viewOf = (extension: InstalledExtension) => ({
 export const extensionRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('extensions');
 
-  const change = (action: 'activate' | 'deactivate', operationId: string, summary: string) =>
+  const change = (
+    action: 'activate' | 'deactivate',
+    operationId: string,
+    summary: string,
+    description: string,
+  ) =>
     adminRoute({
       method: 'post',
       path: `${BASE}/:id/${action}`,
       operationId,
       summary,
+      description,
       params,
       responses: { 200: extensionView },
       handle: async ({ principal: { tenantId }, params, context }) => {
@@ -98,6 +104,7 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         path: BASE,
         operationId: 'installExtension',
         summary: 'Install an extension by its manifest; it is inactive until it is activated',
+        description: 'The manifest names the scopes that the extension’s tokens get.',
         body: manifest,
         responses: { 201: extensionView },
         errors: ['already_exists'],
@@ -120,6 +127,7 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         path: BASE,
         operationId: 'listExtensions',
         summary: 'The installed extensions, the one installed last first',
+        description: 'Every person of the tenant may read it.',
         reads: ['extensions'],
         handle: ({ principal, query }) =>
           listReply(query, (page) => extensionsOf(reader, principal.tenantId, page)),
@@ -129,11 +137,13 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         'activate',
         'activateExtension',
         'Let an extension be loaded; activating it again changes nothing',
+        'From now on every person of the tenant may load it.',
       ),
       change(
         'deactivate',
         'deactivateExtension',
         'Stop an extension: its tokens count no longer, also not after it is activated again',
+        'Repeating it changes nothing.',
       ),
 
       adminRoute({
@@ -141,6 +151,7 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         path: `${BASE}/:id`,
         operationId: 'uninstallExtension',
         summary: 'Uninstall an extension: its tokens count no longer; it may be installed again',
+        description: 'The extension is gone from the list; what it has written stays.',
         params,
         responses: { 204: null },
         handle: async ({ principal: { tenantId }, params, context }) => ({
@@ -155,6 +166,8 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         operationId: 'mintExtensionToken',
         summary:
           'Load an active extension: a token for it, with the scopes of its manifest, on behalf of the caller',
+        description:
+          'The token lasts 15 minutes and carries the scopes of the manifest. The extension must be active.',
         params,
         responses: { 201: mintedBearer(EXTENSION_TOKEN_SECONDS) },
         errors: ['invalid_transition'],

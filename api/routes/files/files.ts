@@ -3,11 +3,11 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Files, FileView } from '../../../application/files/files.ts';
 import { FALLBACK_TYPE, isActiveType } from '../../../domain/files/filename.ts';
-import { type FileDoc, filesOf } from '../../../projections/files/files.ts';
+import { type FileDoc, fileById, filesOf } from '../../../projections/files/files.ts';
 import { byteRange } from '../../http/byte-range.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { found, listReply, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -32,7 +32,7 @@ const fileView = z
     sha256: z.string().meta({ description: 'Lower-case hex.' }),
     created_at: timestamp,
   })
-  .meta({ id: 'File' });
+  .meta({ id: 'FileAttachment' });
 
 const recordParams = z.object({ name: z.string().max(63), id: uuid });
 
@@ -55,6 +55,9 @@ export const fileRoutes = (deps: Deps): Route[] => {
       path: OF_RECORD,
       operationId: 'uploadFile',
       summary: 'Attach a file to a record',
+      description:
+        'Send `multipart/form-data` with the part `file`, at most 25 MiB. Text, CSV and Markdown files join ' +
+        'the assistant’s corpus.',
       scope: 'files:write',
       params: recordParams,
       upload: {
@@ -78,6 +81,7 @@ export const fileRoutes = (deps: Deps): Route[] => {
       path: OF_RECORD,
       operationId: 'listFiles',
       summary: 'The files of a record, newest first',
+      description: 'Names, sizes and hashes; the bytes are at `/files/{id}/content`.',
       scope: 'files:read',
       params: recordParams,
       reads: ['files'],
@@ -94,13 +98,30 @@ export const fileRoutes = (deps: Deps): Route[] => {
 
     scopedRoute({
       method: 'get',
+      path: `${BASE}/files/:id`,
+      operationId: 'getFile',
+      summary: 'Name, type, size and digest of a file',
+      description: 'The bytes are at `/content`.',
+      scope: 'files:read',
+      params: idParams,
+      responses: { 200: fileView },
+      reads: ['files'],
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        body: viewOf(found(await fileById(reader, principal.tenantId, params.id))),
+      }),
+    }),
+
+    scopedRoute({
+      method: 'get',
       path: `${BASE}/files/:id/content`,
       operationId: 'downloadFile',
       summary: 'The bytes of a file, always as an attachment',
+      description: '`Range` and `If-None-Match` are honoured: 206 for a part, 304 for known bytes.',
       scope: 'files:read',
       params: idParams,
       responses: { 200: null, 206: null, 304: null },
-      produces: '*/*',
+      produces: 'application/octet-stream',
       handle: async ({ principal, params, headers }): Promise<Reply> => {
         const { file, bytes } = await files.open(principal.tenantId, params.id);
         const etag = `"${file.sha256}"`;
@@ -132,6 +153,7 @@ export const fileRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/files/:id`,
       operationId: 'deleteFile',
       summary: 'Delete a file',
+      description: 'The bytes are deleted, and the assistant forgets them.',
       scope: 'files:write',
       params: idParams,
       responses: { 204: null },

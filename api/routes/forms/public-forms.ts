@@ -180,7 +180,9 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
       method: 'get',
       ...bothPaths(BASE),
       operationId: 'getPublicForm',
+      openQuery: true,
       summary: 'A published form; with `Accept: text/html` as a page',
+      description: 'Anybody may read it. A browser gets a page that can be filled in.',
       params,
       responses: { 200: publicFormView },
       handle: async ({ params: { tenant, slug }, headers }) => {
@@ -195,7 +197,11 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
       method: 'post',
       ...bothPaths(`${BASE}/submissions`),
       operationId: 'submitForm',
+      openQuery: true,
       summary: 'Fill in a published form; the same `submission_id` again changes nothing',
+      description:
+        'Creates a record of the form’s entity and tells webhooks `form.submitted`. Limited to 30 ' +
+        'submissions a minute for each address.',
       limit: 'public',
       keyedBy: 'stranger',
       errorPage,

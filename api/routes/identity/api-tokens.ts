@@ -8,10 +8,10 @@ import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { DEFAULT_LIFETIME, LIFETIME_NAMES, type MintedApiToken } from '../../../domain/identity/api-token.ts';
 import { SCOPES } from '../../../domain/identity/scopes.ts';
-import { apiTokensOf } from '../../../projections/identity/api-tokens.ts';
+import { apiTokenById, apiTokensOf } from '../../../projections/identity/api-tokens.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { isoOrNull, listReply, pagedList } from '../replies.ts';
+import { found, isoOrNull, listReply, pagedList } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -97,6 +97,10 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'mintApiToken',
       summary: 'Mint a long-lived API token',
+      description:
+        '`token` is in this answer only. The token is checked against its scopes at each request, and ' +
+        'belongs to the tenant: it stays valid when its maker leaves. It expires after 90 days unless ' +
+        '`expires_in` says otherwise.',
       refuses: ['api_token', 'impersonation'],
       body: newToken,
       responses: { 201: mintedView },
@@ -114,10 +118,29 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listApiTokens',
       summary: 'The tenant’s API tokens, newest first, revoked and expired ones too',
+      description:
+        'Shows names, prefixes, scopes and when each token was last used; the tokens themselves are not ' +
+        'kept.',
       refuses: ['api_token'],
       reads: ['api_tokens'],
       handle: ({ principal, query }) =>
         listReply(query, (page) => apiTokensOf(reader, principal.tenantId, page)),
+    }),
+
+    adminRoute({
+      method: 'get',
+      path: `${BASE}/:id`,
+      operationId: 'getApiToken',
+      summary: 'One API token, revoked and expired ones too, without its secret',
+      description: 'As the list shows it; the secret is shown at the minting alone.',
+      refuses: ['api_token'],
+      params: idParams,
+      responses: { 200: tokenView },
+      reads: ['api_tokens'],
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        body: found(await apiTokenById(reader, principal.tenantId, params.id)),
+      }),
     }),
 
     adminRoute({
@@ -126,6 +149,7 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       aliases: ['/tenant/api-tokens/:id'],
       operationId: 'revokeApiToken',
       summary: 'Revoke an API token at once; the record stays, and revoking it again changes nothing',
+      description: 'Requests with the token fail from now on with 401. The record stays for the audit.',
       refuses: ['api_token'],
       params: idParams,
       responses: { 200: tokenView },
@@ -146,6 +170,9 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/test-token`,
       operationId: 'mintTestToken',
       summary: 'Mint a one-hour token with the authority of the calling admin’s session, for trying the API',
+      description:
+        'For trying the API from a script. Nothing is stored, so the token cannot be revoked; each mint is ' +
+        'a line in the event log.',
       refuses: ['api_token', 'extension', 'test_token'],
       responses: { 201: mintedBearer(SHORT_TOKEN_SECONDS) },
       handle: async ({ principal, context }) =>

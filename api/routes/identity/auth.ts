@@ -53,6 +53,10 @@ export const authRoutes = (deps: Deps): Route[] =>
       ...bothPaths('/auth/login'),
       operationId: 'login',
       summary: 'Sign in to a tenant with e-mail and password',
+      description:
+        'The token is sent as `Authorization: Bearer …` and lasts 24 hours. `tenant` is needed only if the ' +
+        'same e-mail and password fit accounts of several tenants (409 `tenant_required`). A wrong e-mail ' +
+        'and a wrong password give the same answer.',
       limit: 'login',
       body: credentials.extend({ tenant: z.string().max(64).optional() }),
       responses: { 200: signedInAnswer },
@@ -69,6 +73,7 @@ export const authRoutes = (deps: Deps): Route[] =>
       ...bothPaths('/super/auth/login'),
       operationId: 'platformLogin',
       summary: 'Sign in as a platform admin',
+      description: 'The token lasts 8 hours and opens the routes under `/super`, and no tenant.',
       limit: 'login',
       body: credentials,
       responses: { 200: z.object(bearer) },

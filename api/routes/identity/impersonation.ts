@@ -19,6 +19,10 @@ export const impersonationRoutes = (deps: Deps): Route[] =>
       ...bothPaths('/super/impersonate/:tenant_id'),
       operationId: 'impersonate',
       summary: 'A token for acting as a user of a tenant, by default as its oldest active admin',
+      description:
+        'The token lasts one hour. Each event that it causes keeps the e-mail of the platform admin, and ' +
+        'each request with it is a line in the tenant’s event log. Without `user_id` it is for the oldest ' +
+        'active admin.',
       params: z.object({ tenant_id: z.string().refine(isTenantId) }),
       body: z.object({
         user_id: z.string().max(500).optional(),

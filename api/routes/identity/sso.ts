@@ -33,10 +33,10 @@ const start = z.object({
 const tenantParams = z.object({ tenant: z.string().refine(isTenantId) });
 
 const callback = z.object({
-  code: z.string().max(8_192).optional(),
-  state: z.string().max(512).optional(),
-  iss: z.string().max(2_048).optional(),
-  error: z.string().max(512).optional(),
+  code: z.string().max(8_192).optional().meta({ description: 'From the identity provider.' }),
+  state: z.string().max(512).optional().meta({ description: 'As this server gave it to the provider.' }),
+  iss: z.string().max(2_048).optional().meta({ description: 'The provider’s name for itself.' }),
+  error: z.string().max(512).optional().meta({ description: 'Why the provider refused the sign-in.' }),
 });
 
 /** One cookie for each sign-in, so that two tabs do not conflict; the prefix forbids plain http to set it. */
@@ -74,6 +74,10 @@ export const ssoRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/auth/sso/:tenant/start'),
       operationId: 'startSso',
       summary: 'Sign in at the tenant’s identity provider: sends the browser there',
+      description:
+        'Open this address in a browser. After the sign-in, the browser comes back to the callback, and ' +
+        'from there to `return_to` if one was given. A platform admin configures the provider with `sso` of ' +
+        'the tenant.',
       limit: 'login',
       params: tenantParams,
       query: start,
@@ -92,8 +96,12 @@ export const ssoRoutes = (deps: Deps): Route[] => {
       ...bothPaths(CALLBACK),
       operationId: 'finishSso',
       summary: 'Where the identity provider sends the browser back to',
+      description:
+        'The identity provider calls it; clients do not. The answer is the one of a login, or a redirect to ' +
+        '`return_to` with the token in the fragment.',
       limit: 'login',
       query: callback,
+      openQuery: true,
       responses: { 200: signedInAnswer, 302: null },
       errors: ['invalid_credential', 'tenant_suspended'],
       handle: async ({ query, headers, requestId, origin }) => {

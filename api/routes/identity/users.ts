@@ -23,6 +23,8 @@ interface Deps {
 
 const BASE = '/api/v1/tenant';
 
+const userParams = z.object({ id: z.string().max(128) });
+
 const role = z.enum(['admin', 'operator']);
 export const userView = z
   .object({
@@ -79,6 +81,9 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/me`,
       operationId: 'me',
       summary: 'The caller',
+      description:
+        'Shows whose token it is, with the role as it is now. Under impersonation `impersonated_by` holds ' +
+        'the e-mail of the platform admin.',
       responses: {
         200: userView
           .extend({ tenant_id: z.string(), impersonated_by: z.string().optional() })
@@ -96,9 +101,25 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users`,
       operationId: 'listUsers',
       summary: 'The people of the tenant, oldest account first',
+      description:
+        'Every person of the tenant may read it, for example to find the ids of participants and mentions.',
       reads: ['users'],
       handle: ({ principal, query }) =>
         listReply(query, (page) => usersOf(reader, principal.tenantId, page), opened),
+    }),
+
+    personRoute({
+      method: 'get',
+      path: `${BASE}/users/:id`,
+      operationId: 'getUser',
+      summary: 'One person of the tenant, deactivated ones too',
+      description: 'Deactivated and forgotten people are found too; a forgotten one shows as `[erased]`.',
+      params: userParams,
+      responses: { 200: userView },
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        body: await deps.identity.get(principal.tenantId, params.id),
+      }),
     }),
 
     adminRoute({
@@ -106,6 +127,9 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users`,
       operationId: 'createUser',
       summary: 'Add a person',
+      description:
+        'The e-mail is unique in the tenant, without regard to case. A person without a password signs in ' +
+        'by single sign-on.',
       body: z.object({ email: emailAddress, display_name: displayName, role, password: password.optional() }),
       responses: { 201: userView },
       errors: ['already_exists'],
@@ -122,7 +146,10 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users/:id`,
       operationId: 'changeUser',
       summary: 'Rename, change the role, deactivate, or give a new password',
-      params: z.object({ id: z.string().max(128) }),
+      description:
+        'Send the fields that change. A deactivated person is refused with the next request, and open ' +
+        'sockets are closed. Nobody changes the own role or status.',
+      params: userParams,
       body: z.object({
         display_name: displayName.optional(),
         role: role.optional(),
@@ -148,7 +175,10 @@ export const userRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/users/:id/forget`,
       operationId: 'forgetUser',
       summary: 'Erase name, e-mail and password for good, deactivate, and free the e-mail; not oneself',
-      params: z.object({ id: z.string().max(128) }),
+      description:
+        'Destroys the key of the personal data within 5 seconds, so that the name and the e-mail are in no ' +
+        'file any more and show as `[erased]`. It cannot be undone. Repeating it changes nothing.',
+      params: userParams,
       responses: { 202: userView },
       errors: ['conflict'],
       handle: async ({ principal: { tenantId, userId }, params, context }) => {

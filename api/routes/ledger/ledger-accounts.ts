@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
-import { accountsOf } from '../../../projections/ledger/ledger.ts';
+import { accountByCode, accountsOf } from '../../../projections/ledger/ledger.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { found, listReply, pagedList } from '../replies.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
@@ -25,7 +25,7 @@ interface Deps {
 
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
 
-const lockView = z.object({ locked_through: day.nullable() });
+const lockView = z.object({ locked_through: day.nullable() }).meta({ id: 'BooksLock' });
 
 const reply = (
   status: number,
@@ -41,6 +41,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       path: `${GL}/accounts`,
       operationId: 'listAccounts',
       summary: 'The chart of accounts, by code',
+      description: 'Active and inactive accounts.',
       reads: LEDGER_READS,
       handle: ({ principal, query }) =>
         listReply(query, (page) => accountsOf(reader, principal.tenantId, page), viewOfAccountDoc),
@@ -51,6 +52,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       path: `${GL}/accounts`,
       operationId: 'createAccount',
       summary: 'Open an account; codes are unique without regard to case',
+      description: '`type` is one of `Asset`, `Liability`, `Equity`, `Revenue` and `Expense`, capitalised.',
       body: newAccount,
       responses: { 201: accountView },
       errors: ['already_exists'],
@@ -61,10 +63,26 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
+      method: 'get',
+      path: `${GL}/accounts/:code`,
+      operationId: 'getAccount',
+      summary: 'One account; its code in any case',
+      description: 'Active or not. The code counts without regard to case, as in lines.',
+      params: z.object({ code: existingCode }),
+      responses: { 200: accountView },
+      reads: LEDGER_READS,
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        body: viewOfAccountDoc(found(await accountByCode(reader, principal.tenantId, params.code))),
+      }),
+    }),
+
+    personRoute({
       method: 'patch',
       path: `${GL}/accounts/:code`,
       operationId: 'changeAccount',
       summary: 'Rename, recategorize or deactivate an account; code and type stay once a line was posted',
+      description: 'An inactive account takes no new lines; its history stays in the reports.',
       params: z.object({ code: existingCode }),
       body: accountChange,
       responses: { 200: accountView },
@@ -78,6 +96,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       path: `${GL}/lock`,
       operationId: 'getBooksLock',
       summary: 'Through which day the ledger is locked',
+      description: '`locked_through` is null when nothing is locked.',
       responses: { 200: lockView },
       handle: async ({ principal }) => ({
         status: 200,
@@ -90,6 +109,9 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       path: `${GL}/lock`,
       operationId: 'lockBooks',
       summary: 'Lock the ledger through a day, or unlock it; nothing is posted on it or before',
+      description:
+        'Postings and mirrors dated on this day or earlier are 422 `period_locked`. The day may move back; ' +
+        'null unlocks.',
       body: lockView,
       responses: { 200: lockView },
       handle: async ({ principal: { tenantId }, body, context }) => {

@@ -35,11 +35,10 @@ const BASE = `${GL}/entries`;
 const REFUSALS = ['unbalanced', 'unknown_account', 'account_inactive', 'mixed_currency'];
 
 export const entryFilter = z.object({
-  state: z.enum(['draft', 'posted', 'reversed']).optional(),
-  from: day.optional(),
-  to: day.optional(),
-  /** An unknown code selects nothing. */
-  account: z.string().max(200).optional(),
+  state: z.enum(['draft', 'posted', 'reversed']).optional().meta({ description: 'Only of this state.' }),
+  from: day.optional().meta({ description: 'Dated on this day or later.' }),
+  to: day.optional().meta({ description: 'Dated on this day or earlier.' }),
+  account: z.string().max(200).optional().meta({ description: 'With a line on this account.' }),
 });
 
 /** @throws 400 for a range that ends before it begins */
@@ -73,6 +72,8 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listEntries',
       summary: 'Entries, newest date first; both ends of a range are in',
+      description:
+        'Drafts, posted and reversed entries; `account` selects entries with a line on this account.',
       query: entryFilter.extend(pageQuery.shape),
       responses: { 200: z.array(entryView) },
       reads: LEDGER_READS,
@@ -90,6 +91,9 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'createEntry',
       summary: 'Draft an entry with balanced lines',
+      description:
+        'Amounts are integers of minor units. Each line has either `debit` or `credit`, and both sides must ' +
+        'be equal (422 `unbalanced`).',
       body: newEntry,
       responses: { 201: entryView },
       errors: REFUSALS,
@@ -104,6 +108,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'getEntry',
       summary: 'One entry with its lines',
+      description: 'Account names are frozen when the entry is posted.',
       params: idParams,
       responses: { 200: entryView },
       reads: LEDGER_READS,
@@ -118,6 +123,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'changeEntry',
       summary: 'Change a draft; it may be unbalanced until it is posted',
+      description: 'Send the parts that change; `lines` replaces all lines.',
       params: idParams,
       body: entryChange,
       responses: { 200: entryView },
@@ -131,6 +137,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'discardEntry',
       summary: 'Discard a draft',
+      description: 'Only a draft can be discarded; a posted entry is reversed instead.',
       params: idParams,
       responses: { 204: null },
       errors: ['immutable'],
@@ -145,6 +152,9 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/post`,
       operationId: 'postEntry',
       summary: 'Post a draft: it gets the next number and stays as it is for ever',
+      description:
+        'Checks the balance, the accounts and the books lock once more. Of several callers one wins, the ' +
+        'others get 409 `immutable`.',
       params: idParams,
       responses: { 200: entryView },
       errors: ['immutable', 'unbalanced', 'unknown_account', 'account_inactive', 'period_locked'],
@@ -157,6 +167,9 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/reverse`,
       operationId: 'reverseEntry',
       summary: 'Reverse a posted entry by its mirror, which is posted at once',
+      description:
+        'The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the ' +
+        'mirror is dated today.',
       params: idParams,
       body: reversal,
       responses: { 201: entryView },

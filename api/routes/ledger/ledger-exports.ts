@@ -124,6 +124,7 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
       operationId: 'exportEntries',
       expensive: true,
       summary: 'Entries as CSV, a row for each line, newest date first; amounts in minor units',
+      description: 'The filters are those of the list of entries.',
       query: entryFilter,
       responses: { 200: null },
       produces: 'text/csv',
@@ -147,6 +148,7 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
       path: `${REPORTS}/trial-balance.csv`,
       operationId: 'exportTrialBalance',
       summary: 'The trial balance as CSV; amounts in minor units',
+      description: 'The same rows as the trial balance, for a spreadsheet.',
       query: rangeQuery,
       responses: { 200: null },
       produces: 'text/csv',
@@ -167,6 +169,7 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
       operationId: 'exportJournal',
       expensive: true,
       summary: 'All posted entries as a plain-text journal that hledger reads, by number',
+      description: 'Feed it to `hledger -f -` to check the balances with an independent program.',
       responses: { 200: null },
       produces: 'text/plain',
       handle: async ({ principal }) => {

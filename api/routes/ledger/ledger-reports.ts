@@ -40,49 +40,55 @@ const sums = {
   closing_credit: money,
 };
 
-const trialBalanceView = z.object({
-  currency: z.string(),
-  from: day.nullable(),
-  to: day,
-  accounts: z.array(z.object({ code: z.string(), name: z.string(), type: z.enum(ACCOUNT_TYPES), ...sums })),
-  totals: z.object(sums),
-  balanced: z.boolean(),
-});
+const trialBalanceView = z
+  .object({
+    currency: z.string(),
+    from: day.nullable(),
+    to: day,
+    accounts: z.array(z.object({ code: z.string(), name: z.string(), type: z.enum(ACCOUNT_TYPES), ...sums })),
+    totals: z.object(sums),
+    balanced: z.boolean(),
+  })
+  .meta({ id: 'TrialBalance' });
 
 const lines = z.array(z.object({ code: z.string(), name: z.string(), amount: money }));
 
-const profitAndLossView = z.object({
-  currency: z.string(),
-  from: day,
-  to: day,
-  revenue: lines,
-  expenses: lines,
-  total_revenue: money,
-  total_expenses: money,
-  net_income: money,
-});
+const profitAndLossView = z
+  .object({
+    currency: z.string(),
+    from: day,
+    to: day,
+    revenue: lines,
+    expenses: lines,
+    total_revenue: money,
+    total_expenses: money,
+    net_income: money,
+  })
+  .meta({ id: 'ProfitAndLoss' });
 
-const balanceSheetView = z.object({
-  currency: z.string(),
-  as_of: day,
-  assets: lines,
-  liabilities: lines,
-  equity: lines,
-  current_earnings: money,
-  total_assets: money,
-  total_liabilities: money,
-  total_equity: money,
-  balanced: z.boolean(),
-});
+const balanceSheetView = z
+  .object({
+    currency: z.string(),
+    as_of: day,
+    assets: lines,
+    liabilities: lines,
+    equity: lines,
+    current_earnings: money,
+    total_assets: money,
+    total_liabilities: money,
+    total_equity: money,
+    balanced: z.boolean(),
+  })
+  .meta({ id: 'BalanceSheet' });
 
 const asOfPosition = position.optional().meta({
   description: 'The report as it stood at this place in the log: what was recorded later is not in it.',
 });
 
 export const rangeQuery = z.object({
-  from: day.optional(),
-  to: day.optional(),
-  currency: currencyCode.optional(),
+  from: day.optional().meta({ description: 'First day.' }),
+  to: day.optional().meta({ description: 'Last day.' }),
+  currency: currencyCode.optional().meta({ description: 'Default: the tenant’s.' }),
   as_of_position: asOfPosition,
 });
 
@@ -134,6 +140,9 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
       operationId: 'trialBalance',
       summary:
         'Opening, movement and closing of every account that has any, through today unless said otherwise',
+      description:
+        'Opening and closing balances are net on one side, `debit` and `credit` are gross. Accounts without ' +
+        'any movement are left out.',
       query: rangeQuery,
       responses: { 200: trialBalanceView },
       handle: async ({ principal, query }) => ({
@@ -147,6 +156,7 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
       path: `${REPORTS}/pnl`,
       operationId: 'profitAndLoss',
       summary: 'Revenue and expenses, of this calendar year to today unless said otherwise',
+      description: 'Both ends of the period are in.',
       query: rangeQuery,
       responses: { 200: profitAndLossView },
       handle: async ({ principal, query }) => {
@@ -165,9 +175,10 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
       path: `${REPORTS}/balance-sheet`,
       operationId: 'balanceSheet',
       summary: 'Assets, liabilities and equity with current earnings, as of today unless said otherwise',
+      description: '`total_equity` includes `current_earnings`, so that the two sides are equal.',
       query: z.object({
-        as_of: day.optional(),
-        currency: currencyCode.optional(),
+        as_of: day.optional().meta({ description: 'Last day.' }),
+        currency: currencyCode.optional().meta({ description: 'Default: the tenant’s.' }),
         as_of_position: asOfPosition,
       }),
       responses: { 200: balanceSheetView },

@@ -92,30 +92,32 @@ export const ruleChange = z.strictObject({
   tenant_id: tenantId,
 });
 
-export const ruleView = z.object({
-  id: uuid,
-  name: z.string(),
-  source_kind: sourceKind,
-  active: z.boolean(),
-  when: z.string().optional(),
-  date: z.string().optional(),
-  lines: z.array(
-    z.object({
-      account_code: z.string(),
-      side: z.enum(SIDES),
-      amount: z.union([
-        z.object({ percent: z.number(), path: z.string() }),
-        z.object({ path: z.string() }),
-        z.object({ fixed: z.union([z.int(), z.string()]) }),
-        z.object({ remainder: z.literal(true) }),
-      ]),
-      memo: z.string().optional(),
-    }),
-  ),
-  mode,
-  created_at: timestamp,
-  updated_at: timestamp,
-});
+export const ruleView = z
+  .object({
+    id: uuid,
+    name: z.string(),
+    source_kind: sourceKind,
+    active: z.boolean(),
+    when: z.string().optional(),
+    date: z.string().optional(),
+    lines: z.array(
+      z.object({
+        account_code: z.string(),
+        side: z.enum(SIDES),
+        amount: z.union([
+          z.object({ percent: z.number(), path: z.string() }),
+          z.object({ path: z.string() }),
+          z.object({ fixed: z.union([z.int(), z.string()]) }),
+          z.object({ remainder: z.literal(true) }),
+        ]),
+        memo: z.string().optional(),
+      }),
+    ),
+    mode,
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'PostingRule' });
 
 export const viewOfRule = (rule: PostingRule) => ({
   id: rule.id,
@@ -125,11 +127,13 @@ export const viewOfRule = (rule: PostingRule) => ({
   updated_at: iso(rule.updatedAt),
 });
 
-export const sourceView = z.object({
-  kind: sourceKind,
-  title: z.string(),
-  payload: z.array(z.object({ path: z.string(), type: z.enum(PAYLOAD_TYPES) })),
-});
+export const sourceView = z
+  .object({
+    kind: sourceKind,
+    title: z.string(),
+    payload: z.array(z.object({ path: z.string(), type: z.enum(PAYLOAD_TYPES) })),
+  })
+  .meta({ id: 'PostingRuleSource' });
 
 export const previewBody = z.strictObject({
   payload: z.record(z.string(), z.unknown()),
@@ -138,36 +142,40 @@ export const previewBody = z.strictObject({
 
 const entryShape = entryView.shape;
 /** A previewed entry: it has no id, number or times. */
-export const previewView = z.object({
-  matches: z.boolean(),
-  entry: z
-    .object({
-      state: z.enum(['draft', 'posted']),
-      date: day,
-      memo: z.string(),
-      currency: z.string(),
-      lines: entryShape.lines.max(MAX_LINES),
-      total_debit: entryShape.total_debit,
-      total_credit: entryShape.total_credit,
-      source: entryShape.source,
-    })
-    .optional()
-    .meta({ description: 'Left out where the rule does not match, and where every line is zero.' }),
-});
+export const previewView = z
+  .object({
+    matches: z.boolean(),
+    entry: z
+      .object({
+        state: z.enum(['draft', 'posted']),
+        date: day,
+        memo: z.string(),
+        currency: z.string(),
+        lines: entryShape.lines.max(MAX_LINES),
+        total_debit: entryShape.total_debit,
+        total_credit: entryShape.total_credit,
+        source: entryShape.source,
+      })
+      .optional()
+      .meta({ description: 'Left out where the rule does not match, and where every line is zero.' }),
+  })
+  .meta({ id: 'PostingRulePreview' });
 
 export type PreviewedEntry = NonNullable<Preview['entry']>;
 
-export const failureView = z.object({
-  id: uuid,
-  rule_id: uuid,
-  event_id: uuid,
-  source_kind: sourceKind,
-  code: z.string(),
-  message: z.string(),
-  attempts: z.int(),
-  created_at: timestamp,
-  resolved_at: timestamp.optional(),
-});
+export const failureView = z
+  .object({
+    id: uuid,
+    rule_id: uuid,
+    event_id: uuid,
+    source_kind: sourceKind,
+    code: z.string(),
+    message: z.string(),
+    attempts: z.int(),
+    created_at: timestamp,
+    resolved_at: timestamp.optional(),
+  })
+  .meta({ id: 'PostingFailure' });
 
 export const viewOfFailure = (failure: PostingFailure) => ({
   id: failure.id,

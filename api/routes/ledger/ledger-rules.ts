@@ -5,10 +5,10 @@ import type { PostingRules } from '../../../application/ledger/posting-rules.ts'
 import { totalsOf } from '../../../domain/ledger/content.ts';
 import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
 import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
-import { failuresOf, rulesOf } from '../../../projections/ledger/posting-rules.ts';
+import { failuresOf, ruleById, rulesOf } from '../../../projections/ledger/posting-rules.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { found, listReply, pagedList } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
@@ -66,6 +66,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: RULES,
       operationId: 'listPostingRules',
       summary: 'The tenant’s posting rules, newest first',
+      description: 'Active and inactive rules.',
       reads: READS,
       handle: ({ principal, query }) =>
         listReply(
@@ -80,6 +81,9 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: RULES,
       operationId: 'createPostingRule',
       summary: 'A rule that makes an entry of each event of its kind from now on',
+      description:
+        '`when` is an expression over `payload`, and an amount is a fixed number, a path into the payload, ' +
+        'a percentage or the remainder. The rule runs once for each event of its source after it was made.',
       body: newRule,
       responses: { 201: ruleView },
       errors: [...ACCOUNTS, 'constraint_violated'],
@@ -98,6 +102,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: `${RULES}/sources`,
       operationId: 'listPostingRuleSources',
       summary: 'What rules can be made for, and what the payload of each kind holds',
+      description: 'Each source with the paths and types of its payload.',
       responses: { 200: z.array(sourceView) },
       handle: async () => ({
         status: 200,
@@ -106,10 +111,26 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
+      method: 'get',
+      path: `${RULES}/:id`,
+      operationId: 'getPostingRule',
+      summary: 'One posting rule',
+      description: 'Switched on or off, as the list shows it.',
+      params: idParams,
+      responses: { 200: ruleView },
+      reads: READS,
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        body: viewOfRule(found(await ruleById(reader, principal.tenantId, params.id)).rule),
+      }),
+    }),
+
+    personRoute({
       method: 'patch',
       path: `${RULES}/:id`,
       operationId: 'changePostingRule',
       summary: 'Change a rule, or switch it on or off; equal values change nothing',
+      description: 'Entries that the rule has made stay as they are.',
       params: idParams,
       body: ruleChange,
       responses: { 200: ruleView },
@@ -123,6 +144,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: `${RULES}/:id/preview`,
       operationId: 'previewPostingRule',
       summary: 'What the rule would make of a payload now; nothing is saved',
+      description: 'Send a payload as the source would give it.',
       params: idParams,
       body: previewBody,
       responses: { 200: previewView },
@@ -142,6 +164,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: FAILURES,
       operationId: 'listPostingFailures',
       summary: 'Events that a rule could not be applied to, newest first',
+      description: 'With the code that refused the entry, and the number of attempts.',
       reads: READS,
       handle: ({ principal, query }) =>
         listReply(
@@ -156,6 +179,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: `${FAILURES}/:id/retry`,
       operationId: 'retryPostingFailure',
       summary: 'Apply the rule as it is now to the event; the answer says whether it is resolved',
+      description: 'Repair the cause first, for example open the missing account.',
       params: idParams,
       responses: { 200: failureView },
       handle: async ({ principal, params, context }) => {

@@ -75,15 +75,17 @@ const memo = text({ min: 0, max: 500 });
 
 // Accounts
 
-export const accountView = z.object({
-  code: z.string(),
-  name: z.string(),
-  type: z.enum(ACCOUNT_TYPES),
-  category: z.string().optional(),
-  active: z.boolean(),
-  created_at: timestamp,
-  updated_at: timestamp,
-});
+export const accountView = z
+  .object({
+    code: z.string(),
+    name: z.string(),
+    type: z.enum(ACCOUNT_TYPES),
+    category: z.string().optional(),
+    active: z.boolean(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Account' });
 
 /** Whether postings can hold the name (decision 29); two bytes are its quotes. */
 const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
@@ -150,31 +152,33 @@ export const entryChange = z.object({
 
 export const reversal = z.object({ date: day.optional(), memo: memo.optional() });
 
-export const entryView = z.object({
-  id: uuid,
-  number: z.int().nullable(),
-  state: z.enum(['draft', 'posted', 'reversed']),
-  date: day,
-  memo: z.string(),
-  currency: z.string(),
-  lines: z.array(
-    z.object({
-      line_no: z.int(),
-      account_code: z.string(),
-      account_name: z.string(),
-      debit: amount,
-      credit: amount,
-      memo: z.string().optional(),
-    }),
-  ),
-  total_debit: amount,
-  total_credit: amount,
-  source: z.object({ kind: z.string(), id: z.string().optional(), rule_id: z.string().optional() }),
-  reversal_of: uuid.optional(),
-  reversed_by: uuid.optional(),
-  created_at: timestamp,
-  posted_at: timestamp.optional(),
-});
+export const entryView = z
+  .object({
+    id: uuid,
+    number: z.int().nullable(),
+    state: z.enum(['draft', 'posted', 'reversed']),
+    date: day,
+    memo: z.string(),
+    currency: z.string(),
+    lines: z.array(
+      z.object({
+        line_no: z.int(),
+        account_code: z.string(),
+        account_name: z.string(),
+        debit: amount,
+        credit: amount,
+        memo: z.string().optional(),
+      }),
+    ),
+    total_debit: amount,
+    total_credit: amount,
+    source: z.object({ kind: z.string(), id: z.string().optional(), rule_id: z.string().optional() }),
+    reversal_of: uuid.optional(),
+    reversed_by: uuid.optional(),
+    created_at: timestamp,
+    posted_at: timestamp.optional(),
+  })
+  .meta({ id: 'JournalEntry' });
 
 /** A draft shows its accounts' present names, a posted entry the names at posting. */
 export const viewOfEntry = ({ facets: _facets, ...entry }: EntryDoc, chart: Chart) => ({

@@ -18,7 +18,7 @@ import {
 } from '../../../projections/messaging/conversations.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, limit, uuid } from '../../http/schemas.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { found, listReply, pagedList } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
@@ -37,12 +37,14 @@ const READS = ['conversations'];
 
 const messageParams = idParams.extend({ mid: uuid });
 /** Applies the domain's rules early, since a 400 comes before any id is looked up (decisions, section 2). */
-const messageBody = z.object({ body: filledText(10_000, 'The body must hold more than white space.') });
+const messageBody = z
+  .object({ body: filledText(10_000, 'The body must hold more than white space.') })
+  .meta({ id: 'MessageBody' });
 const messagePage = z
   .object({
     limit: limit(),
-    before: z.string().optional(),
-    after: z.string().optional(),
+    before: z.string().optional().meta({ description: 'Id of a message: those before it.' }),
+    after: z.string().optional().meta({ description: 'Id of a message: those after it.' }),
   })
   .refine(({ before, after }) => before === undefined || after === undefined, {
     path: ['after'],
@@ -62,6 +64,12 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     return message.seq;
   };
 
+  const listed = (doc: ConversationDoc, nameOf: (id: string) => string, userId: string) => ({
+    ...views.conversation(doc, nameOf),
+    unread_count: doc.participants.find(({ user_id }) => user_id === userId)?.unread ?? 0,
+    last_message_at: doc.last_message_at,
+  });
+
   const reply = async (
     status: number,
     tenantId: string,
@@ -79,6 +87,9 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'startConversation',
       summary: 'Start a conversation, or get the one these people have',
+      description:
+        'The caller is always a participant. The same people have one conversation: 201 when it was made, ' +
+        '200 when it existed. At most 50 people.',
       body: z.object({ participant_user_ids: listOf(z.string(), { max: 1000 }) }),
       responses: { 200: conversationView, 201: conversationView },
       reads: READS,
@@ -109,18 +120,33 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listConversations',
       summary: 'The caller’s conversations, newest activity first',
+      description:
+        '`unread_count` counts messages of others that came after the caller’s `last_read_at` and are not ' +
+        'deleted.',
       reads: READS,
       handle: async ({ principal: { tenantId, userId }, query }) => {
         return listReply(query, async (asked) => {
           const page = await conversationsOf(reader, tenantId, userId, asked);
           const nameOf = await views.participants(tenantId, page.docs);
-          const docs = page.docs.map((doc) => ({
-            ...views.conversation(doc, nameOf),
-            unread_count: doc.participants.find(({ user_id }) => user_id === userId)?.unread ?? 0,
-            last_message_at: doc.last_message_at,
-          }));
-          return { ...page, docs };
+          return { ...page, docs: page.docs.map((doc) => listed(doc, nameOf, userId)) };
         });
+      },
+    }),
+
+    personRoute({
+      method: 'get',
+      path: `${BASE}/:id`,
+      operationId: 'getConversation',
+      summary: 'One conversation of the caller, as in the list',
+      description: 'With its unread count, as the list shows it. Participants only.',
+      params: idParams,
+      responses: { 200: listedConversationView },
+      errors: ['not_a_participant'],
+      reads: READS,
+      handle: async ({ principal: { tenantId, userId }, params }) => {
+        const { id } = await deps.messaging.conversation(tenantId, params.id, userId);
+        const doc = found(await conversationById(reader, tenantId, id));
+        return { status: 200, body: listed(doc, await views.participants(tenantId, [doc]), userId) };
       },
     }),
 
@@ -129,6 +155,9 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages`,
       operationId: 'listMessages',
       summary: 'Messages, oldest first: the newest page, or one beside a message',
+      description:
+        'Without `before` and `after` it is the newest page. The link `next` leads to the older page. A ' +
+        'deleted message keeps its place, without a body.',
       params: idParams,
       query: messagePage,
       responses: { 200: z.array(messageView) },
@@ -155,6 +184,9 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages`,
       operationId: 'sendMessage',
       summary: 'Send a message; everybody it mentions is notified',
+      description:
+        'A mention is written `@[name](user:<id>)`; each active person who is mentioned gets one ' +
+        'notification. Every participant’s sockets get the message, the sender’s too.',
       params: idParams,
       body: messageBody,
       responses: { 201: messageView },
@@ -168,6 +200,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'editMessage',
       summary: 'Change the text of an own message',
+      description: 'Sets `edited_at`. An edit notifies nobody and sends no envelope.',
       params: messageParams,
       body: messageBody,
       responses: { 200: messageView },
@@ -183,6 +216,9 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'deleteMessage',
       summary: 'Delete an own message; its text cannot be had back',
+      description:
+        'The text is erased from the log, the read models, stored answers and the snippets of ' +
+        'notifications. Repeating it changes nothing.',
       params: messageParams,
       responses: { 200: messageView },
       errors: ['not_a_participant', 'not_the_sender'],
@@ -197,6 +233,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/read`,
       operationId: 'markConversationRead',
       summary: 'The caller has read the conversation up to now',
+      description: 'Sets the caller’s `last_read_at`, from which unread messages are counted.',
       params: idParams,
       responses: { 204: null },
       errors: ['not_a_participant'],

@@ -27,7 +27,7 @@ interface Deps {
 const BASE = '/api/v1/tenant/notifications';
 const READS = ['notifications'];
 
-const notificationView = z
+export const notificationView = z
   .object({
     id: z.string(),
     kind: z.enum(['message_mention', 'note_mention']),
@@ -72,8 +72,9 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listNotifications',
       summary: 'The caller’s notifications, newest first',
+      description: 'With `unread=true` only those that are not read yet.',
       query: z.object({
-        unread: z.enum(['true', 'false']).default('false'),
+        unread: z.enum(['true', 'false']).default('false').meta({ description: 'Only unread ones.' }),
         ...pageQuery.shape,
       }),
       responses: { 200: z.array(notificationView) },
@@ -91,6 +92,7 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/unread-count`,
       operationId: 'countUnreadNotifications',
       summary: 'How many of the caller’s notifications are unread',
+      description: 'The number for the badge of a bell.',
       responses: { 200: z.object({ unread: z.int().nonnegative() }) },
       reads: READS,
       handle: async ({ principal: { tenantId, userId } }) => ({
@@ -104,6 +106,9 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/mark-read`,
       operationId: 'markNotificationsRead',
       summary: 'Mark some or all notifications as read',
+      description:
+        'Send either `ids` or `all: true`. `marked` counts those that were unread; ids of others are ' +
+        'skipped.',
       body: z.object({
         ids: listOf(z.string().max(200), { max: 10_000 }).optional(),
         all: z.boolean().optional(),

@@ -34,6 +34,9 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       ...bothPaths('/super/projections'),
       operationId: 'listProjections',
       summary: 'Read models: generations, how far they have folded, tenants that a poison event stopped',
+      description:
+        'Shows for each read model how far it has folded the event log, and tenants whose events could not ' +
+        'be folded.',
       responses: { 200: z.array(projectionView) },
       handle: async () => ({ status: 200, body: await deps.operations.projections() }),
     }),
@@ -43,6 +46,9 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       ...bothPaths('/super/projections/:name/retry'),
       operationId: 'retryProjection',
       summary: 'Take a parked tenant up again',
+      description:
+        'Use it after the cause of the failure was repaired. The events of the tenant are folded from where ' +
+        'they stopped.',
       params: projectionParams,
       body: z.object({ tenant: z.string().max(64) }),
       responses: { 202: z.object({ projection: z.string(), tenant: z.string() }) },
@@ -58,6 +64,7 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       operationId: 'rebuildProjection',
       expensive: true,
       summary: 'Build a read model anew beside the one that answers; it takes over when it has caught up',
+      description: 'The present read model answers until the new one has caught up, so nobody sees a gap.',
       params: projectionParams,
       responses: { 202: z.object({ projection: z.string(), generation: z.string() }) },
       handle: async ({ params: { name } }) => ({

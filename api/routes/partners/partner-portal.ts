@@ -43,6 +43,9 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       path: `${BASE}/auth/exchange`,
       operationId: 'exchangePartnerAssertion',
       summary: 'A partner token for an assertion of the hosting portal; each assertion counts once',
+      description:
+        'The hosting portal signs the assertion with the exchange key (HS256, claims `sub`, `email`, ' +
+        '`partner_id`, `permissions`, `jti`, at most 5 minutes old). The token lasts one hour.',
       tag: 'Authentication',
       limit: 'login',
       body: z.object({
@@ -64,6 +67,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       path: `${BASE}/me`,
       operationId: 'getPartnerSession',
       summary: 'Who is signed in, for which partner, with which permissions',
+      description: 'Use it to decide which parts of a portal to show.',
       responses: {
         200: z.object({
           user: z.object({ id: z.string(), email: z.string() }),
@@ -85,6 +89,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       path: `${BASE}/billing/profile`,
       operationId: 'getBillingProfile',
       summary: 'How invoice lines read',
+      description: 'The templates from which the names and descriptions of invoice lines are made.',
       responses: { 200: profile },
       handle: async ({ principal }) => ({
         status: 200,
@@ -97,6 +102,9 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       path: `${BASE}/billing/profile`,
       operationId: 'replaceBillingProfile',
       summary: 'Replace how invoice lines read',
+      description:
+        'Templates may hold `{{customer}}`, `{{partner}}`, `{{meter}}`, `{{quantity}}` and `{{period}}`; ' +
+        'any other variable is 422 `unknown_template_variable`. Frozen invoices keep their texts.',
       body: profile,
       responses: { 200: profile },
       errors: ['unknown_template_variable'],

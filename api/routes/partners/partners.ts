@@ -58,6 +58,9 @@ export const partnerRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/partners'),
       operationId: 'createPartner',
       summary: 'Create a partner',
+      description:
+        'The id is a slug that never changes. `home_tenant_id` is the partner’s own tenant, which gets the ' +
+        'event `partner_invoice.issued`.',
       body: newPartner,
       responses: { 201: partnerView },
       errors: ['already_exists', 'constraint_violated'],
@@ -72,6 +75,7 @@ export const partnerRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/partners'),
       operationId: 'listPartners',
       summary: 'All partners, oldest first',
+      description: 'All partners of the platform.',
       reads: ['partners'],
       handle: ({ query }) => listReply(query, (page) => allPartners(reader, page)),
     }),
@@ -81,6 +85,7 @@ export const partnerRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/partners/:id'),
       operationId: 'getPartner',
       summary: 'One partner',
+      description: 'The name of a partner and its own tenant.',
       params: partnerParams,
       responses: { 200: partnerView },
       handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.partners.get(params.id)) }),
@@ -91,6 +96,7 @@ export const partnerRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/partners/:id'),
       operationId: 'changePartner',
       summary: 'Change a partner’s name or its own tenant',
+      description: 'Send the fields that change.',
       params: partnerParams,
       body: partnerChange,
       responses: { 200: partnerView },

@@ -153,6 +153,9 @@ export const tenantRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/tenants'),
       operationId: 'createTenant',
       summary: 'Create a tenant, with its first admin if given',
+      description:
+        'The id is a slug that never changes. With `admin` the tenant gets its first account, which can ' +
+        'sign in at once.',
       body: newTenant.extend({ sso }),
       responses: { 201: tenantView },
       errors: ['already_exists', 'constraint_violated'],
@@ -169,6 +172,7 @@ export const tenantRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/tenants'),
       operationId: 'listTenants',
       summary: 'All tenants, oldest first',
+      description: 'All tenants of the platform with plan, entitlements and status.',
       reads: READS,
       handle: ({ query }) => listReply(query, (page) => allTenants(reader, page)),
     }),
@@ -178,6 +182,7 @@ export const tenantRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/tenants/:id'),
       operationId: 'getTenant',
       summary: 'One tenant',
+      description: 'The settings of a tenant as a platform admin sees them.',
       params: tenantParams,
       responses: { 200: tenantView },
       handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.tenancy.get(params.id)) }),
@@ -188,6 +193,9 @@ export const tenantRoutes = (deps: Deps): Route[] => {
       ...bothPaths('/super/tenants/:id'),
       operationId: 'changeTenant',
       summary: 'Change, suspend or reactivate a tenant, or appoint an admin; entitlements merge',
+      description:
+        'Send the fields that change; `entitlements` are merged. A suspended tenant is refused with 403 ' +
+        '`tenant_suspended` until it is active again.',
       params: tenantParams,
       body: tenantChange.extend({ sso }),
       responses: { 200: changedTenantView },

@@ -1,39 +1,75 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { WebhookDeliveries } from '../../../application/webhooks/deliveries.ts';
+import type { DeliveryDetails, PastAttempt } from '../../../application/webhooks/delivery-details.ts';
 import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
 import { iso } from '../../../domain/core/projection.ts';
-import type { ScheduledDelivery } from '../../../domain/webhooks/delivery.ts';
+import { DELIVERY_STATUSES, type ScheduledDelivery } from '../../../domain/webhooks/delivery.ts';
+import { DELIVERED_EVENTS } from '../../../domain/webhooks/event-types.ts';
 import { deliveriesOf } from '../../../projections/webhooks/webhook-deliveries.ts';
+import { listName } from '../../http/cursor.ts';
 import type { Route } from '../../http/route.ts';
-import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { isoOrNull, listReply, pagedList } from '../replies.ts';
+import { idParams, instant, timestamp, uuid } from '../../http/schemas.ts';
+import { isoOrNull, listReply, pagedList, pageQuery } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
 interface Deps {
   readonly readModels: ReadModels;
   readonly webhookDeliveries: WebhookDeliveries;
+  readonly deliveryDetails: DeliveryDetails;
   readonly webhooks: Webhooks;
 }
 
 /** Deliveries of webhooks (specification, Webhooks; decisions, section 8). */
 
-const deliveryView = z
+const fields = {
+  id: z.string().meta({ description: 'Equal to the `id` of the envelope.' }),
+  event: z.string(),
+  status: z.enum(DELIVERY_STATUSES).meta({
+    description: '`failed`: the URL was refused by the guard. `dead`: in the dead-letter log.',
+  }),
+  attempts: z.int(),
+  response_code: z.int().nullable(),
+  last_error: z.string().nullable().meta({
+    description: 'Of the last attempt, unless it succeeded. At most 500 characters.',
+  }),
+  created_at: timestamp,
+  last_attempt_at: timestamp.nullable(),
+  next_attempt_at: timestamp.nullable(),
+};
+
+const deliveryView = z.object(fields).meta({ id: 'WebhookDelivery' });
+
+const attemptView = z
   .object({
-    id: z.string().meta({ description: 'Equal to the `id` of the envelope.' }),
-    event: z.string(),
-    status: z.enum(['pending', 'delivered', 'failed', 'dead']).meta({
-      description: '`failed`: the URL was refused by the guard. `dead`: in the dead-letter log.',
+    attempt: z.int().meta({ description: 'As in `X-Service-Attempt`.' }),
+    at: timestamp.meta({ description: 'When its outcome was recorded.' }),
+    status: z.enum(['delivered', 'failed', 'refused']).meta({
+      description: '`refused`: the guard refused the URL, so that nothing was sent.',
     }),
-    attempts: z.int(),
     response_code: z.int().nullable(),
-    last_error: z.string().nullable().meta({ description: 'At most 500 characters.' }),
-    created_at: timestamp,
-    last_attempt_at: timestamp.nullable(),
-    next_attempt_at: timestamp.nullable(),
+    ms: z.int().nullable().meta({
+      description: 'Duration of the call; null for attempts of a former version of the server.',
+    }),
+    error: z.string().nullable(),
   })
-  .meta({ id: 'WebhookDelivery' });
+  .meta({ id: 'WebhookAttempt' });
+
+const detailView = z
+  .object({
+    ...fields,
+    subscription_id: z.string(),
+    body: z.string().meta({ description: 'The body as sent, to the byte.' }),
+    history: z.array(attemptView).meta({ description: 'The latest 100 attempts, oldest first.' }),
+  })
+  .meta({ id: 'WebhookDeliveryDetail' });
+
+const deliveryFilter = {
+  status: z.enum(DELIVERY_STATUSES).optional().meta({ description: 'Only of this status.' }),
+  event: z.enum(DELIVERED_EVENTS).optional().meta({ description: 'Only of this event type.' }),
+  from: instant.optional().meta({ description: 'Created at this instant or later.' }),
+};
 
 const viewOf = (delivery: ScheduledDelivery): z.output<typeof deliveryView> => ({
   id: delivery.id,
@@ -47,6 +83,15 @@ const viewOf = (delivery: ScheduledDelivery): z.output<typeof deliveryView> => (
   next_attempt_at: isoOrNull(delivery.dueAt),
 });
 
+const attemptViewOf = (attempt: PastAttempt): z.output<typeof attemptView> => ({
+  attempt: attempt.attempt,
+  at: iso(attempt.at),
+  status: attempt.status,
+  response_code: attempt.responseCode,
+  ms: attempt.ms,
+  error: attempt.error,
+});
+
 const queued = z.object({ delivery_id: z.string() });
 
 export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
@@ -57,17 +102,41 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id/deliveries`,
       operationId: 'listWebhookDeliveries',
       summary: 'Deliveries of a subscription, newest first',
+      description: 'With the status, the number of attempts, the last response code and the last error.',
       params: idParams,
+      query: pageQuery.extend(deliveryFilter),
       reads: ['webhook_deliveries'],
-      handle: ({ principal: { tenantId }, params, query }) =>
-        listReply(
+      handle: ({ principal: { tenantId }, params, query }) => {
+        const { status, event, from } = query;
+        const filter = { status, event, from: from === undefined ? undefined : Date.parse(from) };
+        const isFiltered = status !== undefined || event !== undefined || from !== undefined;
+        return listReply(
           query,
           async (page) => {
             await deps.webhooks.exists(tenantId, params.id);
-            return deliveriesOf(reader, tenantId, params.id, page);
+            return deliveriesOf(reader, tenantId, params.id, filter, page);
           },
           ({ delivery }) => viewOf(delivery),
-        ),
+          isFiltered ? listName(status, event, from) : undefined,
+        );
+      },
+    }),
+
+    personRoute({
+      method: 'get',
+      path: `${WEBHOOKS}/deliveries/:delivery_id`,
+      operationId: 'readWebhookDelivery',
+      summary: 'One delivery with its body as sent and its attempts',
+      description: 'Use it to see what a receiver was sent and what it answered, attempt by attempt.',
+      params: z.object({ delivery_id: uuid }),
+      responses: { 200: detailView },
+      handle: async ({ principal: { tenantId }, params: { delivery_id } }) => {
+        const { delivery, body, history } = await deps.deliveryDetails.read(tenantId, delivery_id);
+        await deps.webhooks.exists(tenantId, delivery.subscriptionId);
+        const subscription_id = delivery.subscriptionId;
+        const view = { ...viewOf(delivery), subscription_id, body, history: history.map(attemptViewOf) };
+        return { status: 200, body: view };
+      },
     }),
 
     personRoute({
@@ -75,6 +144,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id/test`,
       operationId: 'testWebhook',
       summary: 'Send a test delivery, signed and retried like any other',
+      description: 'The event is `webhook.test`. Read its delivery to see what the receiver answered.',
       params: idParams,
       responses: { 202: queued },
       errors: ['subscription_paused'],
@@ -89,6 +159,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id/replay-dlq`,
       operationId: 'replayWebhookDeadLetters',
       summary: 'Try each delivery of the dead-letter log once more, oldest first, one after the other',
+      description: 'A delivery that fails once more goes to the back of the dead-letter log.',
       params: idParams,
       responses: { 202: z.object({ replayed: z.int() }) },
       errors: ['subscription_paused'],
@@ -103,6 +174,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/deliveries/:delivery_id/replay`,
       operationId: 'replayWebhookDelivery',
       summary: 'Send a delivery once more: the same bytes, signed with the present secret',
+      description: 'Also possible for a delivery that has succeeded; the receiver sees the same id.',
       params: z.object({ delivery_id: uuid }),
       responses: { 202: queued },
       errors: ['subscription_paused'],

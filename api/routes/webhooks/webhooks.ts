@@ -97,6 +97,7 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: WEBHOOKS,
       operationId: 'listWebhooks',
       summary: 'The tenant’s webhook subscriptions, newest first',
+      description: 'Active and paused subscriptions, without their secrets.',
       reads: ['webhooks'],
       handle: ({ principal, query }) =>
         listReply(
@@ -111,6 +112,9 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: WEBHOOKS,
       operationId: 'createWebhook',
       summary: 'Subscribe a URL to events; the answer holds the signing secret, once',
+      description:
+        '`secret` is in this answer only. The URL must be public HTTPS. The plan limits how many ' +
+        'subscriptions are active: 422 `subscription_limit_reached`.',
       entitlement: 'webhooks',
       body: newSubscription,
       responses: { 201: viewWithSecret },
@@ -125,6 +129,7 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'readWebhook',
       summary: 'One subscription, without its secret',
+      description: '`consecutive_dead_letters` counts towards the automatic pause after ten.',
       params: idParams,
       responses: { 200: view },
       reads: ['webhooks'],
@@ -139,6 +144,8 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'changeWebhook',
       summary: 'Change URL, events or description, pause, or make active again; equal values change nothing',
+      description:
+        'A paused subscription gets no events, and those that happen meanwhile are not kept for it.',
       params: idParams,
       body: change,
       responses: { 200: view },
@@ -154,6 +161,7 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'deleteWebhook',
       summary: 'Delete a subscription; what waits to be delivered is dropped',
+      description: 'Its history of deliveries is gone as well.',
       params: idParams,
       responses: { 204: null },
       handle: async ({ principal: { tenantId }, params, context }) => ({
@@ -167,6 +175,7 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id/rotate-secret`,
       operationId: 'rotateWebhookSecret',
       summary: 'A new signing secret, shown once; the one before signs a second header for a while',
+      description: 'For 24 hours each delivery carries a second signature, made with the secret before.',
       params: idParams,
       responses: { 200: viewWithSecret },
       handle: async ({ principal, params, context }) =>

@@ -72,11 +72,12 @@ export const jobRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listJobs',
       summary: 'Jobs, the one begun last first',
+      description: 'Filter by entity, state and workflow.',
       scope: 'workflow:read',
       query: z.object({
-        entity_name: nameFilter,
-        state: nameFilter,
-        workflow: nameFilter,
+        entity_name: nameFilter.meta({ description: 'Jobs of records of this entity.' }),
+        state: nameFilter.meta({ description: 'Jobs in this state.' }),
+        workflow: nameFilter.meta({ description: 'Jobs of this workflow.' }),
         ...pageQuery.shape,
       }),
       responses: { 200: z.array(jobView) },
@@ -95,6 +96,9 @@ export const jobRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'getJob',
       summary: 'One job, where it has been, and where the caller can take it',
+      description:
+        '`history` lists each move with its actor; `allowed_events` names the moves that the caller may ' +
+        'make now.',
       scope: 'workflow:read',
       params: idParams,
       responses: { 200: jobDetailView },
@@ -120,6 +124,10 @@ export const jobRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/transitions`,
       operationId: 'transitionJob',
       summary: 'Move a job along a transition; the loser of a race gets a conflict',
+      description:
+        'A guard that is false gives 422 `guard_rejected` and names itself; an event without an edge from ' +
+        'this state is 409 `invalid_transition`. With `expected_state` the move is made only from that ' +
+        'state.',
       scope: 'workflow:execute',
       params: idParams,
       body: z.object({
@@ -142,6 +150,9 @@ export const jobRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id/override`,
       operationId: 'overrideJob',
       summary: 'Put a job into any other state of its workflow',
+      description:
+        'For repairs: no guard is asked. The reason is kept in the history, and webhooks get ' +
+        '`job.admin_override`.',
       scope: 'workflow:admin',
       roles: ['admin'],
       params: idParams,

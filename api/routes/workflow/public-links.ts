@@ -56,6 +56,9 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'createLink',
       summary: 'Make a public link to a page of a job',
+      description:
+        '`token` and `url` are in this answer only. Who has the link can see which record it leads to, ' +
+        'until it ends.',
       scope: 'workflow:execute',
       params: idParams,
       body: z.object({
@@ -85,6 +88,7 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listLinks',
       summary: 'The public links of a job, newest first, ended ones too',
+      description: 'With the time at which each ends or was revoked.',
       scope: 'workflow:read',
       params: idParams,
       reads: ['links'],
@@ -100,6 +104,7 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:link_id`,
       operationId: 'revokeLink',
       summary: 'Revoke a public link at once; again changes nothing',
+      description: 'The link answers 404 from now on.',
       scope: 'workflow:execute',
       params: idParams.extend({ link_id: uuid }),
       responses: { 204: null },
@@ -114,6 +119,7 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       ...bothPaths(`${PUBLIC}/:token`),
       operationId: 'validateLink',
       summary: 'What a public link leads to',
+      description: 'A link that is unknown, ended or revoked is the same 404.',
       limit: 'public',
       params: z.object({ token: z.string().max(200) }),
       responses: { 200: targetView },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Workflows } from '../../../application/workflow/workflows.ts';
 import { invalid } from '../../../domain/core/errors.ts';
@@ -10,6 +11,7 @@ import {
   workflowName,
 } from '../../../domain/workflow/definition.ts';
 import { type WorkflowDoc, workflowByName, workflowsOf } from '../../../projections/workflow/workflows.ts';
+import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
 import { found, isoOrNull, listReply, pagedList } from '../replies.ts';
@@ -84,6 +86,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'createWorkflow',
       summary: 'Begin a workflow with a first draft',
+      description: 'A draft may be incomplete; it is checked when it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
       body: z.strictObject({ name: workflowName, ...definitionShape, ...tenantId }),
@@ -99,10 +102,16 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       operationId: 'listWorkflows',
       expensive: true,
       summary: 'The workflows of the tenant, oldest first',
+      description: 'Each with its draft, or with its published definition.',
       scope: 'workflow:read',
       reads: ['workflows'],
-      handle: ({ principal, query }) =>
-        listReply(query, (page) => workflowsOf(reader, principal.tenantId, page), viewOf),
+      handle: ({ principal: { tenantId }, query }) =>
+        listReply(query, (page) =>
+          pageInParts(page, timeSlices.of(tenantId, 'listWorkflows'), async (part) => {
+            const { docs, next } = await workflowsOf(reader, tenantId, part);
+            return { docs: docs.map(viewOf), next };
+          }),
+        ),
     }),
 
     scopedRoute({
@@ -110,6 +119,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:name`,
       operationId: 'getWorkflow',
       summary: 'One workflow: its draft, or without a newer draft the published definition',
+      description: '`version` is the newest published version, with which new jobs begin.',
       scope: 'workflow:read',
       params: nameParams,
       responses: { 200: workflowView },
@@ -125,6 +135,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:name`,
       operationId: 'saveWorkflowDraft',
       summary: 'Save the next draft; what is published stays as it is',
+      description: 'Replaces the draft. Jobs are not affected until it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
       params: nameParams,
@@ -147,6 +158,9 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       operationId: 'publishWorkflow',
       expensive: true,
       summary: 'Publish the draft as the next version; jobs that run stay on theirs',
+      description:
+        'Checks that every state can be reached, and that guards fit the fields of the entities that use ' +
+        'the workflow. Running jobs stay on the version that they began with.',
       scope: 'workflow:admin',
       roles: ['admin'],
       params: nameParams,

@@ -4,6 +4,7 @@ import { StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store
 import type { Metrics } from '../../ports/metrics.ts';
 import type { AnyEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
+import { nextTick } from '../runtime/timers.ts';
 import { WithDeps } from '../with-deps.ts';
 import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -19,7 +20,9 @@ const RACE_MS = 5000;
  * Runs commands: load, decide, append. Concurrent commands on one stream are decided and appended as one batch; a race
  * lost to another process is decided again on the new state.
  */
-export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metrics: Metrics }> {
+export class CommandHandler extends WithDeps<
+  StreamBatchDeps & { readonly metrics: Pick<Metrics, 'eventsAppended'> }
+> {
   readonly #group = new GroupCommit(this.deps);
   readonly #batch = new StreamBatch({ ...this.deps, group: this.#group });
   readonly #queues = new Map<string, Waiting[]>();
@@ -101,7 +104,7 @@ export class CommandHandler extends WithDeps<StreamBatchDeps & { readonly metric
       if (error instanceof StoreUnavailable) throw error;
     }
     // Yields one tick between reading and deciding.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTick();
     let next = 0;
     return commands.map(({ loaded }) => loaded ?? found[next++]);
   }

@@ -7,6 +7,7 @@ import {
 import type { WrappedKey } from '../../ports/key-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
+import { monotonic, nextTick, setImmediate } from '../runtime/timers.ts';
 import { WithDeps } from '../with-deps.ts';
 
 /** A round that has this many commands is decided at once. */
@@ -15,8 +16,9 @@ const FULL = 256;
 const MAX_WAIT_MS = 2;
 /** From this many commands in the last round on, the next round waits for further ones. */
 const BUSY = 8;
-/** Streams decided per tick of the event loop. */
+/** Streams decided per tick of the event loop, and the time (ms) after which a tick ends. */
 const SLICE = 32;
+const SLICE_MS = 5;
 
 interface Entry extends StreamAppend {
   readonly keys: readonly WrappedKey[];
@@ -31,7 +33,7 @@ interface Entry extends StreamAppend {
 export class GroupCommit extends WithDeps<{
   readonly events: EventStore;
   readonly keys: KeyRing;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'eventsAppended'>;
 }> {
   #ready: (() => void)[] = [];
   #arrived = 0;
@@ -59,8 +61,13 @@ export class GroupCommit extends WithDeps<{
    */
   async decideAll(decisions: readonly (() => void)[]): Promise<void> {
     this.#deciding += 1;
-    for (const [at, decide] of decisions.entries()) {
-      if (at > 0 && at % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
+    let [since, decided] = [monotonic(), 0];
+    for (const decide of decisions) {
+      if (decided === SLICE || monotonic() - since > SLICE_MS) {
+        await nextTick();
+        [since, decided] = [monotonic(), 0];
+      }
+      decided += 1;
       decide();
     }
     this.#deciding -= 1;
@@ -86,11 +93,11 @@ export class GroupCommit extends WithDeps<{
    * the last commit took, in which time answered callers send their next commands.
    */
   #collect(): void {
-    const since = performance.now();
+    const since = monotonic();
     const minMs = this.#lastCommands >= BUSY ? Math.min(this.#lastMs, MAX_WAIT_MS) : 0;
     let seen = this.#arrived;
     const look = (): void => {
-      const waited = performance.now() - since;
+      const waited = monotonic() - since;
       const isGrowing = this.#arrived > seen && waited < MAX_WAIT_MS;
       seen = this.#arrived;
       if (seen < FULL && (isGrowing || waited < minMs)) setImmediate(look);
@@ -117,7 +124,7 @@ export class GroupCommit extends WithDeps<{
     this.#isFlushScheduled = false;
     const entries = this.#entries;
     this.#entries = [];
-    const began = performance.now();
+    const began = monotonic();
     const ready = await this.#persistKeys(entries);
     let appended = 0;
     await Promise.all(
@@ -128,7 +135,7 @@ export class GroupCommit extends WithDeps<{
         }, reject),
       ),
     );
-    this.#lastMs = performance.now() - began;
+    this.#lastMs = monotonic() - began;
     if (appended > 0) this.deps.metrics.eventsAppended(appended, this.#lastMs / 1000);
   }
 

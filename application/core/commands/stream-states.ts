@@ -6,6 +6,7 @@ import type { SnapshotStore } from '../../ports/snapshot-store.ts';
 import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
 import { BoundedCache } from '../memory/bounded-cache.ts';
+import { nextTick } from '../runtime/timers.ts';
 import { RevisionWatches } from './revision-watches.ts';
 
 /** A stream type without its state and event types, as the cache of folded states uses it. */
@@ -118,7 +119,7 @@ export class StreamStates {
     const loads = passing ? [] : missing.map(({ stream }) => this.#loads.begin(stream));
     try {
       for (let from = 0; from < missing.length; from += SLICE) {
-        if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+        if (from > 0) await nextTick();
         const slice = missing.slice(from, from + SLICE);
         const read = await this.#events.readStreams(
           slice.map(({ stream }) => stream),

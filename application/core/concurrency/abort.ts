@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { Observable } from '../rxjs.ts';
 
 /** Emits once and completes when the signal aborts; at once if it is aborted already. */
 export const abortOf = (signal: AbortSignal): Observable<void> =>

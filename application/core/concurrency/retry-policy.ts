@@ -1,8 +1,9 @@
-import { type RetryConfig, throwError, timer } from 'rxjs';
 import { DomainError } from '../../../domain/core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../../ports/event-store.ts';
-import { pause } from './pause.ts';
+import { randomNumber } from '../runtime/random.ts';
+import { pause, timer } from '../runtime/timers.ts';
+import { type RetryConfig, throwError } from '../rxjs.ts';
 
 /** Pauses between tries (ms): each doubles the one before, up to the longest. */
 export interface Backoff {
@@ -19,7 +20,7 @@ export const ONE_EVENT: Backoff = { firstMs: 100, longestMs: 800 };
 
 /** The pause (ms) after so many failures in a row, with up to half of it taken off at random as jitter. */
 export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number): number =>
-  Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + Math.random() / 2);
+  Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + randomNumber() / 2);
 
 /**
  * Config for `retry` of rxjs; without `count` it retries for ever. `isFinal` is called at each failure; true rethrows

@@ -1,4 +1,5 @@
 import type { Logger } from '../../ports/logger.ts';
+import { monotonic } from '../runtime/timers.ts';
 import { isTransient, OutOfReach, RetryPolicy } from './retry-policy.ts';
 
 /** Runs a step of the start, and repeats it while a store is unavailable. A step must be safe to run twice. */
@@ -13,11 +14,8 @@ const WAIT_MS = 60_000;
  * Waits up to a minute for stores that are unavailable or too slow, and logs it once.
  * @throws the last error of the store after that
  */
-export const waitForStores = (
-  logger: Logger,
-  monotonic: () => number = () => performance.now(),
-): StoreWait => {
-  const options = { clock: { now: monotonic }, limitMs: WAIT_MS, pauseMs: 200 };
+export const waitForStores = (logger: Logger, now: () => number = monotonic): StoreWait => {
+  const options = { clock: { now }, limitMs: WAIT_MS, pauseMs: 200 };
   const policy = new RetryPolicy(options, new AbortController().signal);
   let isTold = false;
   return async (step) => {

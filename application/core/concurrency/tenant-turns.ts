@@ -1,3 +1,4 @@
+import { clearTimeout, monotonic, setTimeout, type Timer } from '../runtime/timers.ts';
 /** Time (ms) of one turn. */
 export const TURN_MS = 20;
 /** Turns at the same time; most of them wait for a store. */
@@ -43,13 +44,13 @@ export class TenantTurns {
   readonly #now: () => number;
   readonly #longestRead: () => number;
   #grantedAt = Number.NEGATIVE_INFINITY;
-  #heldBack: NodeJS.Timeout | undefined;
+  #heldBack: Timer | undefined;
   #free: number;
   readonly #flows = new Map<string, Flow>();
   /** Tenants that wait, in the order of the round. */
   readonly #round = new Map<string, Flow>();
 
-  constructor({ atOnce = AT_ONCE, now = () => performance.now(), longestRead = () => 0 }: TurnOptions = {}) {
+  constructor({ atOnce = AT_ONCE, now = () => monotonic(), longestRead = () => 0 }: TurnOptions = {}) {
     this.#free = atOnce;
     this.#now = now;
     this.#longestRead = longestRead;
@@ -94,7 +95,7 @@ export class TenantTurns {
       this.#free += 1;
       this.#serve();
     };
-    let timer: NodeJS.Timeout | undefined = setTimeout(giveBack, TURN_MS);
+    let timer: Timer | undefined = setTimeout(giveBack, TURN_MS);
     return giveBack;
   }
 

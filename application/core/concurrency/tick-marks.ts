@@ -1,3 +1,5 @@
+import { monotonic } from '../runtime/timers.ts';
+
 /**
  * Names the code that holds the event loop. Code marks the places where long work may begin; the time from one mark to
  * the next counts for the first (docs/decisions/0038-bounds-of-requests-and-answers.md).
@@ -7,13 +9,13 @@
 const UNMARKED = 'other';
 
 let current = UNMARKED;
-let since = performance.now();
+let since = monotonic();
 let longest = UNMARKED;
 let longestMs = 0;
 
 /** @param code from a closed set, since it labels a metric: an operation or a subscriber */
 export const mark = (code: string): void => {
-  const now = performance.now();
+  const now = monotonic();
   if (now - since > longestMs) {
     longestMs = now - since;
     longest = current;

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
+import { randomFill } from '../runtime/random.ts';
 
 /** AES-256-GCM: a 12-byte IV, the ciphertext and a 16-byte tag. */
 
@@ -11,7 +12,7 @@ let poolAt = pool.length;
 /** IVs come from a pool of random bytes, since a system call for each is slow (decision 33). */
 const newIv = (): Buffer => {
   if (poolAt === pool.length) {
-    randomFillSync(pool);
+    randomFill(pool);
     poolAt = 0;
   }
   const iv = Buffer.from(pool.subarray(poolAt, poolAt + IV));

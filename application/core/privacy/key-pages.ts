@@ -1,5 +1,5 @@
-import { randomFillSync, randomUUID } from 'node:crypto';
 import type { KeyStore } from '../../ports/key-store.ts';
+import { randomBytes, randomUUID } from '../runtime/random.ts';
 
 /**
  * A page of random data keys is stored as one row before any of its keys is used, so that a message needs no key write
@@ -90,7 +90,7 @@ export class KeyPages {
   async #add(): Promise<void> {
     const pages = Array.from({ length: PAGES_AT_ONCE }, () => ({
       id: randomUUID(),
-      keys: randomFillSync(Buffer.allocUnsafe(SLOTS * KEY)),
+      keys: randomBytes(SLOTS * KEY),
       next: 0,
     }));
     await this.#store.put(

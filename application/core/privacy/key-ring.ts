@@ -1,7 +1,9 @@
-import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '../../ports/event-store.ts';
 import type { KeyStore, WrappedKey } from '../../ports/key-store.ts';
 import { evictOldest } from '../memory/evict-oldest.ts';
+import { randomBytes } from '../runtime/random.ts';
+import { setImmediate } from '../runtime/timers.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 

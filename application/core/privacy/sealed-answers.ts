@@ -1,5 +1,6 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { createSecretKey } from 'node:crypto';
 import { z } from 'zod';
+import { randomBytes } from '../runtime/random.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { KeyRing } from './key-ring.ts';
 

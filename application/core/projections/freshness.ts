@@ -1,4 +1,5 @@
 import type { Position } from '../../ports/event-store.ts';
+import { clearInterval, setInterval, type Timer } from '../runtime/timers.ts';
 import type { LiveFeed } from '../subscriptions/live-feed.ts';
 import { WithDeps } from '../with-deps.ts';
 import type { ReadModels } from './read-models.ts';
@@ -13,7 +14,7 @@ export class Freshness extends WithDeps<{
   readModels: Pick<ReadModels, 'reached'>;
 }> {
   readonly #samples: (Position | undefined)[] = [];
-  readonly #timer: NodeJS.Timeout = setInterval(() => this.sample(), SAMPLE_MS).unref();
+  readonly #timer: Timer = setInterval(() => this.sample(), SAMPLE_MS).unref();
 
   /** Records the present end of the log; called every second. */
   sample(): void {

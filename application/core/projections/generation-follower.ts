@@ -1,4 +1,11 @@
-import { setImmediate } from 'node:timers/promises';
+import { ProjectionRetryRequested } from '../../../domain/operations/operations.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { StoredEvent } from '../../ports/event-store.ts';
+import type { ProjectionMetrics } from '../../ports/metrics.ts';
+import { abortOf } from '../concurrency/abort.ts';
+import type { EventCodec } from '../events/event-codec.ts';
+import { occurredAt } from '../events/occurred-at.ts';
+import { nextTick, timer } from '../runtime/timers.ts';
 import {
   audit,
   concatMap,
@@ -9,14 +16,7 @@ import {
   type Observable,
   Subject,
   takeWhile,
-  timer,
-} from 'rxjs';
-import { ProjectionRetryRequested } from '../../../domain/operations/operations.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { StoredEvent } from '../../ports/event-store.ts';
-import type { Metrics } from '../../ports/metrics.ts';
-import { abortOf } from '../concurrency/abort.ts';
-import type { EventCodec } from '../events/event-codec.ts';
+} from '../rxjs.ts';
 import type { EventBatch, LogFollower } from '../subscriptions/log-follower.ts';
 import type { Generation } from './generation.ts';
 import type { WaitingReaders } from './waiting-readers.ts';
@@ -24,7 +24,7 @@ import type { WaitingReaders } from './waiting-readers.ts';
 export interface GenerationFollowerDeps {
   readonly follower: LogFollower;
   readonly codec: EventCodec;
-  readonly metrics: Metrics;
+  readonly metrics: ProjectionMetrics;
   readonly clock: Clock;
   /** A batch waits this long for further events unless a reader waits, which keeps transactions few. */
   readonly lingerMs: number;
@@ -116,7 +116,7 @@ export class GenerationFollower {
       this.#watch.onProgress();
       from += HURRIED;
       // Yields, so that progress is delivered and new waiting readers are counted.
-      await setImmediate();
+      await nextTick();
     }
     await this.#generation.apply(from === 0 ? events : events.slice(from), position);
   }
@@ -145,9 +145,3 @@ export class GenerationFollower {
     await firstValueFrom(merge(timer(this.#deps.lingerMs), awaited, abortOf(signal)));
   }
 }
-
-/** `occurred_at` of a stored event, which may not be decodable. */
-const occurredAt = (event: StoredEvent): number | undefined => {
-  const found = /"occurred_at":"([^"]+)"/.exec(event.metadata)?.[1];
-  return found === undefined ? undefined : Date.parse(found);
-};

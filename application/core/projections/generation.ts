@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
-import type { Metrics } from '../../ports/metrics.ts';
+import type { ProjectionMetrics } from '../../ports/metrics.ts';
 import {
   type GenerationId,
   type Lease,
@@ -14,6 +14,7 @@ import {
 import type { EventCodec } from '../events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
+import { monotonic } from '../runtime/timers.ts';
 import { WithDeps } from '../with-deps.ts';
 import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
 
@@ -22,7 +23,7 @@ export interface GenerationDeps {
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: ProjectionMetrics;
   readonly clock: Clock;
   /** Cache budget shared with other projections; default: a separate one. */
   readonly budget?: CacheBudget;
@@ -115,7 +116,7 @@ export class Generation extends WithDeps<GenerationDeps> {
   }
 
   async #apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {
-    const started = performance.now();
+    const started = monotonic();
     let rest = events;
     for (;;) {
       const { batch, poison } = await this.#fold(rest);
@@ -136,11 +137,7 @@ export class Generation extends WithDeps<GenerationDeps> {
       await this.#park(poison.event, poison.error, 1);
       rest = rest.slice(poison.index);
     }
-    this.deps.metrics.eventsProjected(
-      this.projection.name,
-      events.length,
-      (performance.now() - started) / 1000,
-    );
+    this.deps.metrics.eventsProjected(this.projection.name, events.length, (monotonic() - started) / 1000);
   }
 
   async #retry(tenantId: string): Promise<void> {

@@ -1,3 +1,8 @@
+import type { Projection } from '../../../domain/core/projection.ts';
+import type { Position } from '../../ports/event-store.ts';
+import type { GenerationId, ParkedTenant } from '../../ports/read-store.ts';
+import { abortOf } from '../concurrency/abort.ts';
+import { timer } from '../runtime/timers.ts';
 import {
   BehaviorSubject,
   concatMap,
@@ -10,21 +15,18 @@ import {
   mergeMap,
   Subject,
   takeUntil,
-  timer,
-} from 'rxjs';
-import type { Projection } from '../../../domain/core/projection.ts';
-import type { Position } from '../../ports/event-store.ts';
-import type { GenerationId, ParkedTenant } from '../../ports/read-store.ts';
-import { abortOf } from '../concurrency/abort.ts';
+} from '../rxjs.ts';
 import { holdLease } from '../subscriptions/lease.ts';
 import { Generation, type GenerationDeps } from './generation.ts';
 import { GenerationFollower, type GenerationFollowerDeps } from './generation-follower.ts';
 import type { FoldingProjection } from './read-models.ts';
-import { Takeover, type TakeoverDeps } from './takeover.ts';
+import { isSameVersion, Takeover, type TakeoverDeps } from './takeover.ts';
 
 export interface RunnerOptions extends GenerationDeps, GenerationFollowerDeps, TakeoverDeps {
   /** Called after each stored batch of a generation folded here. */
   readonly onProgress?: (progress: GenerationProgress) => void;
+  /** Interval of cleaning up former generations; default one minute. */
+  readonly cleanMs?: number;
   /** Called when this process stops folding a generation. */
   readonly onEnd?: (tag: string) => void;
 }
@@ -46,6 +48,7 @@ export interface ProjectionStatus {
 
 /** Interval (ms) of reading the generations from the store. */
 const LOOK_MS = 1000;
+const CLEAN_MS = 60_000;
 
 /**
  * Runs a projection: its active generation, and a new one beside it after a version change or a requested rebuild. The
@@ -83,7 +86,12 @@ export class ProjectionRunner implements FoldingProjection {
         return this.#runGeneration(tag, signal).finally(() => running.delete(tag));
       }),
     );
-    await lastValueFrom(generations, { defaultValue: undefined });
+    const { cleanMs = CLEAN_MS } = this.#options;
+    const cleaning = timer(cleanMs, cleanMs).pipe(
+      takeUntil(abortOf(signal)),
+      exhaustMap(() => this.#clean()),
+    );
+    await lastValueFrom(merge(generations, cleaning), { defaultValue: undefined });
   }
 
   /** The checkpoint of a generation folded in this process; undefined when another process folds it. */
@@ -142,6 +150,17 @@ export class ProjectionRunner implements FoldingProjection {
     return { projection: this.name, tag };
   }
 
+  async #clean(): Promise<void> {
+    try {
+      await this.#takeover.clean();
+    } catch (error) {
+      this.#options.logger.warn(
+        { err: error, projection: this.name },
+        'former generations could not be cleaned',
+      );
+    }
+  }
+
   async #wanted(): Promise<string[]> {
     try {
       return await this.#takeover.wanted();
@@ -188,7 +207,7 @@ export class ProjectionRunner implements FoldingProjection {
   async #isReplaced(tag: string, signal: AbortSignal): Promise<boolean> {
     const { state, former } = await this.#takeover.caughtUp(tag);
     // No runner of this process drops a generation that an older build folded.
-    if (former !== undefined && !this.folds(former)) {
+    if (former !== undefined && isSameVersion(former, tag) && !this.folds(former)) {
       void this.#takeover.retire(this.#idOf(former), signal);
     }
     return state === 'replaced';

@@ -1,25 +1,13 @@
 import { DomainError } from '../../../domain/core/errors.ts';
-import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../../../domain/core/projection.ts';
+import type { PageQuery, Projection, SearchQuery } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { latest, type Position } from '../../ports/event-store.ts';
-import type { GenerationId, ReadStore } from '../../ports/read-store.ts';
-import { pause } from '../concurrency/pause.ts';
+import { type GenerationId, leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
+import { monotonic, pause } from '../runtime/timers.ts';
+import type { FoldingProjection, Reader, SlowSearch } from './reader.ts';
+import { isNewer, newestOf } from './takeover.ts';
 
-/** Reads one read model from its active generation. */
-export interface Reader extends DocumentReader {
-  /** The checkpoint of the active generation; undefined for a parked tenant. */
-  checkpoint(tenantId?: string): Promise<Position | undefined>;
-}
-
-/** A projection that this process folds, in any of its threads. */
-export interface FoldingProjection {
-  readonly name: string;
-  folds(tag: string): boolean;
-  localCheckpoint(tag: string): Position | undefined;
-  isParked(tag: string, tenantId: string): boolean;
-  /** Resolves at the next stored batch, or after `ms`; lingering batches are folded at once. */
-  nextBatch(ms: number): Promise<void>;
-}
+export type { FoldingProjection, Reader } from './reader.ts';
 
 interface Remote {
   checkpoint: Position | undefined;
@@ -32,6 +20,7 @@ const ANYBODY = '*';
 const WAIT_MS = 5000;
 const POLL_MS = 15;
 const REFRESH_MS = 500;
+const SLOW_MS = 500;
 
 /**
  * Queries and read-your-writes: a read waits until its read model has folded the writes that were answered to its
@@ -40,6 +29,7 @@ const REFRESH_MS = 500;
 export class ReadModels {
   readonly #store: ReadStore;
   readonly #clock: Clock;
+  readonly #onSlow: (search: SlowSearch) => void;
   readonly #runners = new Map<string, FoldingProjection>();
   readonly #projections = new Map<string, Projection>();
   readonly #answered = new Map<string, Position>();
@@ -47,11 +37,19 @@ export class ReadModels {
   readonly #prepared = new Set<string>();
   readonly #remote = new Map<string, Remote>();
   #floor: Position | undefined;
+  #hasNoWorker = (): boolean => false;
   #asked = 0;
   /** Waiting reads in the order of their start. */
   readonly #waiting = new Set<{ readonly since: number }>();
 
-  constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
+  /** @param onSlow called after a search that took long */
+  constructor(
+    projections: readonly Projection[],
+    store: ReadStore,
+    clock: Clock,
+    onSlow: (search: SlowSearch) => void = () => undefined,
+  ) {
+    this.#onSlow = onSlow;
     for (const projection of projections) this.#projections.set(projection.name, projection);
     this.#store = store;
     this.#clock = clock;
@@ -60,6 +58,11 @@ export class ReadModels {
   /** Registers the projections that this process folds. */
   attach(runners: readonly FoldingProjection[]): void {
     for (const runner of runners) this.#runners.set(runner.name, runner);
+  }
+
+  /** @param isMissing whether no process folds read models: reads that wait for one then fail at once */
+  failWhile(isMissing: () => boolean): void {
+    this.#hasNoWorker = isMissing;
   }
 
   /** Sets the end of the log at the start of this process: writes answered before that are read here too. */
@@ -109,13 +112,13 @@ export class ReadModels {
 
   /** Whether a projection folded here reaches `target` within `ms`; true when this process does not fold it. */
   async comesTo(name: string, target: Position, ms: number): Promise<boolean> {
-    const deadline = performance.now() + ms;
+    const deadline = monotonic() + ms;
     for (;;) {
       const tag = this.#active.get(name)?.tag;
       const runner = this.#runners.get(name);
       if (tag === undefined || runner?.folds(tag) !== true) return true;
       if (reaches(runner.localCheckpoint(tag), target)) return true;
-      const left = deadline - performance.now();
+      const left = deadline - monotonic();
       if (left <= 0) return false;
       await runner.nextBatch(left);
     }
@@ -123,7 +126,7 @@ export class ReadModels {
 
   /** How long (ms) the oldest waiting read has waited; 0 without one. */
   longestWait(): number {
-    for (const { since } of this.#waiting) return performance.now() - since;
+    for (const { since } of this.#waiting) return monotonic() - since;
     return 0;
   }
 
@@ -147,8 +150,13 @@ export class ReadModels {
           queries.map((query) => ({ ...query, tenant })),
         ),
       search: async <D>(collection: string, tenant: string, query: SearchQuery) => {
-        const found = await this.#store.search(await at(), { ...query, collection, tenant });
-        return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
+        const began = monotonic();
+        const generation = await at();
+        const found = await this.#store.search(generation, { ...query, collection, tenant, explain: true });
+        const { next, plan } = found;
+        const ms = monotonic() - began;
+        if (ms > SLOW_MS) this.#onSlow({ projection, collection, tenant, ms: Math.round(ms), plan });
+        return { docs: found.docs.map((doc) => doc.value as D), next, plan };
       },
       ids: async (collection, tenant, query) => {
         const found = await this.#store.ids(await at(), { ...query, collection, tenant });
@@ -181,14 +189,14 @@ export class ReadModels {
   /** True when known to be ready without reading the store. */
   #ready(name: string, tenantId: string, target: Position | undefined): boolean {
     const active = this.#active.get(name);
-    if (active === undefined || this.#clock.now() - active.readAt > REFRESH_MS) return false;
+    if (active === undefined || isOld(active.readAt, this.#clock.now())) return false;
     const runner = this.#runners.get(name);
     if (runner?.folds(active.tag)) {
       const checkpoint = runner.localCheckpoint(active.tag);
       return !runner.isParked(active.tag, tenantId) && reaches(checkpoint, target);
     }
     const remote = this.#remote.get(`${name}@${active.tag}`);
-    if (remote === undefined || this.#clock.now() - remote.readAt > REFRESH_MS) return false;
+    if (remote === undefined || isOld(remote.readAt, this.#clock.now())) return false;
     return !remote.parked.has(tenantId) && reaches(remote.checkpoint, target);
   }
 
@@ -198,7 +206,7 @@ export class ReadModels {
     target: Position | undefined,
     demanded: boolean,
   ): Promise<void> {
-    const waiter = { since: performance.now() };
+    const waiter = { since: monotonic() };
     const deadline = waiter.since + WAIT_MS;
     let rest = projections;
     this.#waiting.add(waiter);
@@ -209,7 +217,8 @@ export class ReadModels {
         rest = rest.filter((_, index) => states[index] === 'behind');
         const [first] = rest;
         if (first === undefined) return;
-        if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
+        if (this.#hasNoWorker()) throw withoutWorker();
+        if (monotonic() > deadline) throw behind('A read model has not caught up yet.');
         const runner = this.#runners.get(first);
         await (runner === undefined ? pause(POLL_MS) : runner.nextBatch(POLL_MS * 4));
       }
@@ -249,20 +258,35 @@ export class ReadModels {
     const now = this.#clock.now();
     const projection = this.#projections.get(name);
     if (projection === undefined) throw new Error(`no projection ${name}`);
-    if (known !== undefined && now - known.readAt <= REFRESH_MS) return { projection: name, tag: known.tag };
-    const tag = (await this.#store.activeGeneration(name)).active ?? `v${projection.version}`;
+    if (known !== undefined && !isOld(known.readAt, now)) return { projection: name, tag: known.tag };
+    const active = (await this.#store.activeGeneration(name)).active ?? `v${projection.version}`;
+    const tag = isNewer(active, projection) ? await this.#ownOr(active, projection) : active;
     const generation = { projection: name, tag };
-    if (!this.#prepared.has(`${name}@${tag}`) && !this.#superseded(name, tag)) {
+    if (tag === active && !this.#prepared.has(`${name}@${tag}`) && !this.#superseded(name, tag)) {
       await this.#store.prepare(generation, projection.collections);
       this.#prepared.add(`${name}@${tag}`);
     }
     this.#active.set(name, { tag, readAt: now });
     return generation;
   }
+
+  /** In an older build: its own generation while a process folds it, since it knows that form; else the newer one. */
+  async #ownOr(newer: string, projection: Projection): Promise<string> {
+    const own = await newestOf(this.#store, projection);
+    if (own === undefined) return newer;
+    const isFolded = await this.#store.isLeaseHeld(leaseNameOf({ projection: projection.name, tag: own }));
+    return isFolded ? own : newer;
+  }
 }
 
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
+/** Also when the clock was set back, since what was read then would count as fresh until that time comes again. */
+const isOld = (readAt: number, now: number): boolean => now - readAt > REFRESH_MS || now < readAt;
+
 const behind = (message: string): DomainError =>
   new DomainError('read_model_behind', message, { retry_after: 1 });
+
+const withoutWorker = (): DomainError =>
+  new DomainError('read_model_behind', 'No worker folds the read models at the moment.', { retry_after: 5 });

@@ -33,8 +33,8 @@ const LAST_CHARACTER = '\u{10FFFF}';
 export const sortedPage = async <D extends SortedRow>(list: SortedList<D>): Promise<Page<D>> => {
   const { sort, after, search } = list;
   if (sort === undefined) return search(after);
-  const { docs, next } = await search(await wholeEnd(list, sort));
-  return { docs, next: next === undefined ? undefined : shortEnd(docs, next, after, sort) };
+  const { docs, next, plan } = await search(await wholeEnd(list, sort));
+  return { docs, plan, next: next === undefined ? undefined : shortEnd(docs, next, after, sort) };
 };
 
 /** Restores the end of the previous page with its whole text, as stores compare it. */

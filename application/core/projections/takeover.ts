@@ -2,7 +2,7 @@ import { DomainError } from '../../../domain/core/errors.ts';
 import type { Projection } from '../../../domain/core/projection.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { type GenerationId, leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
-import { pause } from '../concurrency/pause.ts';
+import { monotonic, pause } from '../runtime/timers.ts';
 
 /** The tag of a generation: the projection's version, and a number for rebuilds of the same version. */
 export const tagOf = (version: number, rebuild = 0): string =>
@@ -13,16 +13,37 @@ const parseTag = (tag: string | undefined): { version: number; rebuild: number }
   return { version: Number(version ?? 0), rebuild: Number(rebuild ?? 0) };
 };
 
+/** The newest stored generation of a projection's own version. */
+export const newestOf = async (
+  store: Pick<ReadStore, 'generations'>,
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+): Promise<string | undefined> =>
+  (await store.generations(name))
+    .filter((tag) => parseTag(tag).version === version)
+    .sort((left, right) => parseTag(left).rebuild - parseTag(right).rebuild)
+    .at(-1);
+
+/** Whether two generations are of one version: one is a rebuild of the other. */
+export const isSameVersion = (left: string, right: string): boolean =>
+  parseTag(left).version === parseTag(right).version;
+
+/** Whether a generation is of a newer build. */
+export const isNewer = (tag: string, { version }: Pick<Projection, 'version'>): boolean =>
+  parseTag(tag).version > version;
+
 export interface TakeoverDeps {
   readonly store: ReadStore;
   readonly logger: Logger;
   readonly owner: string;
   readonly ttlMs: number;
-  /** How long a replaced generation is kept for other nodes that still read it; default 10 s. */
+  /** How long a replaced generation of the same version is kept for nodes that still read it; default 10 s. */
   readonly retirementMs?: number | undefined;
+  /** How long a former version's generation that nobody folds is kept, for going back; default 10 minutes. */
+  readonly formerMs?: number | undefined;
 }
 
 const RETIREMENT_MS = 10_000;
+const FORMER_MS = 600_000;
 
 /** Decides which generations of a projection are folded, which one is active, and when a replaced one is dropped. */
 export class Takeover {
@@ -32,6 +53,8 @@ export class Takeover {
   #active: string | undefined;
   /** The last generation whose stored form is known to be the present one. */
   #current: string | undefined;
+  /** When each replaced generation was first seen without a folder. */
+  readonly #unusedSince = new Map<string, number>();
 
   constructor(projection: Projection, deps: TakeoverDeps) {
     this.#projection = projection;
@@ -56,9 +79,16 @@ export class Takeover {
       state = await store.activeGeneration(name);
     }
     this.#active = state.active;
+    if (parseTag(state.active).version > version) return this.#ownFormer();
     return [state.active, state.building]
       .filter((tag) => tag !== undefined)
       .filter((tag) => parseTag(tag).version === version);
+  }
+
+  /** This older build's generation, as long as it is stored: its nodes read it (decision 52). */
+  async #ownFormer(): Promise<string[]> {
+    const own = await newestOf(this.#deps.store, this.#projection);
+    return own === undefined ? [] : [own];
   }
 
   /**
@@ -89,7 +119,10 @@ export class Takeover {
     const { name } = this.#projection;
     const { active, building } = await store.activeGeneration(name);
     this.#active = active;
-    if (building !== tag) return { state: active === tag ? 'active' : 'replaced' };
+    if (building !== tag) {
+      const isOlderBuild = parseTag(active).version > parseTag(tag).version;
+      return { state: active === tag || isOlderBuild ? 'active' : 'replaced' };
+    }
     await store.setActiveGeneration(name, { active: tag, building: undefined });
     logger.info({ projection: name, generation: tag }, 'a new generation took over');
     this.#active = tag;
@@ -107,9 +140,35 @@ export class Takeover {
 
   /** Drops a replaced generation after its retirement. If another node still folds it, that node drops it. */
   async retire(generation: GenerationId, signal: AbortSignal): Promise<void> {
-    const { store, owner, ttlMs, logger, retirementMs = RETIREMENT_MS } = this.#deps;
+    const { retirementMs = RETIREMENT_MS } = this.#deps;
     await pause(retirementMs, signal);
-    if (signal.aborted) return;
+    if (!signal.aborted) await this.#drop(generation);
+  }
+
+  /** Drops former generations that nobody has folded for a while, also those that an earlier process left. */
+  async clean(): Promise<void> {
+    const { store, formerMs = FORMER_MS } = this.#deps;
+    const { name: projection, version } = this.#projection;
+    const { active, building } = await store.activeGeneration(projection);
+    // Only the successor cleans, not an older build.
+    if (parseTag(active).version !== version) return;
+    for (const tag of await store.generations(projection)) {
+      if (tag === active || tag === building || parseTag(tag).version > version) continue;
+      const generation = { projection, tag };
+      if (await store.isLeaseHeld(leaseNameOf(generation))) {
+        this.#unusedSince.delete(tag);
+        continue;
+      }
+      const since = this.#unusedSince.get(tag) ?? monotonic();
+      this.#unusedSince.set(tag, since);
+      if (monotonic() - since < formerMs) continue;
+      await this.#drop(generation);
+      this.#unusedSince.delete(tag);
+    }
+  }
+
+  async #drop(generation: GenerationId): Promise<void> {
+    const { store, owner, ttlMs, logger } = this.#deps;
     try {
       const lease = await store.acquireLease(leaseNameOf(generation), owner, ttlMs);
       if (lease === undefined) return;

@@ -1,3 +1,5 @@
+import { monotonic } from '../runtime/timers.ts';
+
 /** How long (ms) batches stay small after a reader waited. */
 const LASTING_MS = 500;
 
@@ -6,7 +8,7 @@ export class WaitingReaders {
   readonly #now: () => number;
   #last = Number.NEGATIVE_INFINITY;
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = () => monotonic()) {
     this.#now = now;
   }
 

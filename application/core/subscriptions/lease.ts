@@ -1,9 +1,7 @@
 import type { Logger } from '../../ports/logger.ts';
 import type { Lease, ReadStore } from '../../ports/read-store.ts';
-import { pause } from '../concurrency/pause.ts';
 import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
-
-export { pause } from '../concurrency/pause.ts';
+import { monotonic, pause } from '../runtime/timers.ts';
 
 export interface LeaseOptions {
   readonly store: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
@@ -24,13 +22,13 @@ export const holdLease = async (
 ): Promise<void> => {
   const { store, logger, owner, ttlMs } = options;
   let failures = 0;
-  const began = performance.now();
+  const began = monotonic();
   while (!signal.aborted) {
     try {
       const lease = await store.acquireLease(name, owner, ttlMs);
       if (lease === undefined) {
         // A process killed a moment ago has leases that expire soon.
-        const isNew = performance.now() - began < 2 * ttlMs;
+        const isNew = monotonic() - began < 2 * ttlMs;
         await pause(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
       }

@@ -1,19 +1,3 @@
-import {
-  BehaviorSubject,
-  catchError,
-  defer,
-  EMPTY,
-  exhaustMap,
-  first,
-  firstValueFrom,
-  map,
-  type Observable,
-  of,
-  switchMap,
-  throwError,
-  timeout,
-  timer,
-} from 'rxjs';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { UserForgotten } from '../../../domain/identity/user.ts';
 import { MessageDeleted } from '../../../domain/messaging/conversation.ts';
@@ -23,6 +7,22 @@ import type { StreamStates } from '../commands/stream-states.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { personKeyId, textKeyOf } from '../privacy/key-ids.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
+import { monotonic, timer } from '../runtime/timers.ts';
+import {
+  BehaviorSubject,
+  catchError,
+  defer,
+  EMPTY,
+  exhaustMap,
+  first,
+  firstValueFrom,
+  map,
+  merge,
+  type Observable,
+  of,
+  switchMap,
+  throwError,
+} from '../rxjs.ts';
 import type { EventBatch, LogFollower } from './log-follower.ts';
 
 const WAIT_MS = 5000;
@@ -49,6 +49,7 @@ export class LiveFeed {
   readonly #logger: Logger;
   readonly #listeners: LiveListener[] = [];
   readonly #grown: (() => void)[] = [];
+  readonly #stored: ((event: StoredEvent) => void)[] = [];
   /** Types with a listener; other events are not decoded. */
   readonly #heard = new Set(OWN);
   readonly #monotonic: () => number;
@@ -72,7 +73,7 @@ export class LiveFeed {
     this.#states = deps.states;
     this.#keys = deps.keys;
     this.#logger = deps.logger;
-    this.#monotonic = deps.monotonic ?? (() => performance.now());
+    this.#monotonic = deps.monotonic ?? (() => monotonic());
   }
 
   /** Position of the last delivered event. */
@@ -92,17 +93,10 @@ export class LiveFeed {
 
   /** Waits until {@link hasReached}. @throws `read_model_behind` after 5 s */
   async reach(position: Position): Promise<void> {
-    const inTime = this.#reached(position).pipe(
-      timeout({
-        first: WAIT_MS,
-        with: () =>
-          throwError(
-            () =>
-              new DomainError('read_model_behind', 'This node has not caught up yet.', { retry_after: 1 }),
-          ),
-      }),
-    );
-    await firstValueFrom(inTime);
+    const behind = () =>
+      new DomainError('read_model_behind', 'This node has not caught up yet.', { retry_after: 1 });
+    const tooLate = timer(WAIT_MS).pipe(switchMap(() => throwError(behind)));
+    await firstValueFrom(merge(this.#reached(position), tooLate));
   }
 
   /** @param types that the listener needs; it may be called with others */
@@ -114,6 +108,11 @@ export class LiveFeed {
   /** Registers a listener that is called once per batch of new events. */
   onGrowth(listener: () => void): void {
     this.#grown.push(listener);
+  }
+
+  /** Registers a listener for every event, as stored. */
+  onStored(listener: (event: StoredEvent) => void): void {
+    this.#stored.push(listener);
   }
 
   /** Follows from the present end of the log until aborted; calls `started` once that end is known. */
@@ -138,6 +137,7 @@ export class LiveFeed {
     if (events.length > 0) for (const grown of this.#grown) grown();
     for (const stored of events) {
       this.#states.onEvent(stored.stream, stored.revision);
+      for (const listener of this.#stored) listener(stored);
       if (this.#heard.has(stored.type)) this.#handOn(stored);
     }
     // Listeners are synchronous, so the position is not seen within a batch.

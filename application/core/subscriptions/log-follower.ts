@@ -1,4 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
+import { select } from '../../ports/event-filter.ts';
+import type { EventFilter, EventStore, LogGrowth, Position, StoredEvent } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { MEMORY } from '../../ports/memory.ts';
+import { abortOf } from '../concurrency/abort.ts';
+import { monotonic, nextTick } from '../runtime/timers.ts';
 import {
   BehaviorSubject,
   concatMap,
@@ -11,12 +16,7 @@ import {
   share,
   takeWhile,
   tap,
-} from 'rxjs';
-import { select } from '../../ports/event-filter.ts';
-import type { EventFilter, EventStore, LogGrowth, Position, StoredEvent } from '../../ports/event-store.ts';
-import type { Logger } from '../../ports/logger.ts';
-import { MEMORY } from '../../ports/memory.ts';
-import { abortOf } from '../concurrency/abort.ts';
+} from '../rxjs.ts';
 import { type BufferSize, PageBuffer, type Place } from './page-buffer.ts';
 import { type Follower, type OlderPages, PAGE, PageReader, SCANNED } from './page-reader.ts';
 
@@ -133,13 +133,13 @@ export class LogFollower {
   pagesFor(signal: AbortSignal): (after: Place) => Promise<LogPage | undefined> {
     const follower = newFollower({ batchSize: PAGE, signal });
     // Others wait for it for a second, like for any follower between two reads: it may never read at all.
-    follower.busySince = performance.now();
+    follower.busySince = monotonic();
     this.#pages.enter(follower);
     let last: Promise<unknown> = Promise.resolve();
     const read = async (after: Place): Promise<LogPage | undefined> => {
       this.#pages.moved(follower, after);
       const page = await this.#pages.read(follower);
-      follower.busySince = performance.now();
+      follower.busySince = monotonic();
       follower.batches += 1;
       return page && { events: page.events, position: page.position };
     };
@@ -164,7 +164,7 @@ export class LogFollower {
   ): Promise<EventBatch | undefined> {
     const batch = await this.#next(follower);
     if (batch === undefined) return undefined;
-    follower.busySince = performance.now();
+    follower.busySince = monotonic();
     follower.batches += 1;
     follower.caughtUp = batch.caughtUp;
     await handle(batch);
@@ -174,7 +174,7 @@ export class LogFollower {
 
   async #next(follower: Follower): Promise<EventBatch | undefined> {
     // Yields between batches while catching up.
-    if (!follower.caughtUp) await setImmediate();
+    if (!follower.caughtUp) await nextTick();
     const { place, selection, limit, signal } = follower;
     while (!signal.aborted) {
       const growths = this.#growths;

@@ -1,8 +1,9 @@
-import { defer, firstValueFrom, merge, retry, Subject, takeUntil, timer } from 'rxjs';
 import type { Selection } from '../../ports/event-filter.ts';
 import type { EventFilter, EventStore, Position, ScanPage } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
+import { monotonic, timer } from '../runtime/timers.ts';
+import { defer, firstValueFrom, merge, retry, Subject, takeUntil } from '../rxjs.ts';
 import { type BufferSize, type Excerpt, type Page, PageBuffer, type Place } from './page-buffer.ts';
 
 /** A follower of the log and its place. */
@@ -69,7 +70,7 @@ export class PageReader {
 
   enter(follower: Follower): void {
     this.#followers.add(follower);
-    this.#lastBegan = performance.now();
+    this.#lastBegan = monotonic();
   }
 
   leave(follower: Follower): void {
@@ -117,7 +118,7 @@ export class PageReader {
 
   #mustWait(follower: Follower): boolean {
     if (follower.caughtUp || follower.isUrgent) return false;
-    const isGathering = this.#followers.size > 1 && performance.now() - this.#lastBegan < GATHER_MS;
+    const isGathering = this.#followers.size > 1 && monotonic() - this.#lastBegan < GATHER_MS;
     if (isGathering && follower.batches > 0) return true;
     if (!this.#buffer.isOver) return false;
     const needed = this.#needed();
@@ -192,4 +193,4 @@ export class PageReader {
 const excerptOf = ({ events, end, lastAt }: Page): Excerpt => ({ events, position: end, lastAt });
 
 const isActive = ({ busySince }: Follower): boolean =>
-  busySince === undefined || performance.now() - busySince < STILL_MS;
+  busySince === undefined || monotonic() - busySince < STILL_MS;

@@ -1,11 +1,11 @@
-import { audit, catchError, concatMap, defer, lastValueFrom, retry, Subject, throwError, timer } from 'rxjs';
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from '../../ports/read-store.ts';
-import { pause } from '../concurrency/pause.ts';
 import { isUnavailable, ONE_EVENT, retried } from '../concurrency/retry-policy.ts';
 import type { TenantTurns, Turn } from '../concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { tenantPrefix } from '../events/stream-name.ts';
+import { pause, timer } from '../runtime/timers.ts';
+import { audit, catchError, concatMap, defer, lastValueFrom, retry, Subject, throwError } from '../rxjs.ts';
 import { holdLease, type LeaseOptions } from './lease.ts';
 import type { LogFollower } from './log-follower.ts';
 import { type QueueRoom, TenantQueues } from './tenant-queues.ts';
@@ -44,6 +44,11 @@ export interface SubscriberOptions extends LeaseOptions {
   readonly turns: TenantTurns;
   /** Shared by all subscribers of the process. */
   readonly room: QueueRoom;
+  /** Called when a subscriber starts here, with the time (ms) of its oldest unhandled event. @returns ends it */
+  readonly onRunning?: (
+    name: string,
+    queues: Pick<TenantQueues, 'waitingSince' | 'tenantsBehind'>,
+  ) => () => void;
 }
 
 /** Tries of one event before it is skipped. */
@@ -95,6 +100,7 @@ export const runSubscriber = (
         ),
       )
       .subscribe();
+    const stopped = options.onRunning?.(name, queues);
     const handled = queues.handled.subscribe(() => changes.next({ matched: true }));
     try {
       await follower.run({ after: before?.position, filter: { types }, signal: held }, async (batch) => {
@@ -105,6 +111,7 @@ export const runSubscriber = (
       });
       await queues.ended();
     } finally {
+      stopped?.();
       handled.unsubscribe();
       saving.unsubscribe();
     }

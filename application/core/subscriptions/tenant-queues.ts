@@ -1,12 +1,13 @@
-import { filter, firstValueFrom, Subject, takeUntil, timer } from 'rxjs';
 import type { StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import type { SubscriberProgress } from '../../ports/read-store.ts';
-import { pause } from '../concurrency/pause.ts';
 import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
 import { type TenantTurns, TURN_MS, type Turn } from '../concurrency/tenant-turns.ts';
+import { occurredAt } from '../events/occurred-at.ts';
 import { ownerOf } from '../events/stream-name.ts';
+import { monotonic, pause, timer } from '../runtime/timers.ts';
+import { filter, firstValueFrom, Subject, takeUntil } from '../rxjs.ts';
 import type { EventBatch } from './log-follower.ts';
 import type { Place } from './page-buffer.ts';
 
@@ -66,6 +67,8 @@ export class TenantQueues {
   readonly handled = new Subject<void>();
   /** How far the log was read: all events up to here are queued, behind, or handled. */
   #front: Place;
+  /** Time of the last event read while the log goes on; undefined at its end. */
+  #frontAt: number | undefined;
 
   constructor(progress: SubscriberProgress | undefined, deps: Deps) {
     this.#deps = deps;
@@ -74,7 +77,7 @@ export class TenantQueues {
   }
 
   /** Queues the events of the next batch of the log. */
-  take({ events, position }: Omit<EventBatch, 'caughtUp'>): void {
+  take({ events, position, caughtUp }: EventBatch): void {
     for (const event of events) {
       const tenantId = ownerOf(event.stream);
       const queue = this.#queues.get(tenantId) ?? this.#start(tenantId, this.#front);
@@ -83,6 +86,26 @@ export class TenantQueues {
       else this.#push(queue, event);
     }
     this.#front = position;
+    const last = events.at(-1);
+    if (caughtUp) this.#frontAt = undefined;
+    else if (last !== undefined) this.#frontAt = occurredAt(last);
+  }
+
+  /** Time (ms) of the oldest event read and not handled; undefined when there is none. */
+  get waitingSince(): number | undefined {
+    let oldest = this.#frontAt;
+    for (const { events } of this.#queues.values()) {
+      const at = events[0] === undefined ? undefined : occurredAt(events[0]);
+      if (at !== undefined && (oldest === undefined || at < oldest)) oldest = at;
+    }
+    return oldest;
+  }
+
+  /** Tenants with more events than their queues hold. */
+  get tenantsBehind(): number {
+    let count = 0;
+    for (const { behindFrom } of this.#queues.values()) if (behindFrom !== undefined) count += 1;
+    return count;
   }
 
   /** Undefined before the first batch of a new subscriber. */
@@ -155,9 +178,9 @@ export class TenantQueues {
       await this.#readOn(tenantId, queue, behindFrom);
     const part = queue.events.slice(0, queue.part);
     if (part.length === 0) return;
-    const began = performance.now();
+    const began = monotonic();
     await this.#deps.handle(part, turn, (events) => this.#shift(queue, events));
-    const ms = performance.now() - began;
+    const ms = monotonic() - began;
     if (ms > TURN_MS) queue.part = Math.max(1, queue.part >> 1);
     else if (ms < TURN_MS / 2) queue.part = Math.min(LARGEST_PART, queue.part * 2);
   }

@@ -10,7 +10,8 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
-import { CheckpointThread } from '../../sqlite/checkpoint-thread.ts';
+import { MaintenanceThread } from '../../maintenance/maintenance-thread.ts';
+import { Checkpoints } from '../../sqlite/checkpoints.ts';
 import { retrying } from '../../sqlite/connection.ts';
 import { unavailable } from '../../sqlite/errors.ts';
 import { checkAppend } from '../checks.ts';
@@ -31,6 +32,8 @@ export interface SqliteEventStoreOptions {
   /** Time (ms) that an append waits for another process's lock. Default 5,000. */
   readonly lockTimeoutMs?: number | undefined;
   readonly logger?: Logger | undefined;
+  /** Makes checkpoints; the caller closes it before this store. Default: a thread of its own. */
+  readonly maintenance?: MaintenanceThread | undefined;
 }
 
 const DEFAULT_LIMIT = 1000;
@@ -43,7 +46,8 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const { path, pollMs = 25, lockTimeoutMs = 5000, maxPages, logger } = options;
   const db = open(path, maxPages);
   const log = new LiveLog(db, { pollMs, logger });
-  const checkpoints = new CheckpointThread(path, logger);
+  const maintenance = options.maintenance ?? new MaintenanceThread();
+  const checkpoints = new Checkpoints(path, maintenance, logger);
   const writer = new Writer(db, log.state);
   const queue = new AppendQueue(
     (appends) => {
@@ -60,7 +64,8 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const close = async (): Promise<void> => {
     log.close();
     await queue.drained();
-    await checkpoints.close();
+    checkpoints.end();
+    if (options.maintenance === undefined) await maintenance.close();
     db.close();
   };
 

@@ -33,12 +33,15 @@ export function claimedLeases(db: Db): Leases {
     return top?._id === row._id ? { name, owner, fence: numberIn(row, 'fence') } : undefined;
   }
 
+  function isHeldAt(row: Row, time: number): boolean {
+    return row.owner !== null && numberIn(row, 'expires_at') > time;
+  }
+
   return {
     async acquire(name, owner, ttlMs) {
       const [top, time] = [await highest(name), await now()];
       if (top !== undefined && top.owner === owner) return renew(top, owner, time + ttlMs);
-      const held = top !== undefined && top.owner !== null && numberIn(top, 'expires_at') > time;
-      if (held) return undefined;
+      if (top !== undefined && isHeldAt(top, time)) return undefined;
       const fence = top === undefined ? 1 : numberIn(top, 'fence') + 1;
       const claim = { _id: `${name}#${fence}`, lease: name, fence, owner, expires_at: time + ttlMs };
       if (!(await insertOnce(claims, claim))) return undefined;
@@ -48,6 +51,10 @@ export function claimedLeases(db: Db): Leases {
     },
     async release({ name, owner, fence }) {
       await claims.updateOne({ _id: `${name}#${fence}`, owner }, { $set: { owner: null, expires_at: 0 } });
+    },
+    async isHeld(name) {
+      const [top, time] = [await highest(name), await now()];
+      return top !== undefined && isHeldAt(top, time);
     },
     async fenceOf(name) {
       const top = await highest(name);

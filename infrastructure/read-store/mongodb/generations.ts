@@ -46,6 +46,8 @@ export interface Generations {
   noteSession(generation: GenerationId, fence: number, id: Binary): Promise<void>;
   /** The session stored by a holder before this fence. */
   sessionBefore(lease: string, fence: number): Promise<Binary | undefined>;
+  /** Tags of all generations of a projection. */
+  tags(projection: string): Promise<string[]>;
   drop(generation: GenerationId): Promise<void>;
 }
 
@@ -114,6 +116,13 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
       const collection = { rows: rowsOf(generation, name), indexes: plans, searchable, nestedArrays };
       opened.set(_id, collection);
       return collection;
+    },
+    async tags(projection) {
+      // `@` and the character after it: every id that begins with the projection's name.
+      const rows = await generations
+        .find({ _id: { $gt: `${projection}@`, $lt: `${projection}A` } })
+        .toArray();
+      return rows.map((row) => row._id.slice(projection.length + 1)).sort();
     },
     async progress(generation) {
       const row = await generations.findOne({ _id: generationId(generation) });

@@ -6,6 +6,7 @@ import { isDuplicateKey, isRefusal, numberIn, type Row } from '../../mongodb/cal
 export interface Leases {
   acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
   release(lease: Lease): Promise<void>;
+  isHeld(name: string): Promise<boolean>;
   /** The fence of the lease's last holder; undefined when it was never held. */
   fenceOf(name: string): Promise<number | undefined>;
 }
@@ -45,6 +46,10 @@ export function pipelineLeases(db: Db): Leases {
     },
     async release({ name, owner, fence }) {
       await leases.updateOne({ _id: name, owner, fence }, { $set: { owner: null, expires_at: new Date(0) } });
+    },
+    async isHeld(name) {
+      const isLater = { $expr: { $gt: ['$expires_at', '$$NOW'] } };
+      return (await leases.findOne({ _id: name, owner: { $ne: null }, ...isLater })) !== null;
     },
     async fenceOf(name) {
       const row = await leases.findOne({ _id: name });

@@ -35,6 +35,7 @@ type Progress = Pick<
   | 'subscriberCheckpoints'
   | 'acquireLease'
   | 'releaseLease'
+  | 'isLeaseHeld'
 >;
 
 /** Checkpoints of projections and subscribers, protected by fences. */
@@ -112,6 +113,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
         const row = { _id: name, lease, fence, position, behind: textOfBehind(behind) };
         await put(subscribers, row, { position: { $lte: position } });
       }),
+    isLeaseHeld: (name) => call(() => leases.isHeld(name)),
     acquireLease: (name, owner, ttlMs) =>
       call(async () => {
         const lease = await leases.acquire(name, owner, ttlMs);

@@ -108,6 +108,7 @@ function readStore(
         const collection = await generations.open(generation, name);
         return collection === undefined ? [] : listRows(collection, after, limit);
       }),
+    generations: (projection) => call(() => generations.tags(projection)),
     drop: (generation) =>
       call(async () => {
         await generations.drop(generation);

@@ -26,17 +26,25 @@ import {
 import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
+import { type FieldWriter, fieldWriter } from './field-index.ts';
 import { entriesSql, findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
 
 /** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
 export interface Collection {
   readonly shape: TableShape;
-  apply(write: DocWrite): void;
+  /** Begins the writes of one transaction. */
+  writer(): CollectionWriter;
   load(tenant: string, id: string): StoredDoc | undefined;
   /** Like {@link load}, in the order of the ids. */
   loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
   find(query: FindQuery): FindResult;
   entries(query: EntriesQuery): readonly Cursor[];
+}
+
+export interface CollectionWriter {
+  apply(write: DocWrite): void;
+  /** To be called at the end of the transaction. */
+  finish(): void;
 }
 
 const storedKeys = z.array(z.string());
@@ -45,8 +53,8 @@ const SEVERAL = 4;
 const PLAIN = /^[ -~]*$/;
 
 export function tableShape(number: number, spec: string): TableShape {
-  const { indexes, searchable } = specOf(spec);
-  return { number, indexes: indexes.map(planIndex), searchable };
+  const { indexes, searchable, scopedBy } = specOf(spec);
+  return { number, indexes: indexes.map(planIndex), searchable, scopedBy };
 }
 
 export function openCollection(connection: SqliteConnection, shape: TableShape): Collection {
@@ -62,10 +70,15 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   );
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
   const keys = multi.map(({ at }) => `, k${at}`).join('');
-  const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
+  const selectOld = connection.prepare(
+    `SELECT position${keys}${shape.scopedBy === undefined ? '' : ', doc'} FROM d${number} WHERE tenant = ? AND id = ?`,
+  );
 
-  function apply(write: DocWrite): void {
-    if (isRewritten(write)) return;
+  function apply(write: DocWrite, fields: FieldWriter | undefined): void {
+    if (isRewritten(write)) {
+      fields?.change(write.tenant, write.id, write.replaces?.value, write.value ?? undefined);
+      return;
+    }
     const { tenant, id, position, value } = write;
     const doc = value === null ? null : JSON.stringify(value);
     const row: SQLInputValue[] = [tenant, id, position, doc];
@@ -77,13 +90,17 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
       else row.push(JSON.stringify(lists?.[nth++] ?? []));
     }
     if (shape.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
-    if (multi.length === 0) {
+    if (multi.length === 0 && fields === undefined) {
       upsert.run(...row);
       return;
     }
     const old = selectOld.get(tenant, id);
     if (old !== undefined && textOf(old, 'position') >= position) return;
     upsert.run(...row);
+    if (fields !== undefined) {
+      const before = old === undefined ? undefined : optionalTextOf(old, 'doc');
+      fields.change(tenant, id, before === undefined ? undefined : parseDocument(before), value ?? undefined);
+    }
     for (const [nth, { at }] of multi.entries()) {
       const had = old === undefined ? undefined : optionalTextOf(old, `k${at}`);
       replaceEntries(
@@ -176,7 +193,13 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { docs };
   }
 
-  return { shape, apply, load, loadMany, find, entries };
+  function writer(): CollectionWriter {
+    const { scopedBy } = shape;
+    const fields = scopedBy === undefined ? undefined : fieldWriter(connection, shape, scopedBy);
+    return { apply: (write) => apply(write, fields), finish: () => fields?.finish() };
+  }
+
+  return { shape, writer, load, loadMany, find, entries };
 }
 
 export function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {

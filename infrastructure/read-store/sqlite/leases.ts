@@ -1,27 +1,33 @@
 import { Fenced, type Lease } from '../../../application/ports/read-store.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 
+/** A lease that lasts longer was taken before the clock was set back; nobody may wait until that time comes again. */
+const LONGEST_S = 120;
+
 /**
- * Leases on SQLite's clock, the machine's, which all processes with the file share. Grants a lease that is free,
+ * Leases on the machine's clock, which all processes with the file share. Grants a lease that is free,
  * expired or already the owner's; a change of owner raises the fence.
  */
 const ACQUIRE = `
-  INSERT INTO leases (name, owner, fence, expires_at) VALUES (:name, :owner, 1, unixepoch('subsec') + :ttl)
+  INSERT INTO leases (name, owner, fence, expires_at) VALUES (:name, :owner, 1, CAST(:now AS REAL) + :ttl)
   ON CONFLICT (name) DO UPDATE SET
     fence = fence + (owner IS NOT excluded.owner), owner = excluded.owner, expires_at = excluded.expires_at
-  WHERE owner IS NULL OR owner = excluded.owner OR expires_at <= unixepoch('subsec')
+  WHERE owner IS NULL OR owner = excluded.owner OR expires_at <= CAST(:now AS REAL)
+    OR expires_at > CAST(:now AS REAL) + max(:ttl, ${LONGEST_S})
   RETURNING fence`;
 
 export interface Leases {
   acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
   release(lease: Lease): Promise<void>;
+  isHeld(name: string): Promise<boolean>;
 }
 
-export function sqliteLeases(connection: SqliteConnection): Leases {
+/** @param clock milliseconds since 1970 */
+export function sqliteLeases(connection: SqliteConnection, clock: () => number): Leases {
   return {
     acquire: (name, owner, ttlMs) =>
       connection.write(() => {
-        const row = connection.prepare(ACQUIRE).get({ name, owner, ttl: ttlMs / 1000 });
+        const row = connection.prepare(ACQUIRE).get({ name, owner, ttl: ttlMs / 1000, now: clock() / 1000 });
         return row === undefined ? undefined : { name, owner, fence: numberOf(row, 'fence') };
       }),
     release: ({ name, owner, fence }) =>
@@ -32,6 +38,10 @@ export function sqliteLeases(connection: SqliteConnection): Leases {
           )
           .run(name, owner, fence);
       }),
+    isHeld: async (name) =>
+      connection
+        .prepare('SELECT 1 FROM leases WHERE name = ? AND owner IS NOT NULL AND expires_at > CAST(? AS REAL)')
+        .get(name, clock() / 1000) !== undefined,
   };
 }
 

@@ -4,6 +4,7 @@ import { singleKey } from '../index-keys.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf } from '../stored-values.ts';
 import { multiKeys } from './collection.ts';
+import { hasEntries } from './field-index.ts';
 import type { TableShape } from './tables.ts';
 
 /** Lists documents by tenant and id, for checks: damaged ones are reported, and do not stop the list. */
@@ -36,14 +37,12 @@ function docIn(row: Row): StoredDoc | undefined {
   }
 }
 
-function isIndexed(
-  connection: SqliteConnection,
-  { number, indexes, searchable }: TableShape,
-  row: Row,
-  { value }: StoredDoc,
-): boolean {
+function isIndexed(connection: SqliteConnection, shape: TableShape, row: Row, { value }: StoredDoc): boolean {
   const [tenant, id] = [textOf(row, 'tenant'), textOf(row, 'id')];
+  const { number, indexes, searchable, scopedBy } = shape;
   try {
+    if (scopedBy !== undefined && !hasEntries(connection, shape, scopedBy, { tenant, id, value }))
+      return false;
     if (searchable && JSON.stringify(searchedFields(value)) !== row.searched) return false;
     return indexes.every((plan, at) => {
       if (plan.multi === undefined) return row[`k${at}`] === singleKey(plan, value, id);

@@ -1,4 +1,4 @@
-import { SearchGivenUp } from '../../../application/ports/read-store.ts';
+import { SearchGivenUp, TooManySearches } from '../../../application/ports/read-store.ts';
 
 export interface SlotLimits {
   /** Maximum of running searches. */
@@ -16,7 +16,12 @@ interface Waiter {
 }
 
 /** Runs a search in a slot, with its deadline (on the clock of `performance.now()`). */
-export type SearchSlots = <T>(tenant: string, search: (deadline: number) => Promise<T>) => Promise<T>;
+export type SearchSlots = <T>(
+  tenant: string,
+  search: (deadline: number) => Promise<T>,
+  /** Time limit instead of the usual one. */
+  withinMs?: number,
+) => Promise<T>;
 
 /**
  * Limits concurrent searches, which share this thread slice by slice, in total and to one per tenant. A tenant with slow
@@ -37,16 +42,16 @@ export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs
   }
 
   /** @throws {SearchGivenUp} when too many searches wait, or the deadline passes */
-  function acquire(tenant: string): Promise<void> {
+  function acquire(tenant: string, withinMs: number): Promise<void> {
     const own = waiting.filter((waiter) => waiter.tenant === tenant).length;
     if (waiting.length >= most || own >= waitingOfTenant) {
-      return Promise.reject(new SearchGivenUp('too many searches are waiting'));
+      return Promise.reject(new TooManySearches('too many searches are waiting'));
     }
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         waiting.splice(waiting.indexOf(waiter), 1);
         reject(new SearchGivenUp('a search waited too long for a slot'));
-      }, deadlineMs).unref();
+      }, withinMs).unref();
       const waiter: Waiter = {
         tenant,
         begin: () => {
@@ -59,9 +64,9 @@ export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs
     });
   }
 
-  return async (tenant, search) => {
-    const deadline = performance.now() + deadlineMs;
-    await acquire(tenant);
+  return async (tenant, search, withinMs = deadlineMs) => {
+    const deadline = performance.now() + withinMs;
+    await acquire(tenant, withinMs);
     try {
       return await search(deadline);
     } finally {

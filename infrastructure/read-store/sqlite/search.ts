@@ -14,7 +14,9 @@ import { pageRoom } from '../page-room.ts';
 import { searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { bound, fieldSql, filterSql, type Sql } from './filter-sql.ts';
-import { isPlain, type Scan, searchedRange, slices } from './slices.ts';
+import { countPlanOf, explained, type Plan, planOf } from './plan.ts';
+import { isPlain, rangeWay, type Scan, type Slice, searchedRange, slices, type Way } from './slices.ts';
+import { segmentsWay } from './ways.ts';
 
 /** A found row without its document: only documents of the final page are read. */
 interface Found {
@@ -29,15 +31,17 @@ interface Found {
 interface Hit {
   readonly id: string;
   readonly position: string;
-  readonly key: string | undefined;
-  /** Sorted searches only. */
+  /** The value of the sort, or the key of the query's index. */
   readonly value: Scalar;
 }
 
 interface FoundPage {
   readonly page: readonly Found[];
   readonly next: Cursor | undefined;
+  readonly plan: Plan;
 }
+
+const SCAN: Plan = { kind: 'scan', of: undefined };
 
 /** Undefined for an unknown generation. @throws {SearchGivenUp} */
 export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindResult | undefined> {
@@ -51,7 +55,11 @@ export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindRe
       after = next;
       continue;
     }
-    return next === undefined ? { docs } : { docs, next };
+    return {
+      docs,
+      ...(next !== undefined && { next }),
+      ...(query.explain && { plan: explained(found.plan) }),
+    };
   }
 }
 
@@ -68,20 +76,28 @@ export async function searchIds(
 
 /** Like {@link searchPage}. */
 export async function countRows(scan: Scan, selection: Selection): Promise<number | undefined> {
+  const query = { ...selection, limit: 1 };
+  const plan = scan.plan ?? (await scan.step((...on) => countPlanOf(...on, query, scan.limits)));
+  if (plan === undefined) return undefined;
+  if (plan.kind === 'lookup' && plan.isExact) return plan.entries;
   const condition = conditionOf(selection);
+  const way = plan.kind === 'lookup' ? segmentsWay(query, plan, 'ASC') : rangeWay(query, false);
+  const isOnce = plan.kind !== 'lookup' || plan.isDistinct;
+  const ids = new Set<string>();
   let count = 0;
-  const found = await slices(scan, { ...selection, limit: 1 }, false, (slice) => {
-    const { text, params } = condition;
-    const sql = `SELECT count(*) AS n FROM ${slice.table} WHERE ${slice.where} AND ${text}`;
-    const row = slice.connection.prepareOnce(sql).get(...slice.params, ...params);
-    count += row === undefined ? 0 : numberOf(row, 'n');
+  const isKnown = await slices(scan, way, ({ connection, table, where, params }) => {
+    const sql = `SELECT ${isOnce ? 'count(*) AS n' : 'id'} FROM ${table} WHERE ${where} AND ${condition.text}`;
+    for (const row of connection.prepareOnce(sql).iterate(...params, ...condition.params)) {
+      if (isOnce) count += numberOf(row, 'n');
+      else ids.add(textOf(row, 'id'));
+    }
     return false;
   });
-  return found === undefined ? undefined : count;
+  return isKnown ? count + ids.size : undefined;
 }
 
 /** The documents of a page, up to its size in bytes. */
-async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: FoundPage) {
+async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: Omit<FoundPage, 'plan'>) {
   const docs: { id: string; value: JsonObject }[] = [];
   const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
   let end: Cursor | undefined;
@@ -120,46 +136,88 @@ async function isSelected(step: Scan['step'], query: SearchQuery, id: string): P
 async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undefined> {
   const { sort, limit } = query;
   const condition = conditionOf(query);
-  const sorted = sort === undefined ? undefined : { sort, by: fieldSql(sort.field), after: afterSql(query) };
-  let rows: Hit[] = [];
-  const plan = await slices(scan, query, isPlain(query), (slice) => {
-    const { connection, table, where, params, key, direction } = slice;
-    if (sorted === undefined) {
-      const sql = `SELECT ${key} AS key, id, position FROM ${table} WHERE ${where} AND ${condition.text}
-        ORDER BY ${key} ${direction} LIMIT ?`;
-      const left = limit + 1 - rows.length;
-      const found = connection.prepareOnce(sql).all(...params, ...condition.params, left);
-      rows.push(...found.map((row) => ({ ...named(row), key: textOf(row, 'key'), value: null })));
-      return rows.length > limit;
-    }
-    const { by, after } = sorted;
-    const way = sorted.sort.direction === 'desc' ? 'DESC' : 'ASC';
-    const sql = `SELECT ${by.text} AS sorted, id, position FROM ${table}
-      WHERE ${where} AND ${condition.text} AND ${after.text} ORDER BY sorted ${way}, id ${way} LIMIT ?`;
-    const all = [...by.params, ...params, ...condition.params, ...after.params, limit + 1];
-    const found = connection.prepareOnce(sql).all(...all);
-    if (found.length === 0) return false;
-    const isBoolean = sorted.sort.field.type === 'boolean';
-    const added = found.map((row) => ({
-      ...named(row),
-      key: undefined,
-      value: sortedValue(row, isBoolean),
-    }));
-    rows = [...rows, ...added].sort(inOrder(way === 'DESC')).slice(0, limit + 1);
-    return false;
-  });
+  const after = afterSql(query);
+  const plan = isPlain(query)
+    ? SCAN
+    : (scan.plan ?? (await scan.step((...on) => planOf(...on, query, scan.limits))));
   if (plan === undefined) return undefined;
-  const page = rows.slice(0, limit).map(({ id, position, key, value }) => ({
+  const { way, by, isInOrder } = readingOf(plan, query);
+  const isBoolean = sort?.field.type === 'boolean';
+  let rows: Hit[] = [];
+  const isKnown = await slices(scan, way, (slice) => {
+    const { connection, table, where, params } = slice;
+    const sorted = by(slice);
+    const sql = `SELECT ${sorted.text} AS sorted, id, position FROM ${table}
+      WHERE ${where} AND ${condition.text} AND ${after.text} ORDER BY ${sorted.order} LIMIT ?`;
+    const found = connection
+      .prepareOnce(sql)
+      .all(...sorted.params, ...params, ...condition.params, ...after.params, limit + 1);
+    if (found.length === 0) return false;
+    const added = found.map((row) => hitOf(row, isBoolean));
+    if (isInOrder) rows = distinct([...rows, ...added]);
+    else rows = distinct([...rows, ...added].sort(inOrder(isDescending(query)))).slice(0, limit + 1);
+    return isInOrder && rows.length > limit;
+  });
+  if (!isKnown) return undefined;
+  const key = await scan.step((_, shape) => searchedIndex(shape, query).plan);
+  if (key === undefined) return undefined;
+  const page = rows.slice(0, limit).map(({ id, position, value }) => ({
     id,
     position,
-    end: key === undefined ? { values: [value], id } : cursorOf(plan, key, query.equals?.length ?? 0),
+    end:
+      sort === undefined ? cursorOf(key, String(value), query.equals?.length ?? 0) : { values: [value], id },
   }));
-  return { page, next: rows.length > limit ? page.at(-1)?.end : undefined };
+  return { page, next: rows.length > limit ? page.at(-1)?.end : undefined, plan };
 }
 
-const named = (row: Row): Pick<Hit, 'id' | 'position'> => ({
+interface Reading {
+  readonly way: Way;
+  /** Rows come in the order of the list, so that a page ends at its last row. */
+  readonly isInOrder: boolean;
+  /** The value that orders the rows of a slice, and its order. */
+  readonly by: (slice: Slice) => Sql & { readonly order: string };
+}
+
+function readingOf(plan: Plan, query: SearchQuery): Reading {
+  const { sort } = query;
+  const down = isDescending(query) ? 'DESC' : 'ASC';
+  switch (plan.kind) {
+    case 'order':
+      return {
+        way: segmentsWay(query, plan, down),
+        isInOrder: true,
+        by: ({ at }) => ({ text: at, params: [], order: `at ${down}, wanted ${down}` }),
+      };
+    case 'scan':
+    case 'lookup': {
+      const way = plan.kind === 'scan' ? rangeWay(query, isPlain(query)) : segmentsWay(query, plan, 'ASC');
+      if (sort !== undefined) {
+        const by = { ...fieldSql(sort.field), order: `sorted ${down}, id ${down}` };
+        return { way, isInOrder: false, by: () => by };
+      }
+      return {
+        way,
+        isInOrder: plan.kind === 'scan',
+        by: ({ key }) => ({ text: key, params: [], order: `${key} ${down}` }),
+      };
+    }
+    default:
+      return plan satisfies never;
+  }
+}
+
+const isDescending = ({ sort, order }: SearchQuery): boolean => (sort?.direction ?? order) === 'desc';
+
+/** The first of several hits of one document. */
+function distinct(hits: readonly Hit[]): Hit[] {
+  const seen = new Set<string>();
+  return hits.filter(({ id }) => seen.size < seen.add(id).size);
+}
+
+const hitOf = (row: Row, isBoolean: boolean): Hit => ({
   id: textOf(row, 'id'),
   position: textOf(row, 'position'),
+  value: sortedValue(row, isBoolean),
 });
 
 function conditionOf({ filter, now }: Selection): Sql {

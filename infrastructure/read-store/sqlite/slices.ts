@@ -3,6 +3,7 @@ import { SearchGivenUp, type SearchQuery } from '../../../application/ports/read
 import { numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
 import { searchedIndex } from '../searched.ts';
+import type { Plan, PlanLimits } from './plan.ts';
 import type { TableShape } from './tables.ts';
 
 /**
@@ -30,25 +31,13 @@ export type Step = <T>(
 /** A running search. */
 export interface Scan {
   readonly step: Step;
-  readonly limits: SliceLimits;
+  readonly limits: SliceLimits & PlanLimits;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
   /** Waits for this search's next slice. */
   readonly turn: () => Promise<void>;
-}
-
-/** Grants one slice per tick to all searches of a store, in order of arrival, so that they share this thread evenly. */
-export function sliceQueue(): () => Promise<void> {
-  const waiting: (() => void)[] = [];
-  function grant(): void {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(grant);
-  }
-  return () =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      if (waiting.length === 1) setImmediate(grant);
-    });
+  /** Chosen before the search began. */
+  readonly plan?: Plan | undefined;
 }
 
 export interface Slice {
@@ -59,7 +48,22 @@ export interface Slice {
   readonly direction: 'ASC' | 'DESC';
   readonly where: string;
   readonly params: readonly SQLInputValue[];
+  /** The column of the value of an entry; NULL for rows that are read without one. */
+  readonly at: string;
 }
+
+/** Takes the next slice of the rows of a search. */
+export type Way = (
+  connection: SqliteConnection,
+  shape: TableShape,
+  most: Size,
+) => {
+  /** Undefined when no rows are left. */
+  readonly slice: Slice | undefined;
+  /** Undefined for a slice that is not measured. */
+  readonly size: Size | undefined;
+  readonly isLast: boolean;
+};
 
 /** Whether a page is in the index's order and unfiltered: it then needs no scan. */
 export const isPlain = ({ filter, sort }: SearchQuery): boolean => filter === undefined && sort === undefined;
@@ -70,52 +74,62 @@ export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
   return sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
 }
 
+/** The range of the query's index. @param whole in one slice */
+export function rangeWay(query: SearchQuery, whole: boolean): Way {
+  let rest: KeyRange | undefined;
+  return (connection, shape, most) => {
+    const { plan, at } = searchedIndex(shape, query);
+    rest ??= searchedRange(plan, query);
+    const [table, key] = [`d${shape.number}`, `k${at}`];
+    const { low, high, descending } = rest;
+    const direction = descending ? 'DESC' : 'ASC';
+    const part = { connection, table, key, direction, at: 'NULL' } as const;
+    const size = whole ? undefined : sizeOf(part, [query.tenant, low, high], most);
+    const last = size?.last;
+    // One bound per side: with two, SQLite would seek by one and scan to the other.
+    const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
+    const where = `tenant = ? AND ${key} ${bounds[0]} ? AND ${key} ${bounds[1]} ?`;
+    const ends = descending ? [last ?? low, high] : [low, last ?? high];
+    if (last !== undefined) rest = descending ? { ...rest, high: last } : { ...rest, low: last };
+    return {
+      slice: { ...part, where, params: [query.tenant, ...ends] },
+      size,
+      isLast: last === undefined,
+    };
+  };
+}
+
 /**
- * Runs `look` on each slice until it returns true; undefined for an unknown generation.
- * @param whole uses one slice
+ * Runs `look` on each slice until it returns true; false for an unknown generation.
  * @throws {SearchGivenUp} after the deadline
  */
 export async function slices(
   { step, limits, deadline, turn }: Scan,
-  query: SearchQuery,
-  whole: boolean,
+  way: Way,
   look: (slice: Slice) => boolean,
-): Promise<IndexPlan | undefined> {
-  let rest: KeyRange | undefined;
+): Promise<boolean> {
   let most = { rows: limits.firstRows, bytes: FIRST_BYTES };
   for (;;) {
     if (performance.now() > deadline) throw new SearchGivenUp('a search took too long');
     const done = await step((connection, shape) => {
       const began = process.threadCpuUsage();
-      const { plan, at } = searchedIndex(shape, query);
-      rest ??= searchedRange(plan, query);
-      const [table, key] = [`d${shape.number}`, `k${at}`];
-      const { low, high, descending } = rest;
-      const direction = descending ? 'DESC' : 'ASC';
-      const part = { connection, table, key, direction } as const;
-      const size = whole ? undefined : sizeOf(part, [query.tenant, low, high], most);
-      const last = size?.last;
-      // One bound per side: with two, SQLite would seek by one and scan to the other.
-      const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
-      const where = `tenant = ? AND ${key} ${bounds[0]} ? AND ${key} ${bounds[1]} ?`;
-      const ends = descending ? [last ?? low, high] : [low, last ?? high];
-      const enough = look({ ...part, where, params: [query.tenant, ...ends] });
+      const { slice, size, isLast } = way(connection, shape, most);
+      const enough = slice === undefined || look(slice);
       if (size !== undefined) {
         const used = process.threadCpuUsage(began);
         const took = (used.user + used.system) / 1000;
         most = grown(most, size, Math.min(2, limits.sliceMs / took));
         limits.onSlice?.(size);
       }
-      if (last !== undefined) rest = descending ? { ...rest, high: last } : { ...rest, low: last };
-      return { plan, over: enough || last === undefined };
+      return { over: enough || isLast };
     });
-    if (done === undefined) return undefined;
-    if (done.over) return done.plan;
+    if (done === undefined) return false;
+    if (done.over) return true;
     await turn();
   }
 }
 
-interface Size {
+export interface Size {
   readonly rows: number;
   readonly bytes: number;
 }

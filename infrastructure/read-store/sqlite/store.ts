@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import {
   type CollectionSpec,
   type DocKey,
@@ -7,7 +8,7 @@ import {
   type RangeQuery,
   type ReadStore,
   type SearchQuery,
-  type Selection,
+  type SearchSlices,
   type StoredDoc,
 } from '../../../application/ports/read-store.ts';
 import {
@@ -18,23 +19,27 @@ import {
   textOf,
 } from '../../sqlite/connection.ts';
 import { checkNames, checkSameSpec, specText } from '../stored-values.ts';
-import { type Collection, openCollection, tableShape } from './collection.ts';
+import { type Collection, type CollectionWriter, openCollection, tableShape } from './collection.ts';
 import { checkFence, sqliteLeases } from './leases.ts';
 import { listRows } from './list.ts';
+import { type PlanLimits, quickPlanOf } from './plan.ts';
 import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
 import { type SlotLimits, searchSlots } from './search-slots.ts';
-import { isPlain, type Scan, type SliceLimits, type Step, sliceQueue } from './slices.ts';
+import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
 
-const LIMITS: SliceLimits & SlotLimits = {
+type Limits = SliceLimits & SlotLimits & PlanLimits;
+
+const LIMITS: Limits = {
+  counted: 200_000,
   firstRows: 8,
   sliceMs: 8,
   // Searches of many tenants share the thread by slices; each holds one page in memory.
   atOnce: 32,
-  waiting: 128,
-  waitingOfTenant: 32,
+  waiting: 256,
+  waitingOfTenant: 64,
   deadlineMs: 10_000,
 };
 
@@ -43,8 +48,12 @@ const ALL = 2 ** 31;
 
 export interface SqliteReadStoreOptions {
   readonly path: string;
+  /** Divides the thread among searches; default: one tick between two slices. */
+  readonly turns?: SearchSlices | undefined;
   /** For tests: limits of searches. */
-  readonly limits?: Partial<SliceLimits & SlotLimits> | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /** For the simulation: the clock of leases (ms since 1970). */
+  readonly clock?: (() => number) | undefined;
 }
 
 /**
@@ -54,13 +63,14 @@ export interface SqliteReadStoreOptions {
 export async function openSqliteReadStore({
   path,
   limits: given,
+  clock = Date.now,
+  turns,
 }: SqliteReadStoreOptions): Promise<ReadStore> {
   const limits = { ...LIMITS, ...given };
   const slots = searchSlots(limits);
-  const turn = sliceQueue();
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
-  const leases = sqliteLeases(connection);
+  const leases = sqliteLeases(connection, clock);
   const collections = new Map<string, Collection>();
 
   /** Undefined for a generation that was never prepared, or was dropped. */
@@ -130,18 +140,24 @@ export async function openSqliteReadStore({
       );
   }
 
-  /** Runs a search in a slot; a plain page needs none. */
-  function inSlot<T>(
+  /** Runs a search in a slot; a plain page and a search that reads few rows need none. */
+  async function inSlot<T>(
     generation: GenerationId,
-    { collection, tenant, isScan }: Pick<Selection, 'collection' | 'tenant'> & { isScan: boolean },
+    query: SearchQuery,
+    kind: 'page' | 'count',
     search: (scan: Scan) => Promise<T>,
   ): Promise<T> {
+    const { collection, tenant, withinMs = limits.deadlineMs } = query;
     const step = searching(generation, collection);
-    if (!isScan) return search({ step, limits, turn, deadline: performance.now() + limits.deadlineMs });
-    return slots(tenant, (deadline) => search({ step, limits, turn, deadline }));
+    const slice = turns?.of(tenant, 'search');
+    const turn = () => slice?.next() ?? nextTick();
+    const isPlainPage = kind === 'page' && isPlain(query);
+    const plan = isPlainPage ? undefined : await step((...on) => quickPlanOf(...on, query, limits, kind));
+    if (isPlainPage || plan !== undefined) {
+      return search({ step, limits, turn, plan, deadline: performance.now() + withinMs });
+    }
+    return slots(tenant, (deadline) => search({ step, limits, turn, deadline }), withinMs);
   }
-
-  const ofPage = (query: SearchQuery) => ({ ...query, isScan: !isPlain(query) });
 
   return {
     ...sqliteProgress(connection),
@@ -161,21 +177,26 @@ export async function openSqliteReadStore({
         connection.snapshot(() => sinceDrops(() => queries.map((query) => everything(generation, query)))),
       ),
     search: async (generation, query) =>
-      (await inSlot(generation, ofPage(query), (scan) => searchPage(scan, query))) ?? { docs: [] },
+      (await inSlot(generation, query, 'page', (scan) => searchPage(scan, query))) ?? { docs: [] },
     ids: async (generation, query) =>
-      (await inSlot(generation, ofPage(query), (scan) => searchIds(scan, query))) ?? { ids: [] },
+      (await inSlot(generation, query, 'page', (scan) => searchIds(scan, query))) ?? { ids: [] },
     count: async (generation, selection) =>
-      (await inSlot(generation, { ...selection, isScan: true }, (scan) => countRows(scan, selection))) ?? 0,
+      (await inSlot(generation, { ...selection, limit: 1 }, 'count', (scan) => countRows(scan, selection))) ??
+      0,
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);
         if (checkpoint !== undefined) advanceCheckpoint(connection, generation, checkpoint);
         sinceDrops(() => {
+          const writers = new Map<string, CollectionWriter>();
           for (const each of writes) {
-            const collection = collectionOf(generation, each.collection);
-            if (collection === undefined) throw unprepared(generation, each.collection);
-            collection.apply(each);
+            const known = writers.get(each.collection);
+            const writer = known ?? collectionOf(generation, each.collection)?.writer();
+            if (writer === undefined) throw unprepared(generation, each.collection);
+            if (known === undefined) writers.set(each.collection, writer);
+            writer.apply(each);
           }
+          for (const writer of writers.values()) writer.finish();
         });
       }),
     list: (generation, collection, after, limit) =>
@@ -185,12 +206,19 @@ export async function openSqliteReadStore({
           return opened === undefined ? [] : listRows(connection, opened.shape, after, limit);
         }),
       ),
+    generations: (projection) =>
+      read(() =>
+        prepare('SELECT tag FROM generations WHERE projection = ? ORDER BY tag')
+          .all(projection)
+          .map((row) => textOf(row, 'tag')),
+      ),
     async drop(generation) {
       await write(() => dropGeneration(connection, generation));
       collections.clear();
     },
     acquireLease: leases.acquire,
     releaseLease: leases.release,
+    isLeaseHeld: leases.isHeld,
     ping: () =>
       read(() => {
         prepare('SELECT 1 FROM leases LIMIT 1').get();

@@ -11,9 +11,11 @@ export interface TableShape {
   readonly number: number;
   readonly indexes: readonly IndexPlan[];
   readonly searchable?: boolean;
+  /** The path that divides the collection for the index over fields, which has tables of its own. */
+  readonly scopedBy?: string | undefined;
 }
 
-export function createSql({ number, indexes, searchable }: TableShape): string {
+export function createSql({ number, indexes, searchable, scopedBy }: TableShape): string {
   const columns = indexes.map((_, at) => `, k${at} TEXT`).join('');
   const lookups = indexes.map((plan, at) =>
     plan.multi === undefined
@@ -29,12 +31,25 @@ export function createSql({ number, indexes, searchable }: TableShape): string {
      )`,
     `CREATE INDEX d${number}_gone ON d${number} (position) WHERE doc IS NULL`,
     ...lookups,
+    ...(scopedBy === undefined ? [] : [fieldTablesSql(number)]),
   ].join(';\n');
 }
 
-export function dropSql({ number, indexes }: TableShape): string {
+/** The tables of the index over fields (field-index.ts). */
+function fieldTablesSql(number: number): string {
+  return `CREATE TABLE f${number} (
+      field INTEGER NOT NULL, value, id TEXT NOT NULL, PRIMARY KEY (field, value, id)
+    ) WITHOUT ROWID;
+    CREATE TABLE g${number} (
+      number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, scope TEXT NOT NULL, field TEXT NOT NULL,
+      entries INTEGER NOT NULL, cut INTEGER NOT NULL, UNIQUE (tenant, scope, field)
+    )`;
+}
+
+export function dropSql({ number, indexes, scopedBy }: TableShape): string {
   const entries = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [`e${number}_${at}`]));
-  return [`d${number}`, ...entries].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
+  const fields = scopedBy === undefined ? [] : [`f${number}`, `g${number}`];
+  return [`d${number}`, ...entries, ...fields].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
 }
 
 /** Writes a document unless a newer one is stored. Parameters: its columns in this order, `s` as JSON. */

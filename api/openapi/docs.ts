@@ -3,10 +3,12 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { notFound } from '../../domain/core/errors.ts';
-import { openApiDocument } from './openapi.ts';
-import { type Reply, type Route, route } from './route.ts';
+import { type Reply, type Route, route } from '../http/route.ts';
+import { asyncApiDocument } from './asyncapi.ts';
+import { openApiDocument } from './document.ts';
+import { EVENTS_STYLE, eventsPage } from './events-page.ts';
 
-/** Serves the OpenAPI document and a page to read it, from local files only. */
+/** Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. */
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -31,6 +33,7 @@ const START = `SwaggerUIBundle({
   deepLinking: true,
   docExpansion: 'list',
   filter: true,
+  persistAuthorization: true,
   validatorUrl: null,
 });
 `;
@@ -73,13 +76,17 @@ const asset = async (name: string): Promise<Reply> => {
   if (name === 'start.js') {
     return { status: 200, headers: { 'Content-Type': 'text/javascript; charset=utf-8' }, body: START };
   }
+  if (name === 'events') return { status: 200, headers: HTML, body: eventsPage(asyncApiDocument()) };
+  if (name === 'events.css') {
+    return { status: 200, headers: { 'Content-Type': 'text/css; charset=utf-8' }, body: EVENTS_STYLE };
+  }
   const type = PACKAGED.get(name);
   if (type === undefined) throw notFound();
   const headers = { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' };
   return { status: 200, headers, body: await packagedFile(name) };
 };
 
-/** @param routes the routes that the document describes, besides these three */
+/** @param routes the routes that the document describes, besides its own */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
   let text: Buffer | undefined;
   const access = { kind: 'public' } as const;
@@ -89,6 +96,7 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       path: '/openapi.json',
       operationId: 'openApiDocument',
       summary: 'This document',
+      description: 'OpenAPI 3.1. `npm run openapi` writes it without a server.',
       tag: 'Operations',
       access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
@@ -99,9 +107,23 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
     }),
     route({
       method: 'get',
+      path: '/asyncapi.json',
+      operationId: 'asyncApiDocument',
+      summary: 'The WebSocket and the webhooks for programs',
+      description: 'AsyncAPI 3. `/docs/events` shows it as a page.',
+      tag: 'Operations',
+      access,
+      responses: { 200: z.looseObject({ asyncapi: z.string() }) },
+      handle: async () => ({ status: 200, body: asyncApiDocument() }),
+    }),
+    route({
+      method: 'get',
       path: '/docs',
       operationId: 'docs',
+      produces: 'text/html',
+      openQuery: true,
       summary: 'This document as a page',
+      description: 'Reads the document and sends requests from the browser. It loads nothing from elsewhere.',
       tag: 'Operations',
       access,
       responses: { 200: null },
@@ -111,7 +133,9 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       method: 'get',
       path: '/docs/:file',
       operationId: 'docsFile',
-      summary: 'Files of the page',
+      openQuery: true,
+      summary: 'Files of the page, and the page of events',
+      description: '`events` is the WebSocket and the webhooks as a page; the others are scripts and styles.',
       tag: 'Operations',
       access,
       params: z.object({ file: z.string() }),

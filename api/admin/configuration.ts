@@ -1,0 +1,54 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { inForce } from '../../infrastructure/config/listing.ts';
+import { nearNames } from '../../infrastructure/config/near-names.ts';
+import { ConfigError, REQUIRED_SECRETS, readConfig } from '../../infrastructure/config.ts';
+import { type AdminCommand, optionsOf, produce, say } from './command.ts';
+
+const NONE = z.object({});
+
+/** Prints the configuration in force, and refuses one that a server would refuse. */
+export const showConfig: AdminCommand = {
+  name: 'config',
+  usage: '',
+  summary:
+    'Print the configuration in force, secrets masked; the exit code is 1 when a server would not start with it.',
+  run: async (args) => {
+    optionsOf(args, {}, NONE);
+    for (const { variable, meant } of nearNames(process.env)) {
+      say(`${variable} has no effect: is ${meant} meant?`);
+    }
+    for (const line of inForce(process.env)) produce(line);
+    try {
+      readConfig(process.env);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      say('');
+      throw error;
+    }
+  },
+};
+
+/** Prints new secrets for production. Stores nothing. */
+export const makeSecrets: AdminCommand = {
+  name: 'secrets',
+  usage: '',
+  summary:
+    'Print a complete set of new secrets for the environment; the public key for auditors goes to standard error.',
+  run: async (args) => {
+    optionsOf(args, {}, NONE);
+    for (const name of REQUIRED_SECRETS) produce(`${name}=${randomBytes(32).toString('base64url')}`);
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    produce(`AUDIT_SIGNING_KEY=${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`);
+    say(
+      'Nothing was stored. Put these into the environment of every server, and MASTER_KEY in a safe place besides:',
+    );
+    say('without it the sealed texts of a backup cannot be read.');
+    say('');
+    say(
+      'Give auditors this public key once, in person, in a contract or on a page of your own, never from the server:',
+    );
+    say(`  ${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`);
+    say('They check exports with: npm run -s verify -- --export … --proof … --public-key <this key>');
+  },
+};

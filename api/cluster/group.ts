@@ -1,0 +1,44 @@
+import { ownerOf } from '../../application/core/events/stream-name.ts';
+import type { ReadModels } from '../../application/core/projections/read-models.ts';
+import { isOfRequest } from '../../application/core/projections/request-writes.ts';
+import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
+import type { EventStore } from '../../application/ports/event-store.ts';
+import type { HttpMetrics } from '../http/metrics.ts';
+import type { SocketLimits } from '../ws/peers.ts';
+import type { Member } from './member.ts';
+
+/** What a process of a group does differently (decision 57). */
+
+/**
+ * Makes a request see all writes that any process of the group answered before it: looks for the end of the shared log,
+ * and waits until this process has followed it there. Reads then wait for their read models as for own writes.
+ */
+export const catchUpIn = ({
+  events,
+  feed,
+  readModels,
+}: {
+  readonly events: Pick<EventStore, 'end'>;
+  readonly feed: Pick<LiveFeed, 'hasReached' | 'reach' | 'onStored'>;
+  readonly readModels: Pick<ReadModels, 'answered'>;
+}): (() => Promise<void>) => {
+  feed.onStored((event) => {
+    if (isOfRequest(event)) readModels.answered(ownerOf(event.stream), event.position);
+  });
+  return async () => {
+    const end = await events.end();
+    if (end !== undefined && !feed.hasReached(end)) await feed.reach(end);
+  };
+};
+
+/** Metrics of the whole group; those of this process alone when the supervisor does not answer. */
+export const metricsOfGroup = (member: Member, own: HttpMetrics): HttpMetrics => {
+  member.collectFrom(() => own.snapshot());
+  return { ...own, expose: async () => (await member.scrape()) ?? own.expose() };
+};
+
+/** Each process takes its share of the sockets, since connections are handed out in turn. */
+export const shareOf = ({ perUser, perTenant }: SocketLimits, processes: number): SocketLimits => ({
+  perUser: Math.ceil(perUser / processes),
+  perTenant: Math.ceil(perTenant / processes),
+});

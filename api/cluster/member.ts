@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import type { SharedTakes } from '../http/rate-limits.ts';
+import { type FromProcess, type Takes, toProcess } from './messages.ts';
+
+/** Variable by which the supervisor tells a process its place; it holds JSON. */
+export const MEMBER = 'CLUSTER_MEMBER';
+
+const place = z.object({
+  /** 0 for the process that also does the background work. */
+  index: z.int(),
+  processes: z.int(),
+  /** Owner of the leases: a successor of a dead process has its name, and need not wait for their expiry. */
+  owner: z.string(),
+});
+export type Place = z.output<typeof place>;
+
+/** Longest wait (ms) for the metrics of the group, and for tokens to be told to the others. */
+const SCRAPE_MS = 2000;
+const TELL_MS = 50;
+/** Callers told at once; beyond, the batch is sent at once. */
+const MOST_TAKES = 5000;
+
+/** A process of a group: what it shares with the others through the supervisor. */
+export class Member implements SharedTakes {
+  readonly place: Place;
+  readonly #send: (message: FromProcess) => void;
+  readonly #scrapes = new Map<number, (text: string | undefined) => void>();
+  #lastScrape = 0;
+  #taken = new Map<string, [bucket: string, caller: string, tokens: number]>();
+  #telling: NodeJS.Timeout | undefined;
+  #onTaken: (bucket: string, caller: string, tokens: number) => void = () => undefined;
+  #snapshot: () => Promise<readonly object[]> = () => Promise.resolve([]);
+
+  constructor(at: Place, send: (message: FromProcess) => void) {
+    this.place = at;
+    this.#send = send;
+  }
+
+  /** Tells the supervisor that this process accepts connections. */
+  listening(): void {
+    this.#send({ kind: 'listening' });
+  }
+
+  /** Handles a message of the supervisor. */
+  receive(received: unknown): void {
+    const message = toProcess.parse(received);
+    switch (message.kind) {
+      case 'collect':
+        void this.#snapshot().then((metrics) =>
+          this.#send({ kind: 'snapshot', id: message.id, metrics: [...metrics] }),
+        );
+        return;
+      case 'metrics':
+        this.#scrapes.get(message.id)?.(message.text);
+        return;
+      case 'taken':
+        for (const [bucket, caller, tokens] of message.takes) this.#onTaken(bucket, caller, tokens);
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** @param snapshot the metrics of this process */
+  collectFrom(snapshot: () => Promise<readonly object[]>): void {
+    this.#snapshot = snapshot;
+  }
+
+  /** The metrics of all processes; undefined when the supervisor does not answer in time. */
+  scrape(): Promise<string | undefined> {
+    this.#lastScrape += 1;
+    const id = this.#lastScrape;
+    return new Promise((resolve) => {
+      const done = (text: string | undefined): void => {
+        clearTimeout(timer);
+        this.#scrapes.delete(id);
+        resolve(text);
+      };
+      const timer = setTimeout(() => done(undefined), SCRAPE_MS);
+      this.#scrapes.set(id, done);
+      this.#send({ kind: 'scrape', id });
+    });
+  }
+
+  took(bucket: string, caller: string): void {
+    const key = `${bucket}\n${caller}`;
+    const known = this.#taken.get(key);
+    if (known === undefined) this.#taken.set(key, [bucket, caller, 1]);
+    else known[2] += 1;
+    if (this.#taken.size >= MOST_TAKES) this.#tell();
+    else this.#telling ??= setTimeout(() => this.#tell(), TELL_MS).unref();
+  }
+
+  onTaken(listener: (bucket: string, caller: string, tokens: number) => void): void {
+    this.#onTaken = listener;
+  }
+
+  #tell(): void {
+    clearTimeout(this.#telling);
+    this.#telling = undefined;
+    const takes: Takes = [...this.#taken.values()];
+    this.#taken = new Map();
+    this.#send({ kind: 'taken', takes });
+  }
+}
+
+/** The member that this process is; undefined without a supervisor. */
+export const memberOf = (variables: Readonly<Record<string, string | undefined>>): Member | undefined => {
+  const given = variables[MEMBER];
+  if (given === undefined || process.send === undefined) return undefined;
+  // A message that cannot be sent any more has no receiver: the supervisor has ended, and so will this process.
+  const member = new Member(place.parse(JSON.parse(given)), (message) =>
+    process.send?.(message, undefined, undefined, () => undefined),
+  );
+  process.on('message', (message) => member.receive(message));
+  return member;
+};

@@ -1,0 +1,187 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { AggregatorRegistry } from 'prom-client';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { Collector } from './collector.ts';
+import { MEMBER, type Place } from './member.ts';
+import { fromProcess, type ToProcess } from './messages.ts';
+
+const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
+/** A process that lived longer is started again at once; others after a pause that doubles. */
+const STABLE_MS = 5000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5000;
+/** How long the process with the background work waits for the others at a stop: their last reads need its read models. */
+const OTHERS_MS = 2000;
+/** All processes have ended by then, or are killed. */
+const STOP_MS = 9500;
+
+interface Slot {
+  readonly place: Place;
+  readonly role: Config['ROLE'];
+  child: ChildProcess | undefined;
+  startedAt: number;
+  failures: number;
+  again: NodeJS.Timeout | undefined;
+}
+
+type Settings = Pick<Config, 'ROLE' | 'WORKERS' | 'PORT' | 'HOST'>;
+
+/**
+ * Runs several processes on one port (`WORKERS`): the first has the configured role, the others serve requests. Starts
+ * a process that ended again, adds up metrics, and passes on what rate limits have counted (decision 57).
+ */
+export class Supervisor {
+  readonly #settings: Settings;
+  readonly #logger: Logger;
+  /** Passed on to the processes. */
+  readonly #variables: Readonly<Record<string, string | undefined>>;
+  readonly #slots: readonly Slot[];
+  readonly #collector = new Collector<ChildProcess>();
+  #port = 0;
+  #hasListened = false;
+  #stopping = false;
+  #failed = false;
+  readonly #ended = Promise.withResolvers<void>();
+
+  constructor(settings: Settings, logger: Logger, variables: Readonly<Record<string, string | undefined>>) {
+    const { ROLE, WORKERS } = settings;
+    this.#settings = settings;
+    this.#logger = logger;
+    this.#variables = variables;
+    this.#slots = Array.from({ length: WORKERS }, (_, index) => ({
+      place: { index, processes: WORKERS, owner: randomUUID() },
+      role: index === 0 ? ROLE : 'api',
+      child: undefined,
+      startedAt: 0,
+      failures: 0,
+      again: undefined,
+    }));
+  }
+
+  /**
+   * Starts the first process, and the others once it listens.
+   * @returns the exit code, after a stop or a failed start
+   * @throws when the port is in use
+   */
+  async run(): Promise<number> {
+    this.#port = await freePort(this.#settings);
+    const [first] = this.#slots;
+    if (first !== undefined && !this.#stopping) this.#start(first);
+    await this.#ended.promise;
+    return this.#failed ? 1 : 0;
+  }
+
+  /** Stops the processes that only serve requests, then the one with the background work. */
+  stop(reason: string): void {
+    if (this.#stopping) return;
+    this.#stopping = true;
+    this.#logger.info({ reason, processes: this.#running.length }, 'stopping the processes');
+    for (const { again } of this.#slots) clearTimeout(again);
+    setTimeout(() => {
+      this.#failed = true;
+      for (const { child } of this.#running) child?.kill('SIGKILL');
+    }, STOP_MS).unref();
+    setTimeout(() => this.#slots[0]?.child?.kill('SIGTERM'), OTHERS_MS).unref();
+    for (const { place, child } of this.#slots) if (place.index > 0) child?.kill('SIGTERM');
+    this.#stopLast();
+  }
+
+  get #running(): readonly Slot[] {
+    return this.#slots.filter(({ child }) => child !== undefined);
+  }
+
+  #start(slot: Slot): void {
+    const { place, role } = slot;
+    const env = { ...this.#variables, ROLE: role, PORT: String(this.#port), [MEMBER]: JSON.stringify(place) };
+    const child = fork(MAIN, { env: place.index === 0 ? env : { ...env, DEMO: '0' } });
+    slot.child = child;
+    slot.startedAt = performance.now();
+    this.#logger.info({ process: place.index, pid: child.pid, role }, 'a process was started');
+    child.on('message', (message: unknown) => this.#receive(child, message));
+    // A message to a process that has just died is lost with it.
+    child.on('error', (error) => this.#logger.warn({ err: error, process: place.index }, 'a process failed'));
+    child.once('exit', (code, signal) => this.#onExit(slot, code, signal));
+  }
+
+  #startOthers(): void {
+    this.#hasListened = true;
+    if (this.#stopping) return;
+    for (const slot of this.#slots) if (slot.child === undefined) this.#start(slot);
+  }
+
+  #onExit(slot: Slot, code: number | null, signal: string | null): void {
+    slot.child = undefined;
+    if (this.#stopping) {
+      if (code !== 0) this.#failed = true;
+      this.#stopLast();
+      return;
+    }
+    if (!this.#hasListened) {
+      // The start failed, and the process has said why.
+      this.#failed = code !== 0;
+      this.#ended.resolve();
+      return;
+    }
+    const isStable = performance.now() - slot.startedAt > STABLE_MS;
+    slot.failures = isStable ? 0 : slot.failures + 1;
+    const pauseMs = isStable ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (slot.failures - 1), LONGEST_PAUSE_MS);
+    const fields = { process: slot.place.index, code, signal, pause_ms: pauseMs };
+    this.#logger.error(fields, 'a process ended; it is started again');
+    slot.again = setTimeout(() => this.#start(slot), pauseMs);
+  }
+
+  /** Stops the process with the background work once the others have ended, and ends after it. */
+  #stopLast(): void {
+    const running = this.#running;
+    if (running.length === 0) this.#ended.resolve();
+    else if (running.every(({ place }) => place.index === 0)) running[0]?.child?.kill('SIGTERM');
+  }
+
+  #receive(from: ChildProcess, received: unknown): void {
+    const message = fromProcess.parse(received);
+    switch (message.kind) {
+      case 'listening':
+        if (!this.#hasListened) this.#startOthers();
+        return;
+      case 'scrape': {
+        const { id } = message;
+        void this.#metrics().then((text) => tell(from, { kind: 'metrics', id, text }));
+        return;
+      }
+      case 'snapshot':
+        this.#collector.report(from, message.id, message.metrics);
+        return;
+      case 'taken':
+        for (const { child } of this.#running)
+          if (child !== undefined && child !== from) tell(child, message);
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  async #metrics(): Promise<string> {
+    const children = this.#running.flatMap(({ child }) => child ?? []);
+    const all = await this.#collector.collect(children, (child, id) => tell(child, { kind: 'collect', id }));
+    return AggregatorRegistry.aggregate([...all]).metrics();
+  }
+}
+
+const tell = (child: ChildProcess, message: ToProcess): void => {
+  if (child.connected) child.send(message, () => undefined);
+};
+
+/** The configured port, or a free one for 0. Refuses one in use, which the processes would silently share. */
+const freePort = async ({ PORT, HOST }: Pick<Config, 'PORT' | 'HOST'>): Promise<number> => {
+  const probe = createServer().listen({ port: PORT, host: HOST });
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+};

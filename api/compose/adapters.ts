@@ -1,0 +1,30 @@
+import type { Logger } from '../../application/ports/logger.ts';
+import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
+import type { Passwords } from '../../application/ports/passwords.ts';
+import type { SearchSlices } from '../../application/ports/read-store.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { type GuardOptions, guardedHttp } from '../../infrastructure/http/guarded-http.ts';
+import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
+import { openStores, type Stores } from '../../infrastructure/stores.ts';
+
+/** What reaches outside the process; the simulation hands in its own (decision 58). */
+export interface Adapters {
+  /** @param opened opens a store, and retries while its server is unavailable */
+  readonly openStores: (
+    config: Config,
+    logger: Logger,
+    opened: <S>(open: () => Promise<S>) => Promise<S>,
+    turns: SearchSlices,
+  ) => Promise<Stores>;
+  readonly guardedHttp: (options: GuardOptions) => OutboundHttp;
+  readonly passwords: () => Passwords;
+  /** Whether a process that serves requests folds projections in a thread. */
+  readonly foldsInThread: boolean;
+}
+
+export const nodeAdapters: Adapters = {
+  openStores,
+  guardedHttp,
+  passwords: argon2Passwords,
+  foldsInThread: true,
+};

@@ -1,0 +1,44 @@
+import { parse as parseQuery } from 'node:querystring';
+import { z } from 'zod';
+import { type DomainError, invalid } from '../../domain/core/errors.ts';
+
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Read on every route before its own parameters: the caller's tenant and partner (`checkNamed`). */
+const EVERYWHERE: readonly string[] = ['tenant_id', 'partner_id'];
+/** Characters of an unknown name in the answer. */
+const SHOWN = 40;
+
+const NONE: Query = Object.freeze({});
+
+/** @param search the text after `?` */
+export const queryOf = (search: string): Query =>
+  search === '' ? NONE : parseQuery(search, undefined, undefined, { maxKeys: 0 });
+
+/** Parameters that a schema of a query knows. @throws for a schema of another form than an object */
+export const queryNames = (schema: z.ZodType | undefined): readonly string[] => {
+  if (schema === undefined) return [];
+  if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodObject) return Object.keys(schema.in.shape);
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  throw new Error('the schema of a query is no object schema');
+};
+
+/** Refuses parameters that nothing reads, since a misspelt filter would select everything. @throws {DomainError} 400 */
+export const checkQueryNames = (query: Query, known: readonly string[]): void => {
+  const unknown = Object.keys(query).filter((name) => !known.includes(name) && !EVERYWHERE.includes(name));
+  if (unknown.length > 0) throw unknownParameters(unknown, known);
+};
+
+const unknownParameters = (unknown: readonly string[], known: readonly string[]): DomainError => {
+  const allowed = known.length === 0 ? 'This request takes none.' : `This request knows ${known.join(', ')}.`;
+  return invalid(
+    unknown.slice(0, 100).map((name) => {
+      const shown = name.slice(0, SHOWN).toWellFormed();
+      return {
+        path: shown,
+        code: 'unknown_parameter',
+        message: `There is no query parameter ${shown}. ${allowed}`,
+      };
+    }),
+  );
+};

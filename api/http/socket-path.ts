@@ -1,0 +1,14 @@
+import { DomainError } from '../../domain/core/errors.ts';
+import { methodNotAllowed } from './errors.ts';
+
+/** The path of the WebSocket, which has no route: `api/ws` serves its upgrades. */
+export const SOCKET_PATH = '/api/v1/ws';
+
+/** Methods of {@link SOCKET_PATH}, the value of `Allow`. */
+export const SOCKET_METHODS: readonly string[] = ['GET', 'OPTIONS'];
+
+/** The refusal of a request that asks for no upgrade. */
+export const notAnUpgrade = (method: string): DomainError =>
+  method === 'GET' || method === 'HEAD'
+    ? new DomainError('upgrade_required', 'This path is a WebSocket: connect with a WebSocket client.')
+    : methodNotAllowed(SOCKET_METHODS);

@@ -1,0 +1,118 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifyWebhook } from '../../client/src/index.ts';
+
+/** A local receiver of webhooks that verifies, shows and forwards. */
+
+export interface Delivery {
+  readonly id: string;
+  readonly event: string;
+  readonly attempt: string;
+  readonly isVerified: boolean;
+  readonly body: string;
+  /** What was answered. */
+  readonly status: number;
+  /** Of forwarding. */
+  readonly error: string | undefined;
+}
+
+export interface Listener {
+  readonly url: string;
+  /** Deliveries that came before are answered after this. */
+  verifyBy(secret: string): void;
+  close(): Promise<void>;
+}
+
+export interface ListenerOptions {
+  readonly port: number;
+  readonly forward: string | undefined;
+  readonly onDelivery: (delivery: Delivery) => void;
+}
+
+/** Bodies of deliveries are smaller. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** The server waits 10 s for an answer. */
+const FORWARD_MS = 9_500;
+/** Headers of a connection, not of the delivery. */
+const OWN_HEADERS = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive']);
+
+export const startListener = async ({ port, forward, onDelivery }: ListenerOptions): Promise<Listener> => {
+  const secret = Promise.withResolvers<string>();
+  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await bodyOf(request);
+    const { headers } = request;
+    const isVerified = await verifyWebhook(headers, body, await secret.promise).then(
+      () => true,
+      () => false,
+    );
+    const answer = !isVerified
+      ? { status: 401, text: 'The signature does not fit.', error: undefined }
+      : forward === undefined
+        ? { status: 204, text: '', error: undefined }
+        : await forwarded(forward, request, body);
+    onDelivery({
+      id: String(headers['webhook-id']),
+      event: String(headers['x-service-event']),
+      attempt: String(headers['x-service-attempt']),
+      isVerified,
+      body: body.toString('utf8'),
+      status: answer.status,
+      error: answer.error,
+    });
+    response.writeHead(answer.status).end(answer.text);
+  };
+  const server = createServer((request, response) => {
+    receive(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+  });
+  const address = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${address.port}/`,
+    verifyBy: secret.resolve,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+};
+
+const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw new Error('The body is too long.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+};
+
+/** The same headers and bytes, so that the receiver verifies the signature itself. */
+const forwarded = async (url: string, { headers }: IncomingMessage, body: Buffer) => {
+  const own = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    OWN_HEADERS.has(name) || typeof value !== 'string' ? [] : [[name, value]],
+  );
+  try {
+    const signal = AbortSignal.timeout(FORWARD_MS);
+    const init = { method: 'POST', headers: own, body: new Uint8Array(body), redirect: 'manual' } as const;
+    const answer = await fetch(url, { ...init, signal });
+    return { status: answer.status, text: await answer.text(), error: undefined };
+  } catch (error) {
+    const why =
+      error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : '';
+    return { status: 502, text: `Nothing answers at ${url}.`, error: why };
+  }
+};
+
+/** Lines for a terminal. */
+export const describeDelivery = ({ id, event, attempt, isVerified, body, status, error }: Delivery): string =>
+  [
+    `${new Date().toISOString()} ${event} ${id} attempt ${attempt} → ${status}${error === undefined ? '' : ` (${error})`}`,
+    isVerified ? indented(body) : '  the signature does not fit',
+  ].join('\n');
+
+const indented = (body: string): string =>
+  JSON.stringify(JSON.parse(body), undefined, 2).replaceAll(/^/gm, '  ');

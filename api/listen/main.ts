@@ -1,0 +1,92 @@
+import { parseArgs } from 'node:util';
+import { ApiError, createClient } from '../../client/src/index.ts';
+import { describeDelivery, startListener } from './listener.ts';
+
+/**
+ * `npm run listen`: receives the deliveries of a new webhook subscription on this machine and shows them; deletes the
+ * subscription when it ends.
+ */
+
+const USAGE = `npm run listen -- [options]
+
+  --forward <url>   pass each delivery on, byte for byte, and answer what is answered there
+  --events <list>   comma-separated; default: *
+  --api <url>       default: http://127.0.0.1:3000
+  --port <port>     of the listener; default: a free one
+  --help
+
+Environment: TOKEN, or EMAIL and PASSWORD (and TENANT) of a person of a tenant with a paid plan.
+
+The server must allow calls to this machine:
+  WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=1 npm start`;
+
+const { values } = parseArgs({
+  options: {
+    forward: { type: 'string' },
+    events: { type: 'string', default: '*' },
+    api: { type: 'string', default: 'http://127.0.0.1:3000' },
+    port: { type: 'string', default: '0' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const tokenOf = async (url: string): Promise<string> => {
+  const { TOKEN, EMAIL: email, PASSWORD: password, TENANT: tenant } = process.env;
+  if (TOKEN !== undefined) return TOKEN;
+  if (email === undefined || password === undefined) throw new Error('Set TOKEN, or EMAIL and PASSWORD.');
+  const body = { email, password, ...(tenant === undefined ? {} : { tenant }) };
+  return (await createClient({ url }).post('/auth/login', { body })).token;
+};
+
+const listen = async (): Promise<void> => {
+  const client = createClient({ url: values.api, token: await tokenOf(values.api) });
+  const listener = await startListener({
+    port: Number(values.port),
+    forward: values.forward,
+    onDelivery: (delivery) => say(describeDelivery(delivery)),
+  });
+  const ended = new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve);
+  });
+  try {
+    const hook = await client.post('/api/v1/tenant/webhooks', {
+      body: {
+        url: listener.url,
+        // The server checks the names.
+        events: values.events.split(',') as '*'[],
+        description: 'npm run listen',
+      },
+    });
+    if (hook.secret === undefined) throw new Error('The answer has no secret.');
+    listener.verifyBy(hook.secret);
+    say(`subscription ${hook.id}, secret ${hook.secret}`);
+    say(
+      `listening at ${listener.url}${values.forward === undefined ? '' : `, forwarding to ${values.forward}`}`,
+    );
+    try {
+      await ended;
+    } finally {
+      await client.delete('/api/v1/tenant/webhooks/{id}', { params: { path: { id: hook.id } } });
+      say('subscription deleted');
+    }
+  } finally {
+    await listener.close();
+  }
+};
+
+const explain = (error: unknown): string => {
+  if (error instanceof ApiError && error.code === 'url_refused') {
+    return `The server refuses to call this machine. Start it with\n  WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=1 npm start`;
+  }
+  return error instanceof Error ? error.message : String(error);
+};
+
+if (values.help) say(USAGE);
+else {
+  await listen().catch((error: unknown) => {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exitCode = 1;
+  });
+}

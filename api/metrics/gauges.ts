@@ -1,0 +1,77 @@
+import type { Gauge } from 'prom-client';
+import type { Gauges } from '../../application/ports/metrics.ts';
+import type { Instruments } from './instruments.ts';
+
+/** A gauge without a value is left out of the scrape, so that a process without the work does not report 0. */
+const setter = (gauge: Gauge): ((value: number | undefined) => void) => {
+  gauge.reset();
+  gauge.remove();
+  return (value) => (value === undefined ? gauge.remove() : gauge.set(value));
+};
+
+const setterOf =
+  <L extends string>(gauge: Gauge<L>, labelsOf: (label: string) => Record<L, string>) =>
+  (label: string, value: number | undefined): void => {
+    const labels = labelsOf(label);
+    if (value === undefined) gauge.remove(labels);
+    else gauge.set(labels, value);
+  };
+
+/** Present values. Those of leased work come from the one process that does it. */
+export const gaugesIn = ({ gauge }: Instruments): Gauges => {
+  const pending = setter(
+    gauge(
+      'webhook_deliveries_pending',
+      'Deliveries of active subscriptions that wait for an attempt; at most 256 are counted for each subscription.',
+      'sum',
+    ),
+  );
+  const oldestDue = setter(
+    gauge(
+      'webhook_oldest_due_seconds',
+      'How long the delivery that is due longest has waited for its attempt; 0 when none is due.',
+      'max',
+    ),
+  );
+  return {
+    subscriberLag: setterOf(
+      gauge(
+        'subscriber_lag_seconds',
+        'Age of the oldest event that a subscriber has not handled; 0 when it has handled all.',
+        'max',
+        'subscriber',
+      ),
+      (subscriber) => ({ subscriber }),
+    ),
+    tenantsBehind: setterOf(
+      gauge(
+        'subscriber_tenants_behind',
+        'Tenants with more events than their queues hold; a subscriber reads the others again.',
+        'max',
+        'subscriber',
+      ),
+      (subscriber) => ({ subscriber }),
+    ),
+    pendingDeliveries: (count, oldest) => {
+      pending(count);
+      oldestDue(oldest);
+    },
+    deadLetters: setter(
+      gauge('webhook_dead_letters', 'Deliveries in dead-letter logs, counted up to 10,000.', 'max'),
+    ),
+    pausedSubscriptions: setter(
+      gauge('webhook_subscriptions_paused', 'Paused webhook subscriptions, counted up to 10,000.', 'max'),
+    ),
+    openPostingFailures: setter(
+      gauge('posting_failures_open', 'Posting failures that are not resolved, counted up to 10,000.', 'max'),
+    ),
+    queuedRows: setter(gauge('bulk_rows_queued', 'Rows of bulk commits that are not processed yet.', 'max')),
+    storeBytes: setterOf(
+      gauge('store_bytes', 'Bytes of the log, the read models and the other stores.', 'max', 'store'),
+      (store) => ({ store }),
+    ),
+    headAge: setter(
+      gauge('signed_heads_age_seconds', 'Time since every tenant with new events got a signed head.', 'max'),
+    ),
+  };
+};

@@ -1,0 +1,13 @@
+import { createRequire } from 'node:module';
+import { z } from 'zod';
+
+const { version } = z
+  .object({ version: z.string() })
+  .parse(createRequire(import.meta.url)('../../package.json'));
+
+/** What both documents say of the product. */
+export const INFO = {
+  title: 'Workflow platform',
+  version,
+  contact: { name: 'The maintainers of the workflow platform' },
+} as const;

@@ -1,0 +1,44 @@
+import type { ZodOpenApiPathsObject } from 'zod-openapi';
+import { DELIVERY_HEADERS, WEBHOOK_SCHEMAS } from './event-schemas.ts';
+import type { Examples } from './examples.ts';
+
+/** The section `webhooks` of the document: what a subscribed URL receives. */
+
+const DESCRIPTION =
+  'Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw ' +
+  'body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else ' +
+  'the same bytes come again after 1, 5, 30 and 120 minutes.';
+
+const headers = Object.entries(DELIVERY_HEADERS).map(([name, description]) => ({
+  in: 'header' as const,
+  name,
+  required: true,
+  description,
+  schema: { type: 'string' as const },
+}));
+
+export const webhookItems = (events: Examples['events']): ZodOpenApiPathsObject =>
+  Object.fromEntries(
+    WEBHOOK_SCHEMAS.map(({ event, name, summary, schema }) => {
+      const example = events[event];
+      const content = { 'application/json': { schema, ...(example === undefined ? {} : { example }) } };
+      return [
+        event,
+        {
+          post: {
+            operationId: `receive${name}`,
+            summary,
+            description: DESCRIPTION,
+            tags: ['Webhooks'],
+            security: [],
+            parameters: headers,
+            requestBody: { required: true, content },
+            responses: {
+              '2XX': { description: 'The delivery is done; the body is ignored.' },
+              '4XX': { description: 'A failure, like every other status: the delivery is tried again.' },
+            },
+          },
+        },
+      ];
+    }),
+  );

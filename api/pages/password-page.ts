@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { Html, html } from './html.ts';
+import { PAGE_HEADERS, page } from './page.ts';
+
+/** The page that a one-time link for a new password opens. The link's secret is in the fragment, which no server sees. */
+
+const SCRIPT = `
+const form = document.querySelector('form');
+const said = document.querySelector('[role=status]');
+const link = location.hash.slice(1);
+history.replaceState(null, '', location.pathname);
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const body = JSON.stringify({ link, new_password: form.elements.password.value });
+  try {
+    const answer = await fetch(location.pathname, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+    form.hidden = answer.ok;
+    said.textContent = answer.ok ? 'Your password is set. You can sign in with it now.' : (await answer.json()).message;
+  } catch {
+    said.textContent = 'The server did not answer. Please try again.';
+  }
+});
+`;
+
+const HASH = createHash('sha256').update(SCRIPT).digest('base64');
+
+export const PASSWORD_PAGE_HEADERS: Readonly<Record<string, string>> = {
+  ...PAGE_HEADERS,
+  'Content-Security-Policy': `${PAGE_HEADERS['Content-Security-Policy']}; script-src 'sha256-${HASH}'; connect-src 'self'`,
+  'Referrer-Policy': 'no-referrer',
+};
+
+export const passwordPage = (): string =>
+  page(
+    'A new password',
+    html`<h1>A new password</h1>
+<form>
+<div class="field">
+<label for="password">New password</label>
+<p class="hint">10 to 200 characters.</p>
+<input id="password" name="password" type="password" autocomplete="new-password" required minlength="10" maxlength="200">
+</div>
+<button>Set the password</button>
+</form>
+<p role="status"></p>
+<script>${new Html(SCRIPT)}</script>`,
+  );

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import type { PasswordChanges } from '../../../application/identity/password-changes.ts';
+import { iso } from '../../../domain/core/projection.ts';
+import type { Route } from '../../http/route.ts';
+import { timestamp } from '../../http/schemas.ts';
+import { PASSWORD_PAGE_HEADERS, passwordPage } from '../../pages/password-page.ts';
+import { adminRoute, personRoute, publicRoute, tagged } from '../route-kinds.ts';
+import { signedIn, signedInAnswer } from './auth.ts';
+import { password } from './users.ts';
+
+interface Deps {
+  readonly passwordChanges: PasswordChanges;
+  readonly ssoSettings: { readonly publicUrl?: string | undefined };
+}
+
+/** Changes and resets of passwords (decision 47). */
+
+const BASE = '/api/v1/tenant';
+const PAGE = '/auth/password-reset';
+const given = z.string().min(1).max(1000);
+
+const offered = z
+  .object({
+    url: z.string().optional().meta({ description: 'For the person, once; not part of a replayed answer.' }),
+    expires_at: timestamp,
+  })
+  .meta({ id: 'PasswordReset' });
+
+export const passwordRoutes = (deps: Deps): Route[] =>
+  tagged('Users', [
+    personRoute({
+      method: 'post',
+      path: `${BASE}/me/password`,
+      operationId: 'changeOwnPassword',
+      summary: 'Change the own password',
+      description:
+        'Ends all sessions of the caller, this one too, and closes their sockets; go on with the `token` of the answer. ' +
+        'A wrong current password is 422 `constraint_violated` and counts as a login.',
+      refuses: ['impersonation'],
+      limit: 'login',
+      body: z.object({ current_password: given, new_password: password }),
+      responses: {
+        200: signedInAnswer.extend({ token: z.string().optional() }).meta({ id: 'PasswordChanged' }),
+      },
+      errors: ['constraint_violated'],
+      handle: async ({ principal: { tenantId, userId }, body, context }) => {
+        const both = { current: body.current_password, next: body.new_password };
+        const { token, user, position } = await deps.passwordChanges.change(tenantId, userId, both, context);
+        return { status: 200, body: signedIn(token, user, tenantId), position, secrets: ['token'] };
+      },
+    }),
+
+    adminRoute({
+      method: 'post',
+      path: `${BASE}/users/:id/password-reset`,
+      operationId: 'offerPasswordReset',
+      summary: 'Make a one-time link with which a person sets a new password',
+      description:
+        'Hand `url` to the person: it opens a page, is valid for 24 hours and once, and replaces earlier links. The old ' +
+        'password counts until a new one is set.',
+      refuses: ['impersonation'],
+      params: z.object({ id: z.string().max(128) }),
+      responses: { 201: offered },
+      errors: ['invalid_transition'],
+      handle: async ({ principal: { tenantId }, params, context, origin }) => {
+        const made = await deps.passwordChanges.offer(tenantId, params.id, context);
+        const url =
+          made.link === undefined
+            ? {}
+            : { url: `${deps.ssoSettings.publicUrl ?? origin()}${PAGE}#${made.link}` };
+        return {
+          status: 201,
+          body: { ...url, expires_at: iso(made.expiresAt) },
+          position: made.position,
+          secrets: ['url'],
+        };
+      },
+    }),
+
+    publicRoute({
+      method: 'get',
+      path: PAGE,
+      operationId: 'passwordResetPage',
+      summary: 'The page of a one-time link',
+      description: 'For browsers. The link’s secret is in the fragment, which is not sent to the server.',
+      openQuery: true,
+      produces: 'text/html',
+      responses: { 200: null },
+      handle: async () => ({ status: 200, headers: PASSWORD_PAGE_HEADERS, body: passwordPage() }),
+    }),
+
+    publicRoute({
+      method: 'post',
+      path: PAGE,
+      operationId: 'resetPassword',
+      summary: 'Set a new password with a one-time link',
+      description:
+        '`link` is the part of the URL behind `#`. Ends all sessions of the person. A link that is unknown, used, replaced ' +
+        'or expired is 401 `invalid_credential`.',
+      limit: 'login',
+      body: z.object({ link: given, new_password: password }),
+      responses: { 204: null },
+      errors: ['invalid_credential'],
+      handle: async ({ body, requestId }) => ({
+        status: 204,
+        position: await deps.passwordChanges.reset(body.link, body.new_password, requestId),
+      }),
+    }),
+  ]);

@@ -1,0 +1,88 @@
+import type { Server } from 'node:http';
+import {
+  clearInterval,
+  clearTimeout,
+  monotonic,
+  setInterval,
+  setTimeout,
+} from '../application/core/runtime/timers.ts';
+import type { Logger } from '../application/ports/logger.ts';
+
+/** Work that a stop has not ended. */
+export interface Left {
+  /** Connections that were cut with a request under way. */
+  readonly cut_connections: number;
+  /** Background work that did not end. */
+  readonly unfinished_work: number;
+}
+
+interface Stoppable {
+  stop(): Promise<void>;
+  readonly left: Left;
+}
+
+/** The exit is forced after this time, when a stop hangs. */
+const FORCED_MS = 9500;
+/** How long a stop waits for open requests. */
+const DRAIN_MS = 6000;
+
+/**
+ * Ends the process on SIGTERM or SIGINT, also while it starts: the first process of a container would otherwise ignore
+ * them. The last line of the log says after how long and what was left.
+ * @returns announces the platform once it exists
+ */
+export const stopOnSignals = (logger: Logger): ((platform: Stoppable) => void) => {
+  let running: Stoppable | undefined;
+  let stopping = false;
+  const end = async (reason: string): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    const began = monotonic();
+    const ended = () => ({
+      reason,
+      ms: Math.round(monotonic() - began),
+      ...(running?.left ?? { cut_connections: 0, unfinished_work: 0 }),
+    });
+    logger.info({ reason }, 'stopping');
+    setTimeout(() => {
+      logger.error(ended(), 'stopped by force');
+      process.exit(1);
+    }, FORCED_MS).unref();
+    try {
+      await running?.stop();
+      logger.info(ended(), 'stopped');
+      process.exit(0);
+    } catch (error) {
+      logger.error({ ...ended(), err: error }, 'stopping failed');
+      process.exit(1);
+    }
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
+  // Only a process of a group has a supervisor to lose.
+  process.once('disconnect', () => void end('the supervisor has ended'));
+  return (platform) => {
+    running = platform;
+  };
+};
+
+/**
+ * Waits for open requests, bounded so that the process ends within ten seconds.
+ * @returns how many connections were cut with a request under way
+ */
+export const closeServer = async (server: Server): Promise<number> => {
+  if (!server.listening) return 0;
+  let cut = 0;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // Clients keep connections alive that were busy when the server closed, so idle ones are closed repeatedly.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const cutOff = setTimeout(() => {
+    server.getConnections((_, count) => {
+      cut = count;
+      server.closeAllConnections();
+    });
+  }, DRAIN_MS);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(cutOff);
+  return cut;
+};

@@ -1,0 +1,7 @@
+import type { StoredEvent } from '../../ports/event-store.ts';
+
+/** `occurred_at` (ms) of a stored event, which may not be decodable. */
+export const occurredAt = (event: Pick<StoredEvent, 'metadata'>): number | undefined => {
+  const found = /"occurred_at":"([^"]+)"/.exec(event.metadata)?.[1];
+  return found === undefined ? undefined : Date.parse(found);
+};

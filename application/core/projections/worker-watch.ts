@@ -1,0 +1,64 @@
+import type { Projection } from '../../../domain/core/projection.ts';
+import { leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
+import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
+
+const SAMPLE_MS = 1000;
+/** A worker may be away for so long, as in a restart or a takeover. */
+const MISSING_MS = 5000;
+
+/** Watches from a node that folds nothing whether any process folds read models. */
+export class WorkerWatch {
+  readonly #names: readonly string[];
+  readonly #store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>;
+  readonly #now: () => number;
+  readonly #timer: Timer;
+  #lastSeen: number;
+  #sampling = false;
+
+  /** @param now monotonic milliseconds */
+  constructor(
+    projections: readonly Pick<Projection, 'name'>[],
+    store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>,
+    now: () => number = monotonic,
+  ) {
+    this.#names = projections.map(({ name }) => name);
+    this.#store = store;
+    this.#now = now;
+    this.#lastSeen = now();
+    this.#timer = setInterval(() => void this.sample(), SAMPLE_MS).unref();
+  }
+
+  /** True when no process has folded read models for some seconds. */
+  get areMissing(): boolean {
+    return this.#now() - this.#lastSeen > MISSING_MS;
+  }
+
+  /** Looks for a worker; called every second. */
+  async sample(): Promise<void> {
+    if (this.#sampling) return;
+    this.#sampling = true;
+    try {
+      if (await this.#isAnyHeld()) this.#lastSeen = this.#now();
+    } catch {
+      // An unreachable store says nothing about workers.
+      this.#lastSeen = this.#now();
+    } finally {
+      this.#sampling = false;
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #isAnyHeld(): Promise<boolean> {
+    for (const projection of this.#names) {
+      const { active, building } = await this.#store.activeGeneration(projection);
+      for (const tag of [active, building]) {
+        if (tag !== undefined && (await this.#store.isLeaseHeld(leaseNameOf({ projection, tag }))))
+          return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,35 @@
+import { randomBytes as nodeBytes, randomUUID as nodeUuid, randomFillSync } from 'node:crypto';
+
+/** Source of random values. The simulation replaces it by one with a seed (decision 58). */
+export interface Random {
+  /** At least 0 and below 1; not for secrets. */
+  number(): number;
+  bytes(length: number): Buffer;
+  fill(target: Uint8Array): void;
+  /** A version 4 UUID, lower case. */
+  uuid(): string;
+}
+
+const nodeRandom: Random = {
+  number: () => Math.random(),
+  bytes: (length) => nodeBytes(length),
+  fill: (target) => {
+    randomFillSync(target);
+  },
+  uuid: () => nodeUuid(),
+};
+
+let random = nodeRandom;
+
+/** Replaces the random values of this process. Returns a function that puts Node's back. */
+export const useRandom = (replacement: Random): (() => void) => {
+  random = replacement;
+  return () => {
+    random = nodeRandom;
+  };
+};
+
+export const randomNumber = (): number => random.number();
+export const randomBytes = (length: number): Buffer => random.bytes(length);
+export const randomFill = (target: Uint8Array): void => random.fill(target);
+export const randomUUID = (): string => random.uuid();

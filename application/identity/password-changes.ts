@@ -1,0 +1,124 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { DomainError, invalidCredential, notFound } from '../../domain/core/errors.ts';
+import { checkReset, invalidReset, offerReset, replacePassword } from '../../domain/identity/password.ts';
+import { userStream } from '../../domain/identity/user.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
+import type { Clock, Ids } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Passwords } from '../ports/passwords.ts';
+import type { TokenSecrets } from '../ports/token-secrets.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
+import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
+import type { Directory } from './directory.ts';
+import type { Identity, UserView } from './identity.ts';
+
+/** Names the person in base64url; the rest is random. */
+const LINK = /^([A-Za-z0-9_-]{1,600})\.([A-Za-z0-9]{43})$/;
+
+const linkOf = (tenantId: string, userId: string, secret: string): string =>
+  `${Buffer.from(`${tenantId}/${userId}`).toString('base64url')}.${secret}`;
+
+const partsOf = (link: string): { tenantId: string; userId: string; secretHash: string } | undefined => {
+  const [, person = '', secret] = LINK.exec(link) ?? [];
+  const [, tenantId = '', userId = ''] =
+    /^([^/]+)\/(.{1,128})$/s.exec(Buffer.from(person, 'base64url').toString('utf8')) ?? [];
+  if (secret === undefined || !isTenantId(tenantId)) return undefined;
+  return { tenantId, userId, secretHash: hash('sha256', secret, 'hex') };
+};
+
+const wrongPassword = (): DomainError =>
+  new DomainError('constraint_violated', 'The current password is not right.', {
+    field: 'current_password',
+    issues: [
+      { path: 'current_password', code: 'wrong_password', message: 'The current password is not right.' },
+    ],
+  });
+
+/** Changes of passwords by their owners, and resets by a one-time link (decision 47). */
+export class PasswordChanges extends WithDeps<{
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly identity: Identity;
+  readonly passwords: Passwords;
+  readonly keys: KeyRing;
+  readonly secrets: Pick<TokenSecrets, 'tail'>;
+  readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}> {
+  /**
+   * Ends all sessions of the caller and makes a new one.
+   * @throws `constraint_violated` for a wrong current password, also for people without one
+   */
+  async change(
+    tenantId: string,
+    userId: string,
+    password: { readonly current: string; readonly next: string },
+    context: RequestContext,
+  ): Promise<{ token: string; user: UserView; position: Position | undefined }> {
+    const { directory, keys, passwords, streams, identity, tenantTokens } = this.deps;
+    const known = await directory.freshUser(tenantId, userId);
+    const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
+    if (!(await passwords.verify(stored, password.current))) throw wrongPassword();
+    const passwordHash = await passwords.hash(password.next);
+    const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
+      if (!user.exists || user.status !== 'active') throw invalidCredential();
+      // Another change came first: the given password is no longer the current one.
+      if (user.passwordHash !== known?.passwordHash) throw wrongPassword();
+      return replacePassword(user, passwordHash);
+    });
+    if (!state.exists) throw notFound();
+    const user = await identity.view(state);
+    const claims = { sub: user.id, email: user.email, tenant_id: tenantId, role: user.role };
+    return { token: tenantTokens.sign(claims, TENANT_TOKEN_SECONDS), user, position };
+  }
+
+  /**
+   * Makes a one-time link; an earlier one no longer counts.
+   * @returns `link` unless an earlier try of the same keyed request made it: secrets are not stored
+   * @throws `not_found`, `invalid_transition`
+   */
+  async offer(
+    tenantId: string,
+    userId: string,
+    context: RequestContext,
+  ): Promise<{ link: string | undefined; expiresAt: number; position: Position | undefined }> {
+    const secret = this.deps.secrets.tail();
+    const secretHash = hash('sha256', secret, 'hex');
+    const { state, position } = await this.deps.streams
+      .of(userStream, tenantId, userId)
+      .execute(context, (user, { now }) => offerReset(user, secretHash, now));
+    if (!state.exists) throw notFound();
+    const isOwn = state.reset?.secretHash === secretHash;
+    return {
+      link: isOwn ? linkOf(tenantId, userId, secret) : undefined,
+      expiresAt: state.reset?.expiresAt ?? this.deps.clock.now(),
+      position,
+    };
+  }
+
+  /** Uses a link once: sets the password and ends all sessions. @throws `invalid_credential` */
+  async reset(link: string, next: string, requestId: string): Promise<Position | undefined> {
+    const parts = partsOf(link);
+    if (parts === undefined) throw invalidReset();
+    const { tenantId, userId, secretHash } = parts;
+    const given = Buffer.from(secretHash, 'hex');
+    const isSecret = (stored: string): boolean => timingSafeEqual(given, Buffer.from(stored, 'hex'));
+    const tenant = await this.deps.directory.tenant(tenantId);
+    const known = await this.deps.directory.freshUser(tenantId, userId);
+    if (tenant?.status !== 'active' || known === undefined) throw invalidReset();
+    // Before the hash, which is expensive.
+    checkReset(known, isSecret, this.deps.clock.now());
+    const passwordHash = await this.deps.passwords.hash(next);
+    const actor = { kind: 'user', id: userId } as const;
+    const cause = { actor, correlationId: requestId, causationId: this.deps.ids.next() };
+    const { position } = await this.deps.streams
+      .of(userStream, tenantId, userId)
+      .execute({ cause }, (user, { now }) => replacePassword(checkReset(user, isSecret, now), passwordHash));
+    return position;
+  }
+}

@@ -1,0 +1,110 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+/** Kinds of values that variables of the environment have. Messages follow the variable's name and never hold a value. */
+
+export const whole = (min: number, max: number, fallback: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^[0-9]{1,15}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message)
+    .default(fallback);
+};
+
+export const number = (fallback: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,10}(\.[0-9]{1,6})?$/, 'must be a number that is not negative')
+    .transform(Number)
+    .default(fallback);
+
+export const flag = z
+  .enum(['0', '1', 'true', 'false'], 'must be 0 or 1')
+  .transform((value) => value === '1' || value === 'true');
+
+/** A new schema for each variable, since descriptions are kept by schema. */
+export const text = () => z.string().optional();
+
+export const oneOf = <const V extends readonly [string, ...string[]]>(...values: V) =>
+  z.enum(values, `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}`);
+
+export const url = (protocols: readonly string[], message: string) =>
+  z.string().refine((value) => protocols.includes(URL.parse(value)?.protocol ?? ''), message);
+
+export const httpUrl = url(['http:', 'https:'], 'must be an http or https URL');
+
+/** Scheme, host and port alone. */
+export const origin = httpUrl
+  .transform((value) => new URL(value))
+  .refine(
+    (found) => found.href === `${found.origin}/`,
+    'must be scheme, host and port alone, such as https://platform.example',
+  )
+  .transform((found) => found.origin);
+
+export const isWithoutPerson = (value: string): boolean => {
+  const found = URL.parse(value);
+  return !found?.username && !found?.password;
+};
+
+export const secret = () =>
+  z
+    .string()
+    .refine((value) => Buffer.byteLength(value) >= 32, 'must have at least 32 bytes')
+    .optional();
+
+const isNetwork = (value: string): boolean => {
+  const [address = '', bits = '', ...rest] = value.split('/');
+  const widest = isIP(address) === 4 ? 32 : 128;
+  if (isIP(address) === 0 || address.includes('%') || rest.length > 0) return false;
+  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= widest;
+};
+
+const list = (value: string): string[] => value.split(',').map((part) => part.trim());
+
+export const networks = () =>
+  z
+    .string()
+    .transform(list)
+    .refine((found) => found.every(isNetwork), 'must be a list of networks such as 10.0.0.0/8')
+    .default([]);
+
+const isOrigin = (text: string): boolean =>
+  /^https?:$/.test(URL.parse(text)?.protocol ?? '') && URL.parse(text)?.origin === text;
+
+/** As browsers send them: scheme, host and port alone. */
+export const origins = z
+  .string()
+  .transform(list)
+  .refine(
+    (found) => found.every(isOrigin),
+    'must be a list of origins such as https://app.example: scheme, host and port alone, no *',
+  )
+  .default([]);
+
+export const fourDelays = z
+  .string()
+  .regex(
+    /^ *[0-9]+(\.[0-9]+)?( *, *[0-9]+(\.[0-9]+)?){3} *$/,
+    'must be four numbers of seconds with commas between',
+  )
+  .transform((value) => list(value).map(Number));
+
+/** As Express's `trust proxy`: a flag, a number of hops, or addresses and networks. */
+export const trustProxy = z
+  .string()
+  .transform((value): boolean | number | string => {
+    if (value === 'true' || value === 'false') return value === 'true';
+    return /^[0-9]{1,3}$/.test(value) ? Number(value) : value;
+  })
+  .refine(
+    (value) =>
+      typeof value !== 'string' ||
+      list(value).every(
+        (part) =>
+          ['loopback', 'linklocal', 'uniquelocal'].includes(part) || isIP(part) !== 0 || isNetwork(part),
+      ),
+    'must be true, false, a number of proxies, or a list of addresses and networks',
+  );

@@ -1,0 +1,38 @@
+import { environment } from './variables.ts';
+
+const NAMES = Object.keys(environment.shape);
+/** Variables of other programs that resemble ours. */
+const OTHERS = new Set(['HOME', 'HOSTNAME', 'LOGLEVEL']);
+
+/** Changed, added or missing characters between two texts, up to `most`; more than that otherwise. */
+const distance = (left: string, right: string, most: number): number => {
+  if (Math.abs(left.length - right.length) > most) return most + 1;
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (const [index, character] of [...left].entries()) {
+    const next = [index + 1];
+    for (let at = 0; at < right.length; at += 1) {
+      const changed = (row[at] ?? 0) + (character === right[at] ? 0 : 1);
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[right.length] ?? 0;
+};
+
+const allowed = (name: string): number => (name.length < 8 ? 1 : 2);
+
+export interface NearName {
+  readonly variable: string;
+  readonly meant: string;
+}
+
+/** Set variables whose names are nearly those of the configuration, in any case: they have no effect. */
+export const nearNames = (variables: Readonly<Record<string, string | undefined>>): NearName[] =>
+  Object.keys(variables)
+    .filter((name) => name.length <= 64 && !NAMES.includes(name) && !OTHERS.has(name))
+    .flatMap((variable) => {
+      const meant = NAMES.find(
+        (name) => distance(variable.toUpperCase(), name, allowed(name)) <= allowed(name),
+      );
+      return meant === undefined ? [] : [{ variable, meant }];
+    });

@@ -1,0 +1,78 @@
+import type { Worker } from 'node:worker_threads';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { startThread } from '../threads.ts';
+import type { FromMaintenance, MaintenanceTask, ToMaintenance } from './protocol.ts';
+
+/** Small, because the thread allocates few objects. */
+const YOUNG_MIB = 2;
+/** An idle thread ends after this time, which returns its memory. */
+const IDLE_MS = 15_000;
+
+interface Waiting {
+  readonly resolve: (position: string | undefined) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One thread for work on files that would block requests (decisions 24 and 44). Starts with a task, ends when idle. */
+export class MaintenanceThread {
+  #worker: Worker | undefined;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #idle: NodeJS.Timeout | undefined;
+  #ending: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  /** @throws {StoreUnavailable} when the task failed, or the thread has ended or is closed */
+  run(task: MaintenanceTask): Promise<string | undefined> {
+    if (this.#isClosed) return Promise.reject(new StoreUnavailable('the thread of files is closed'));
+    clearTimeout(this.#idle);
+    this.#worker ??= this.#begin();
+    this.#lastId += 1;
+    const message: ToMaintenance = { id: this.#lastId, task };
+    this.#worker.postMessage(message);
+    return new Promise((resolve, reject) => this.#waiting.set(message.id, { resolve, reject }));
+  }
+
+  /** Ends the thread with its connections, before their owners close theirs: the last one removes the write-ahead log. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#idle);
+    await Promise.all([this.#ending, this.#worker?.terminate()]);
+  }
+
+  #begin(): Worker {
+    const worker = startThread('maintenance', new URL('./maintenance.worker.ts', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+    });
+    worker.unref();
+    // Messages of the same release, so they are not validated.
+    worker.on('message', (message: FromMaintenance) => {
+      const asker = this.#waiting.get(message.id);
+      this.#waiting.delete(message.id);
+      if (this.#waiting.size === 0) this.#rest(worker);
+      if (message.kind === 'done') asker?.resolve(message.position);
+      else asker?.reject(new StoreUnavailable(message.message));
+    });
+    let failure: unknown;
+    worker.on('error', (error) => {
+      failure = error;
+    });
+    worker.once('exit', () => {
+      if (this.#worker !== worker) return;
+      this.#worker = undefined;
+      const error = new StoreUnavailable('the thread of files has ended', { cause: failure });
+      for (const { reject } of this.#waiting.values()) reject(error);
+      this.#waiting.clear();
+    });
+    return worker;
+  }
+
+  #rest(worker: Worker): void {
+    this.#idle = setTimeout(() => {
+      // A task from now on starts another thread.
+      this.#worker = undefined;
+      this.#ending = worker.terminate();
+    }, IDLE_MS);
+    this.#idle.unref();
+  }
+}

@@ -1,0 +1,49 @@
+import type { JsonObject, Scalar } from '../../application/ports/read-store.ts';
+import type { FilterField } from '../../domain/expressions/filter-tree.ts';
+import { searchedFields } from './searched.ts';
+import { isDocument } from './stored-values.ts';
+
+/**
+ * The index over the fields that filters and sorts name. Every document of a scope (one entity of one tenant) has an
+ * entry for each field that is known there: `field, value, document`. A field without a value has an entry too, so that
+ * the documents without one can be listed.
+ */
+
+/** UTF-16 units of a text that an entry holds; longer texts are cut, so that searches check the document too. */
+export const HELD_UNITS = 120;
+
+/** Names of system fields in entries; fields of entities never begin with `$`. */
+const SYSTEM = ['state', 'created_at', 'updated_at'] as const;
+
+/** Entries of one document: a field's value, or null for none. */
+export interface FieldEntries {
+  readonly scope: string;
+  readonly values: ReadonlyMap<string, Scalar>;
+}
+
+/** The name of a field in entries; undefined for `id`, which needs no entry. */
+export const entryName = ({ key, system }: FilterField): string | undefined =>
+  !system ? key : key === 'id' ? undefined : `$${key}`;
+
+/** Undefined for a document outside of all scopes. */
+export function fieldEntries(value: JsonObject, scopedBy: string): FieldEntries | undefined {
+  const scope = value[scopedBy];
+  if (typeof scope !== 'string') return undefined;
+  const searched = searchedFields(value);
+  const values = new Map<string, Scalar>();
+  const keys = isDocument(searched.keys) ? searched.keys : {};
+  for (const name of SYSTEM) values.set(`$${name}`, scalarOf(searched[name]));
+  for (const [key, each] of Object.entries(keys)) values.set(key, scalarOf(each));
+  return { scope, values };
+}
+
+const scalarOf = (value: unknown): Scalar =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
+
+export const isCut = (value: Scalar): boolean => typeof value === 'string' && value.length > HELD_UNITS;
+
+/** A value as entries hold it: a text's beginning, without a split surrogate pair. */
+export const heldValue = <V extends Scalar>(value: V): V | string =>
+  typeof value === 'string' && value.length > HELD_UNITS
+    ? value.slice(0, HELD_UNITS).replace(/[\uD800-\uDBFF]$/, '')
+    : value;

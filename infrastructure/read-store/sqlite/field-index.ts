@@ -1,0 +1,177 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { JsonObject, Scalar } from '../../../application/ports/read-store.ts';
+import { allCells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
+import type { SqliteConnection } from '../../sqlite/connection.ts';
+import { type FieldEntries, fieldEntries, heldValue, isCut } from '../field-entries.ts';
+import type { TableShape } from './tables.ts';
+
+/**
+ * The tables of the index over fields: `f<number>` has the entries, `g<number>` the fields of each scope with their
+ * number of entries, counted in the same transaction.
+ */
+
+/** A field of a scope. */
+export interface IndexedField {
+  readonly number: number;
+  /** Documents with an entry, with or without a value. */
+  readonly entries: number;
+  /** Entries that hold only the beginning of a text. */
+  readonly cut: number;
+}
+
+/** The field that every document of a scope has an entry of. */
+const COMMON = '$created_at';
+
+/** Entries without a value: a blob sorts after all values, and NULL cannot be part of a primary key. */
+export const MISSING = Buffer.alloc(0);
+
+/** A new field gives entries without a value to the documents of a scope of at most this size. */
+const FILLED = 10_000;
+
+/** The fields of a scope, by name. */
+export function indexedFields(
+  connection: SqliteConnection,
+  { number }: TableShape,
+  tenant: string,
+  scope: string,
+): ReadonlyMap<string, IndexedField> {
+  const select = inCells(
+    connection.prepare(`SELECT field, number, entries, cut FROM g${number} WHERE tenant = ? AND scope = ?`),
+  );
+  return new Map(
+    allCells(select, [tenant, scope]).map((cells) => [
+      textAt(cells, 0),
+      { number: numberAt(cells, 1), entries: numberAt(cells, 2), cut: numberAt(cells, 3) },
+    ]),
+  );
+}
+
+/** Number of documents of a scope. */
+export const documentsOf = (fields: ReadonlyMap<string, IndexedField>): number =>
+  fields.get(COMMON)?.entries ?? 0;
+
+/** A value as an entry holds it. */
+export function stored(value: Scalar): SQLInputValue {
+  const held = heldValue(value);
+  if (held === null) return MISSING;
+  return typeof held === 'boolean' ? Number(held) : held;
+}
+
+interface Counted {
+  number: number;
+  entries: number;
+  cut: number;
+}
+
+/** Writes the entries of one transaction. */
+export interface FieldWriter {
+  /** @param before the stored document, `after` the one that replaces it */
+  change(tenant: string, id: string, before: JsonObject | undefined, after: JsonObject | undefined): void;
+  /** Stores the counts; to be called at the end of the transaction. */
+  finish(): void;
+}
+
+export function fieldWriter(connection: SqliteConnection, shape: TableShape, scopedBy: string): FieldWriter {
+  const { number } = shape;
+  const insert = connection.prepare(`INSERT OR IGNORE INTO f${number} (field, value, id) VALUES (?, ?, ?)`);
+  const remove = connection.prepare(`DELETE FROM f${number} WHERE field = ? AND value = ? AND id = ?`);
+  const scopes = new Map<string, Map<string, Counted>>();
+  const changes: Counted[] = [];
+
+  function scopeOf(tenant: string, scope: string): Map<string, Counted> {
+    const key = `${tenant}/${scope}`;
+    const known = scopes.get(key);
+    if (known !== undefined) return known;
+    const fields = new Map<string, Counted>();
+    for (const [name, { number: nth }] of indexedFields(connection, shape, tenant, scope)) {
+      fields.set(name, counted(nth));
+    }
+    scopes.set(key, fields);
+    return fields;
+  }
+
+  function counted(nth: number): Counted {
+    const one = { number: nth, entries: 0, cut: 0 };
+    changes.push(one);
+    return one;
+  }
+
+  /** Gives numbers to fields that the scope has not had. */
+  function addFields(tenant: string, { scope, values }: FieldEntries, known: Map<string, Counted>): void {
+    for (const name of values.keys()) {
+      if (known.has(name)) continue;
+      const { lastInsertRowid } = connection
+        .prepare(`INSERT INTO g${number} (tenant, scope, field, entries, cut) VALUES (?, ?, ?, 0, 0)`)
+        .run(tenant, scope, name);
+      const field = counted(Number(lastInsertRowid));
+      const common = known.get(COMMON);
+      known.set(name, field);
+      if (common === undefined) continue;
+      const before = indexedFields(connection, shape, tenant, scope).get(COMMON)?.entries ?? 0;
+      if (before + common.entries > FILLED) continue;
+      const filled = connection
+        .prepare(`INSERT INTO f${number} SELECT ?, ?, id FROM f${number} WHERE field = ?`)
+        .run(field.number, MISSING, common.number);
+      field.entries += Number(filled.changes);
+    }
+  }
+
+  function put(field: Counted, value: Scalar, id: string): void {
+    const isNew = insert.run(field.number, stored(value), id).changes !== 0;
+    if (!isNew) return;
+    field.entries += 1;
+    if (isCut(value)) field.cut += 1;
+  }
+
+  function take(field: Counted, value: Scalar, id: string): void {
+    if (remove.run(field.number, stored(value), id).changes === 0) return;
+    field.entries -= 1;
+    if (isCut(value)) field.cut -= 1;
+  }
+
+  return {
+    change(tenant, id, before, after) {
+      const old = before === undefined ? undefined : fieldEntries(before, scopedBy);
+      const now = after === undefined ? undefined : fieldEntries(after, scopedBy);
+      const stays = old !== undefined && old.scope === now?.scope;
+      if (old !== undefined && !stays) {
+        for (const [name, field] of scopeOf(tenant, old.scope)) take(field, old.values.get(name) ?? null, id);
+      }
+      if (now === undefined) return;
+      const fields = scopeOf(tenant, now.scope);
+      addFields(tenant, now, fields);
+      for (const [name, field] of fields) {
+        const value = now.values.get(name) ?? null;
+        const had = stays ? (old.values.get(name) ?? null) : undefined;
+        if (had === value) continue;
+        if (had !== undefined) take(field, had, id);
+        put(field, value, id);
+      }
+    },
+    finish() {
+      const update = connection.prepare(
+        `UPDATE g${number} SET entries = entries + ?, cut = cut + ? WHERE number = ?`,
+      );
+      for (const { number: nth, entries, cut } of changes) {
+        if (entries !== 0 || cut !== 0) update.run(entries, cut, nth);
+      }
+    },
+  };
+}
+
+/** Whether a document has its entries, for checks. */
+export function hasEntries(
+  connection: SqliteConnection,
+  shape: TableShape,
+  scopedBy: string,
+  { tenant, id, value }: { readonly tenant: string; readonly id: string; readonly value: JsonObject },
+): boolean {
+  const wanted = fieldEntries(value, scopedBy);
+  if (wanted === undefined) return true;
+  const fields = indexedFields(connection, shape, tenant, wanted.scope);
+  const entry = connection.prepare(`SELECT 1 FROM f${shape.number} WHERE field = ? AND value = ? AND id = ?`);
+  return [...wanted.values].every(([name, each]) => {
+    const field = fields.get(name);
+    return field !== undefined && entry.get(field.number, stored(each), id) !== undefined;
+  });
+}

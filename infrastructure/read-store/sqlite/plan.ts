@@ -1,0 +1,263 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { SearchQuery } from '../../../application/ports/read-store.ts';
+import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
+import { accessOf, type Choice, choose, type Source, type Span } from '../field-access.ts';
+import { entryName } from '../field-entries.ts';
+import { searchedIndex } from '../searched.ts';
+import { documentsOf, type IndexedField, indexedFields, MISSING, stored } from './field-index.ts';
+import type { TableShape } from './tables.ts';
+
+/** Chooses the rows that a search reads, by the entries counted in the index over fields. */
+
+/** A part of the index over fields, or documents by id. */
+export type Segment =
+  | { readonly field: number; readonly low?: End | undefined; readonly high?: End | undefined }
+  | { readonly ids: readonly string[] };
+interface End {
+  readonly value: SQLInputValue;
+  readonly inclusive: boolean;
+}
+
+export type Plan =
+  /** Reads the range of the query's index in slices. */
+  | { readonly kind: 'scan'; readonly of: number | undefined }
+  /** Reads the documents of some entries, then sorts. */
+  | {
+      readonly kind: 'lookup';
+      readonly fields: readonly string[];
+      readonly segments: readonly Segment[];
+      readonly entries: number;
+      /** Whether the entries are the documents of the filter. */
+      readonly isExact: boolean;
+      /** Whether each document has one entry among them. */
+      readonly isDistinct: boolean;
+      readonly of: number;
+    }
+  /** Reads entries in the order of the list. */
+  | {
+      readonly kind: 'order';
+      readonly field: string;
+      readonly segments: readonly Segment[];
+      readonly of: number;
+    };
+
+/** Bounds of planning. */
+export interface PlanLimits {
+  /** Entries that are counted at most, for one choice. */
+  readonly counted: number;
+  /** For tests: kinds of plans that are not chosen. */
+  readonly without?: readonly Plan['kind'][] | undefined;
+}
+
+/** Documents that are read and sorted without a comparison of costs. */
+const FEW = 1_000;
+/** Ids that are held in memory to count each document once. */
+const MANY = 20_000;
+/** How many times more rows a scan may need than expected, when other conditions select too. */
+const DOUBT = 8;
+
+const SCAN: Plan = { kind: 'scan', of: undefined };
+const PRESENT_END: End = { value: MISSING, inclusive: false };
+
+export function planOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  limits: PlanLimits,
+): Plan {
+  const fields = fieldsOf(connection, shape, query);
+  if (fields === undefined) return SCAN;
+  const of = documentsOf(fields);
+  const isAllowed = (kind: Plan['kind']): boolean => limits.without?.includes(kind) !== true;
+  const order = orderOf(query, fields, of);
+  const choice = isAllowed('lookup') ? choiceOf(connection, shape, query, fields, limits) : undefined;
+  if (choice !== undefined) {
+    const lookup = lookupOf(choice, fields, of);
+    const isOrdered = query.sort === undefined || order !== undefined;
+    const rows = ((query.limit + 1) * of) / Math.max(1, choice.entries);
+    const ordered = isOrdered ? Math.min(of, lookup.isExact ? rows : DOUBT * rows) : of;
+    if (choice.entries <= Math.max(FEW, ordered) || !isAllowed('scan')) return lookup;
+  }
+  return order !== undefined && isAllowed('order') ? order : { kind: 'scan', of };
+}
+
+/** The entries of a count; undefined when a scan is as good. */
+export function countPlanOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  limits: PlanLimits,
+): Plan {
+  const fields = fieldsOf(connection, shape, query);
+  if (fields === undefined || limits.without?.includes('lookup') === true) return SCAN;
+  const of = documentsOf(fields);
+  if (query.filter === undefined) {
+    return { kind: 'lookup', fields: [], segments: [], entries: of, isExact: true, isDistinct: true, of };
+  }
+  const choice = choiceOf(connection, shape, query, fields, limits);
+  if (choice === undefined) return { kind: 'scan', of };
+  const lookup = lookupOf(choice, fields, of);
+  // Documents of several sources may be the same, and are told apart in memory.
+  const isCheap = lookup.isExact || choice.entries <= (lookup.isDistinct ? Math.max(FEW, of / 2) : MANY);
+  return isCheap ? lookup : { kind: 'scan', of };
+}
+
+function fieldsOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+): ReadonlyMap<string, IndexedField> | undefined {
+  const { plan } = searchedIndex(shape, query);
+  const [scope, ...others] = query.equals ?? [];
+  const isScoped = shape.scopedBy !== undefined && plan.paths[0]?.join('.') === shape.scopedBy;
+  if (!isScoped || typeof scope !== 'string' || others.length > 0) return undefined;
+  return indexedFields(connection, shape, query.tenant, scope);
+}
+
+/** The order of a sorted list, when every document has an entry that holds its whole value. */
+function orderOf(
+  { sort }: SearchQuery,
+  fields: ReadonlyMap<string, IndexedField>,
+  of: number,
+): Extract<Plan, { kind: 'order' }> | undefined {
+  const name = sort === undefined ? undefined : entryName(sort.field);
+  const field = name === undefined ? undefined : fields.get(name);
+  if (name === undefined || field === undefined || field.cut > 0 || field.entries !== of) return undefined;
+  const segments = [missingIn(field), { field: field.number, high: PRESENT_END }];
+  return {
+    kind: 'order',
+    field: name,
+    segments: sort?.direction === 'desc' ? segments.toReversed() : segments,
+    of,
+  };
+}
+
+const missingIn = ({ number }: IndexedField): Segment => ({
+  field: number,
+  low: { value: MISSING, inclusive: true },
+});
+
+function choiceOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  { filter, now }: SearchQuery,
+  fields: ReadonlyMap<string, IndexedField>,
+  { counted }: PlanLimits,
+): Choice | undefined {
+  const access = filter === undefined ? undefined : accessOf(filter, now);
+  if (access === undefined) return undefined;
+  return choose(access, counted, (source, most) => {
+    const segments = segmentsOf(source, fields, documentsOf(fields));
+    let entries = 0;
+    for (const segment of segments ?? []) {
+      entries += entriesIn(connection, shape, segment, most - entries);
+      if (entries >= most) return undefined;
+    }
+    return segments === undefined ? undefined : entries;
+  });
+}
+
+/** Undefined when not all documents of a source have entries. */
+function segmentsOf(
+  source: Source,
+  fields: ReadonlyMap<string, IndexedField>,
+  of: number,
+): readonly Segment[] | undefined {
+  if (source.kind === 'ids') return [source];
+  const field = fields.get(source.field);
+  if (source.kind === 'missing') return field?.entries === of ? [missingIn(field)] : undefined;
+  // No document has a value of a field without entries.
+  if (field === undefined) return [];
+  return source.spans.map((span) => segmentOf(field.number, span));
+}
+
+const segmentOf = (field: number, { low, high }: Span): Segment => ({
+  field,
+  low: low === undefined ? undefined : { ...low, value: stored(low.value) },
+  high: high === undefined ? PRESENT_END : { ...high, value: stored(high.value) },
+});
+
+function entriesIn(connection: SqliteConnection, shape: TableShape, segment: Segment, most: number): number {
+  if ('ids' in segment) return segment.ids.length;
+  const { text, params } = segmentSql(segment);
+  const counted = connection.prepare(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM f${shape.number} WHERE ${text} LIMIT ?)`,
+  );
+  return numberOf(counted.get(...params, most), 'n');
+}
+
+/** The condition of a segment's entries. */
+export function segmentSql({ field, low, high }: Extract<Segment, { field: number }>): {
+  readonly text: string;
+  readonly params: readonly SQLInputValue[];
+} {
+  const parts = ['field = ?'];
+  const params: SQLInputValue[] = [field];
+  if (low !== undefined) {
+    parts.push(`value ${low.inclusive ? '>=' : '>'} ?`);
+    params.push(low.value);
+  }
+  if (high !== undefined) {
+    parts.push(`value ${high.inclusive ? '<=' : '<'} ?`);
+    params.push(high.value);
+  }
+  return { text: parts.join(' AND '), params };
+}
+
+function lookupOf(
+  { sources, entries }: Choice,
+  fields: ReadonlyMap<string, IndexedField>,
+  of: number,
+): Extract<Plan, { kind: 'lookup' }> {
+  const [only, ...others] = sources;
+  const isExact =
+    only?.kind === 'range' && others.length === 0 && only.isExact && (fields.get(only.field)?.cut ?? 0) === 0;
+  return {
+    kind: 'lookup',
+    fields: [...new Set(sources.map((source) => (source.kind === 'ids' ? 'id' : source.field)))],
+    segments: sources.flatMap((source) => segmentsOf(source, fields, of) ?? []),
+    entries,
+    isExact,
+    isDistinct: others.length === 0,
+    of,
+  };
+}
+
+/** Entries or documents that a search may read without a slot. */
+const QUICK = 256;
+
+/** The plan of a search so short that it need not wait for others; undefined for any other. */
+export function quickPlanOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  limits: PlanLimits,
+  kind: 'page' | 'count',
+): Plan | undefined {
+  const few = { ...limits, counted: QUICK };
+  const plan = (kind === 'page' ? planOf : countPlanOf)(connection, shape, query, few);
+  switch (plan.kind) {
+    case 'scan':
+      return plan.of !== undefined && plan.of <= QUICK ? plan : undefined;
+    case 'lookup':
+      return plan;
+    case 'order':
+      return query.filter === undefined ? plan : undefined;
+    default:
+      return plan satisfies never;
+  }
+}
+
+/** A plan as text for developers. */
+export function explained(plan: Plan): string {
+  switch (plan.kind) {
+    case 'scan':
+      return plan.of === undefined ? 'scan' : `scan of=${plan.of}`;
+    case 'lookup':
+      return `lookup fields=${plan.fields.join(',')} entries=${plan.entries} of=${plan.of}`;
+    case 'order':
+      return `order field=${plan.field} of=${plan.of}`;
+    default:
+      return plan satisfies never;
+  }
+}

@@ -1,0 +1,148 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { Scalar, SearchQuery } from '../../../application/ports/read-store.ts';
+import { numberOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { searchedIndex } from '../searched.ts';
+import { MISSING } from './field-index.ts';
+import { type Plan, type Segment, segmentSql } from './plan.ts';
+import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
+import type { TableShape } from './tables.ts';
+
+/** Rows that are read without a look at their size. */
+const UNSIZED = 32;
+
+type Place = readonly [value: SQLInputValue, id: string];
+type Entries = Extract<Segment, { field: number }>;
+
+/** Reads the documents of segments, one after the other. @param after the place in the first one */
+export function segmentsWay(
+  query: SearchQuery,
+  plan: Extract<Plan, { kind: 'lookup' | 'order' }>,
+  direction: 'ASC' | 'DESC',
+): Way {
+  const begin = plan.kind === 'order' ? startOf(plan.segments, query) : { segments: plan.segments };
+  const rest = [...begin.segments];
+  let place = begin.after;
+  return (connection, shape, most) => {
+    const [segment] = rest;
+    if (segment === undefined) return { slice: undefined, size: undefined, isLast: true };
+    if ('ids' in segment) {
+      rest.shift();
+      return {
+        slice: ofIds(connection, shape, query, segment.ids),
+        size: undefined,
+        isLast: rest.length === 0,
+      };
+    }
+    const part = partOf(connection, shape, query, segment, { place, direction, most });
+    place = part.last;
+    if (part.last === undefined) rest.shift();
+    return { slice: part.slice, size: part.size, isLast: rest.length === 0 };
+  };
+}
+
+/** The segments after a cursor, and the place in the first of them. */
+function startOf(
+  segments: readonly Segment[],
+  { after, sort }: SearchQuery,
+): { segments: readonly Segment[]; after?: Place } {
+  const value: Scalar | undefined = after?.values[0];
+  if (after === undefined || value === undefined) return { segments };
+  const isInFirst = (value === null) === (sort?.direction !== 'desc');
+  return {
+    segments: isInFirst ? segments : segments.slice(1),
+    after: [value === null ? MISSING : whole(value), after.id],
+  };
+}
+
+/** A cursor's value uncut: all values in this order are whole. */
+const whole = (value: string | number | boolean): SQLInputValue =>
+  typeof value === 'boolean' ? Number(value) : value;
+
+interface Base {
+  readonly connection: SqliteConnection;
+  readonly key: string;
+  readonly direction: 'ASC' | 'DESC';
+  readonly within: string;
+  readonly range: readonly SQLInputValue[];
+}
+
+function baseOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  direction: 'ASC' | 'DESC',
+): Base {
+  const { plan, at } = searchedIndex(shape, query);
+  const { low, high } = searchedRange(plan, query);
+  const key = `k${at}`;
+  return { connection, key, direction, within: `${key} > ? AND ${key} < ?`, range: [low, high] };
+}
+
+function ofIds(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  ids: readonly string[],
+): Slice {
+  const { within, range, ...base } = baseOf(connection, shape, query, 'ASC');
+  return {
+    ...base,
+    table: `d${shape.number}`,
+    where: `tenant = ? AND id IN (${ids.map(() => '?').join(', ')}) AND ${within}`,
+    params: [query.tenant, ...ids, ...range],
+    at: 'NULL',
+  };
+}
+
+function partOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  segment: Entries,
+  { place, direction, most }: { place: Place | undefined; direction: 'ASC' | 'DESC'; most: Size },
+): { slice: Slice; size: Size; last: Place | undefined } {
+  const { within, range, ...base } = baseOf(connection, shape, query, direction);
+  const [table, documents] = [`f${shape.number}`, `d${shape.number}`];
+  const from = boundsOf(segment, place, undefined, direction);
+  const lastOf = connection.prepare(
+    `SELECT value, id FROM ${table} WHERE ${from.text} ORDER BY value ${direction}, id ${direction} LIMIT 1 OFFSET ?`,
+  );
+  for (let rows = most.rows; ; rows = Math.max(1, Math.floor(rows / 2))) {
+    const row = lastOf.get(...from.params, rows - 1);
+    const last: Place | undefined = row === undefined ? undefined : [row.value ?? null, textOf(row, 'id')];
+    const chunk = boundsOf(segment, place, last, direction);
+    const joined = {
+      table: `(SELECT value AS at, id AS wanted FROM ${table} WHERE ${chunk.text}) CROSS JOIN ${documents}`,
+      where: `tenant = ? AND id = wanted AND ${within}`,
+      params: [...chunk.params, query.tenant, ...range],
+    };
+    let { bytes } = most;
+    if (rows > UNSIZED) {
+      const sized = connection.prepare(
+        `SELECT ifnull(sum(octet_length(s)), 0) AS bytes FROM ${joined.table} WHERE ${joined.where}`,
+      );
+      bytes = numberOf(sized.get(...joined.params), 'bytes');
+      if (bytes > most.bytes) continue;
+    }
+    return { slice: { ...base, ...joined, at: 'at' }, size: { rows, bytes }, last };
+  }
+}
+
+/** Entries of a segment after one place and up to another, with one bound on each side: SQLite seeks by one only. */
+function boundsOf(
+  { field, low, high }: Entries,
+  after: Place | undefined,
+  last: Place | undefined,
+  direction: 'ASC' | 'DESC',
+): { readonly text: string; readonly params: readonly SQLInputValue[] } {
+  const [before, behind] = direction === 'ASC' ? [after, last] : [last, after];
+  const { text, params } = segmentSql({
+    field,
+    low: before === undefined ? low : undefined,
+    high: behind === undefined ? high : undefined,
+  });
+  const places: string[] = [text];
+  if (before !== undefined) places.push(`(value, id) ${direction === 'ASC' ? '>' : '>='} (?, ?)`);
+  if (behind !== undefined) places.push(`(value, id) ${direction === 'ASC' ? '<=' : '<'} (?, ?)`);
+  return { text: places.join(' AND '), params: [...params, ...(before ?? []), ...(behind ?? [])] };
+}

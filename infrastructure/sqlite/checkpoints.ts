@@ -1,0 +1,48 @@
+import type { Logger } from '../../application/ports/logger.ts';
+import type { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
+
+/** Written pages after which a checkpoint runs: 2 MiB. */
+const PAGES = 500;
+
+/**
+ * Checkpoints the write-ahead log of a database in a thread, since a checkpoint within COMMIT would block the
+ * writer's event loop. If the thread fails, the writer's own checkpoints take over.
+ */
+export class Checkpoints {
+  readonly #path: string;
+  readonly #thread: MaintenanceThread;
+  readonly #logger: Logger | undefined;
+  #pages = 0;
+  #isBusy = false;
+  #isOver = false;
+
+  constructor(path: string, thread: MaintenanceThread, logger?: Logger) {
+    this.#path = path;
+    this.#thread = thread;
+    this.#logger = logger;
+  }
+
+  /** @param pages estimated number of written pages */
+  wrote(pages: number): void {
+    this.#pages += pages;
+    if (this.#pages < PAGES || this.#isBusy || this.#isOver) return;
+    this.#isBusy = true;
+    this.#pages = 0;
+    this.#thread.run({ kind: 'checkpoint', path: this.#path }).then(
+      () => {
+        this.#isBusy = false;
+        this.wrote(0);
+      },
+      (error: unknown) => {
+        if (this.#isOver) return;
+        this.#isOver = true;
+        this.#logger?.warn({ err: error }, 'the thread of checkpoints failed; commits make them instead');
+      },
+    );
+  }
+
+  /** The thread is closed by its owner. */
+  end(): void {
+    this.#isOver = true;
+  }
+}

@@ -1,0 +1,57 @@
+import { getHeapStatistics, type HeapInfo } from 'node:v8';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
+
+/** Figures of one thread of this process. */
+export interface ThreadFigures {
+  readonly name: string;
+  /** Memory that the thread's heap holds, and what it keeps outside of it, in bytes. */
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  /** Processor time since the thread's start. */
+  readonly cpuSeconds: number;
+}
+
+/** Threads of this process by name, apart from the main thread. */
+const threads = new Map<string, Worker>();
+/** How long (ms) a busy thread may take to tell its figures. */
+const FIGURES_MS = 250;
+
+/** Starts a thread whose figures are told under its name. */
+export const startThread = (name: string, file: URL, options: WorkerOptions = {}): Worker => {
+  const worker = new Worker(file, { ...options, name });
+  threads.set(name, worker);
+  worker.once('exit', () => {
+    if (threads.get(name) === worker) threads.delete(name);
+  });
+  return worker;
+};
+
+const figuresOf = (name: string, heap: HeapInfo, cpu: NodeJS.CpuUsage): ThreadFigures => ({
+  name,
+  heapBytes: heap.total_heap_size,
+  externalBytes: heap.external_memory,
+  cpuSeconds: (cpu.user + cpu.system) / 1e6,
+});
+
+/** Figures of all threads; a thread that does not answer soon is left out. */
+export const threadFigures = async (): Promise<readonly ThreadFigures[]> => {
+  const told = [...threads].map(async ([name, worker]): Promise<readonly ThreadFigures[]> => {
+    const late = Promise.withResolvers<undefined>();
+    const timer = setTimeout(late.resolve, FIGURES_MS, undefined);
+    try {
+      const figures = await Promise.race([
+        Promise.all([worker.getHeapStatistics(), worker.cpuUsage()]),
+        late.promise,
+      ]);
+      return figures === undefined ? [] : [figuresOf(name, ...figures)];
+    } catch {
+      return []; // The thread has ended.
+    } finally {
+      clearTimeout(timer);
+    }
+  });
+  return [
+    figuresOf('main', getHeapStatistics(), process.threadCpuUsage()),
+    ...(await Promise.all(told)).flat(),
+  ];
+};

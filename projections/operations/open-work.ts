@@ -1,0 +1,99 @@
+import { collection } from '../../domain/core/collection.ts';
+import { type DocumentReader, iso, type PageEnd, projection, touch } from '../../domain/core/projection.ts';
+import type { PostingFailureEvent } from '../../domain/ledger/posting-failure.ts';
+import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';
+import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
+
+/**
+ * What waits for a person, of all tenants: counted for operators (`GET /metrics`). Holds a document only while there
+ * is something to do, so that counting reads few rows; all are stored under the platform.
+ */
+
+export interface OpenDoc {
+  readonly since: string;
+}
+
+export interface DeadLetterDoc {
+  /** Null while a replay is due. */
+  readonly since: string | null;
+  readonly replay: string | null;
+}
+
+const PLATFORM = 'platform';
+
+const subscriptions = collection<OpenDoc>('paused_subscriptions');
+const failures = collection<OpenDoc>('posting_failures');
+
+const ofPlatform = <T extends object>(made: T): T & { readonly tenantId: string } => ({
+  ...made,
+  tenantId: PLATFORM,
+});
+
+const deadLetter = (id: string, change: (doc: DeadLetterDoc | undefined) => DeadLetterDoc | undefined) =>
+  touch<DeadLetterDoc>('dead_letters', id, change, PLATFORM);
+
+/** An attempt ends the replay that it answers; a replay that was requested meanwhile is still due. */
+const ended =
+  (replayId: string | undefined, since: string | undefined) =>
+  (doc: DeadLetterDoc | undefined): DeadLetterDoc | undefined => {
+    const isOwed = doc !== undefined && doc.replay !== null && doc.replay !== replayId;
+    if (isOwed) return doc;
+    return since === undefined ? undefined : { since, replay: null };
+  };
+
+type Open = DeliveryEvent | PostingFailureEvent | SubscriptionEvent;
+
+const index = [{ name: 'by_since', fields: ['since'], present: 'since' }];
+
+export const openWorkProjection = projection<Open>({
+  name: 'open_work',
+  version: 1,
+  collections: [
+    { name: 'dead_letters', indexes: index },
+    { name: 'paused_subscriptions', indexes: index },
+    { name: 'posting_failures', indexes: index },
+  ],
+  on: {
+    DeliveryDeadLettered: ({ data, at }) => [deadLetter(data.delivery_id, ended(data.replay_id, iso(at)))],
+    // Most deliveries succeed at once and never have a document.
+    DeliverySucceeded: ({ data }) =>
+      data.replay_id === undefined ? [] : [deadLetter(data.delivery_id, ended(data.replay_id, undefined))],
+    DeliveryFailed: ({ data }) =>
+      data.replay_id === undefined ? [] : [deadLetter(data.delivery_id, ended(data.replay_id, undefined))],
+    DeliveryRefused: ({ data }) =>
+      data.replay_id === undefined ? [] : [deadLetter(data.delivery_id, ended(data.replay_id, undefined))],
+    DeliveryReplayRequested: ({ data }) => [
+      deadLetter(data.delivery_id, () => ({ since: null, replay: data.replay_id })),
+    ],
+    DeliveryDropped: ({ data }) => [deadLetter(data.delivery_id, () => undefined)],
+    WebhookPaused: ({ data, at }) => [
+      ofPlatform(subscriptions.put(data.subscription_id, { since: iso(at) })),
+    ],
+    WebhookActivated: ({ data }) => [ofPlatform(subscriptions.remove(data.subscription_id))],
+    WebhookDeleted: ({ data }) => [ofPlatform(subscriptions.remove(data.subscription_id))],
+    PostingRuleFailed: ({ data, at }) => [ofPlatform(failures.put(data.failure_id, { since: iso(at) }))],
+    PostingFailureResolved: ({ data }) => [ofPlatform(failures.remove(data.failure_id))],
+  },
+});
+
+// Queries
+
+export type OpenKind = 'dead_letters' | 'paused_subscriptions' | 'posting_failures';
+
+/** Counted at most, which bounds the work of a count. */
+export const MOST_COUNTED = 10_000;
+const PAGE = 1_000;
+
+/** Number of open things of all tenants, up to {@link MOST_COUNTED}. */
+export const openOf = async (reader: Pick<DocumentReader, 'entries'>, kind: OpenKind): Promise<number> => {
+  let count = 0;
+  let after: PageEnd | undefined;
+  while (count < MOST_COUNTED) {
+    const query = { index: 'by_since', equals: [], order: 'asc', limit: PAGE, after } as const;
+    const page = await reader.entries(kind, PLATFORM, query);
+    count += page.length;
+    after = page.at(-1);
+    if (page.length < PAGE) break;
+  }
+  return count;
+};
