@@ -7,8 +7,16 @@ const manifest = z.object({
   optionalDependencies: z.record(z.string(), z.string()),
   allowScripts: z.record(z.string(), z.boolean()),
 });
+const installed = z.object({ version: z.string(), integrity: z.string().optional() });
+/** A workspace of this repository. */
+const linked = z.object({ link: z.literal(true) });
 const lock = z.object({
-  packages: z.record(z.string(), z.object({ version: z.string(), integrity: z.string().optional() })),
+  packages: z.record(z.string(), z.union([installed, linked])).transform((packages) => {
+    const found = Object.entries(packages).flatMap(([name, each]) =>
+      'link' in each ? [] : [[name, each] as const],
+    );
+    return Object.fromEntries(found);
+  }),
 });
 
 const read = (name: string): unknown => JSON.parse(readFileSync(`${import.meta.dirname}/../${name}`, 'utf8'));

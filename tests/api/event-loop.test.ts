@@ -31,7 +31,7 @@ describe('The watch of the event loop', () => {
 });
 
 describe('Slices of long loops', () => {
-  it('run one per tick, tenants in turn', async () => {
+  it('run one per tick when they use its time, tenants in turn', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     let ticks = 0;
@@ -47,6 +47,7 @@ describe('Slices of long loops', () => {
       for (let step = 0; step < 3; step += 1) {
         await slice.next();
         order.push(tenant);
+        work(12);
         at.set(ticks, (at.get(ticks) ?? 0) + 1);
       }
     };
@@ -63,5 +64,19 @@ describe('Slices of long loops', () => {
     expect(slice.pause()).to.equal(undefined);
     work(12);
     expect(slice.pause()).to.be.instanceOf(Promise);
+  });
+
+  it('let short works begin together while a tick has time, and others in the next ones', async () => {
+    const slices = new TimeSlices();
+    expect(slices.of('a', 'short').begin()).to.equal(undefined);
+    expect(slices.of('b', 'short').begin()).to.equal(undefined);
+    work(12);
+    const order: string[] = [];
+    const begin = async (tenant: string): Promise<void> => {
+      await slices.of(tenant, 'short').begin();
+      order.push(tenant);
+    };
+    await Promise.all([begin('a'), begin('a'), begin('a'), begin('b')]);
+    expect(order.join('')).to.equal('abaa');
   });
 });

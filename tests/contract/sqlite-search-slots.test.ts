@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect } from 'chai';
+import { TimeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { type DocWrite, type ReadStore, SearchGivenUp } from '../../application/ports/read-store.ts';
 import { parseFilter } from '../../domain/expressions/filter.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import { type SlotLimits, searchSlots } from '../../infrastructure/read-store/sqlite/search-slots.ts';
-import { sliceQueue } from '../../infrastructure/read-store/sqlite/slices.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { documentOf } from '../support/filters.ts';
 import { put, rejectsWith, type Workbench, workbench } from './read-store/support.ts';
@@ -146,6 +146,31 @@ describe('SQLite read store: costly searches', () => {
     await other.close();
   });
 
+  it('do not delay a search that an index answers, however many there are', async () => {
+    const scoped = await workbench(store, {
+      name: 'docs',
+      indexes: [{ name: 'by_entity', fields: ['entity_name', 'created_at'] }],
+      searchable: true,
+      scopedBy: 'entity_name',
+    });
+    const writes = Array.from({ length: SMALL }, (_, n) => {
+      const at = new Date(n * 1000).toISOString();
+      const record = { id: `r${n}`, state: null, created_at: at, updated_at: at, values: { t: `x${n}` } };
+      return put(record.id, 1, documentOf(record, fields));
+    });
+    await scoped.commit(writes, 1);
+    const other = await open({ deadlineMs: 60_000, atOnce: 1, waiting: 1 });
+    const long = other.count(scoped.generation, { ...base, filter: parseFilter('t.endsWith("7")', fields) });
+    const found = await Promise.all(
+      Array.from({ length: 128 }, (_, n) =>
+        other.ids(scoped.generation, { ...base, filter: parseFilter(`t == "x${n}"`, fields), limit: 5 }),
+      ),
+    );
+    expect(found.flatMap(({ ids }) => ids)).to.deep.equal(Array.from({ length: 128 }, (_, n) => `r${n}`));
+    expect(await long).to.equal(60);
+    await other.close();
+  });
+
   it('return documents as of the page, and none that no longer match', async () => {
     const at = new Date(2000).toISOString();
     const changed = (id: string, state: string | null, t: string) =>
@@ -205,12 +230,12 @@ describe('Search slots', () => {
 
   it('share ticks evenly: a short search ends while long ones of other tenants run', async () => {
     const slots = searchSlots({ ...LIMITS, atOnce: 32 });
-    const turn = sliceQueue();
+    const turns = new TimeSlices();
     const granted: string[] = [];
     const scan = (tenant: string, slices: number) =>
       slots(tenant, async () => {
         for (let nth = 0; nth < slices; nth += 1) {
-          await turn();
+          await turns.of(tenant, 'search').next();
           granted.push(tenant);
         }
       });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { configurationGuide, exampleEnvironment } from '../../docs/configuration.ts';
 import { eventCatalogue } from '../../docs/generate.ts';
 import { readModelGuide } from '../../docs/read-models.ts';
 
@@ -10,5 +11,10 @@ describe('Generated documentation', () => {
 
   it('docs/read-models.md matches the projections (else: npm run docs)', () => {
     expect(readFileSync('docs/read-models.md', 'utf8')).to.equal(readModelGuide());
+  });
+
+  it('docs/configuration.md and .env.example match the variables (else: npm run docs)', () => {
+    expect(readFileSync('docs/configuration.md', 'utf8')).to.equal(configurationGuide());
+    expect(readFileSync('.env.example', 'utf8')).to.equal(exampleEnvironment());
   });
 });

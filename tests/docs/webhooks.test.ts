@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,18 @@ import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { signatureOf } from '../../application/webhooks/signature.ts';
+import {
+  addRecord,
+  OPEN,
+  ofStatus,
+  paidTenant,
+  plainEntity,
+  readDelivery,
+  subscribe,
+  WEBHOOKS,
+} from '../e2e/webhooks/support.ts';
+import { eventually } from '../support/server.ts';
+import { endWorld, sharedWorld } from '../support/world.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/webhooks.md');
 const vectors = z
@@ -25,7 +37,10 @@ describe('The page on webhooks', () => {
     page = await readFile(PAGE, 'utf8');
     folder = await mkdtemp(join(tmpdir(), 'receiver-kit-'));
   });
-  after(() => rm(folder, { recursive: true, force: true }));
+  after(async () => {
+    await endWorld();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   it('has vectors that hold for what signs here, and for openssl', () => {
     for (const { secret, body, signature } of known()) {
@@ -90,4 +105,42 @@ print(json.dumps([verify(c["headers"], c["body"].encode(), c["secret"]) for c in
     expect(said.status, said.stderr).to.equal(0);
     expect(JSON.parse(said.stdout)).to.deep.equal(cases().map(({ good }) => good));
   });
+
+  it('has a receiver that handles each event once, and refuses what is not signed', async () => {
+    const [, receiver = ''] = blocks('js');
+    const file = join(folder, 'receiver.mjs');
+    await writeFile(file, receiver);
+    const world = await sharedWorld(OPEN);
+    const tenant = await paidTenant(world);
+    await plainEntity(tenant, 'crate');
+    // The receiver needs the secret of a subscription, whose URL needs the port of the receiver.
+    const hook = await subscribe(tenant.admin, 'http://127.0.0.1:9/');
+    let output = '';
+    const child = spawn(process.execPath, [file], { env: { WEBHOOK_SECRET: hook.secret, PORT: '0' } });
+    child.stdout.on('data', (text) => (output += String(text)));
+    try {
+      const port = await eventually('the receiver', () => /listening at (\d+)/.exec(output)?.[1]);
+      const url = `http://127.0.0.1:${port}/`;
+      await tenant.admin.api.patch(`${WEBHOOKS}/${hook.id}`, { url });
+      await addRecord(tenant.admin, 'crate', 'Größe 😀');
+      const [first] = await ofStatus(tenant.admin, hook.id, 'delivered', 1);
+      expect(output).to.match(/^entity\.created \S+ \{.*Größe 😀.*\}$/m);
+      await tenant.admin.api.post(`${WEBHOOKS}/deliveries/${first?.id}/replay`);
+      await eventually('the replay', () => output.includes(`entity.created ${first?.id} again`));
+      await tenant.admin.api.post(`${WEBHOOKS}/${hook.id}/rotate-secret`);
+      await addRecord(tenant.admin, 'crate', 'by the former secret too');
+      await eventually('a delivery', () => output.includes('by the former secret too'));
+      const { body } = await readDelivery(tenant.admin, first?.id ?? '');
+      const headers = {
+        'webhook-id': first?.id ?? '',
+        'webhook-timestamp': `${Math.floor(Date.now() / 1000)}`,
+      };
+      for (const signature of ['', 'v1,', `v1,${'A'.repeat(43)}=`]) {
+        const own = { ...headers, 'webhook-signature': signature };
+        expect((await fetch(url, { method: 'POST', headers: own, body })).status, signature).to.equal(401);
+      }
+    } finally {
+      child.kill('SIGKILL');
+    }
+  }).timeout(60_000);
 });

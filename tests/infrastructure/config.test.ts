@@ -20,14 +20,17 @@ describe('The configuration', () => {
       HOST: '127.0.0.1',
       DATA_DIR: './data',
       ROLE: 'all',
+      WORKERS: 1,
       DEMO: true,
       LOG_LEVEL: 'info',
+      REQUEST_LOG_PER_SECOND: 100,
       RATE_LIMIT_PER_MINUTE: 600,
       LOGIN_LIMIT_PER_MINUTE: 10,
       WEBHOOK_ALLOWED_NETWORKS: [],
       WEBHOOK_ALLOW_HTTP: false,
       SSO_ALLOWED_NETWORKS: [],
       BULK_GIVE_UP_SECONDS: 900,
+      CORS_ORIGINS: [],
       AUDIT_HEADS_ALLOWED_NETWORKS: [],
       WEBHOOK_RETRY_SECONDS: [60, 300, 1800, 7200],
       WEBHOOK_TIMEOUT_MS: 10_000,
@@ -51,6 +54,13 @@ describe('The configuration', () => {
     ]) {
       expect(() => read(wrong), wrong).to.throw(ConfigError, /^PUBLIC_URL must be/);
     }
+  });
+
+  it('reads the origins of pages that may call', () => {
+    expect(readConfig({}).CORS_ORIGINS).to.deep.equal([]);
+    expect(
+      readConfig({ CORS_ORIGINS: 'https://a.example, http://localhost:5173' }).CORS_ORIGINS,
+    ).to.deep.equal(['https://a.example', 'http://localhost:5173']);
   });
 
   it('parses typed values', () => {
@@ -92,6 +102,15 @@ describe('The configuration', () => {
     ['PORT', '70000'],
     ['PORT', '80a'],
     ['NODE_ENV', 'staging-secret'],
+    ['CORS_ORIGINS', '*'],
+    ['CORS_ORIGINS', 'https://app.example/'],
+    ['CORS_ORIGINS', 'https://app.example,'],
+    ['CORS_ORIGINS', 'app.example'],
+    ['CORS_ORIGINS', 'null'],
+    ['CORS_ORIGINS', 'https://App.example'],
+    ['CORS_ORIGINS', 'https://u:hush@app.example'],
+    ['CORS_ORIGINS', 'ftp://app.example'],
+    ['CORS_ORIGINS', 'https://app.example:443'],
     ['ROLE', 'boss'],
     ['DEMO', 'perhaps'],
     ['LOG_LEVEL', 'loud'],

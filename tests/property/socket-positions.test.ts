@@ -10,6 +10,8 @@ const steps = fc.array(
     fc.record({ what: fc.constant('send' as const), count: fc.integer({ min: 1, max: 4 }) }),
     fc.record({ what: fc.constant('notify' as const) }),
     fc.record({ what: fc.constant('elsewhere' as const) }),
+    /** The server ends, with 1012 for the connected client, and starts again. */
+    fc.record({ what: fc.constant('restart' as const) }),
     /** Connects, and disconnects after this many frames (`ready` is the first), or when none is left. */
     fc.record({ what: fc.constant('read' as const), frames: fc.integer({ min: 1, max: 6 }) }),
   ),
@@ -21,7 +23,7 @@ describe('A client that keeps its last position', () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (history, racing) => {
         const stores = memoryStores();
-        const here = await startSocketNode(stores);
+        let here = await startSocketNode(stores);
         const node = startNode(stores);
         const [acme, other] = [writerOf(node, 'acme'), writerOf(node, 'other')];
         await acme.start();
@@ -39,6 +41,9 @@ describe('A client that keeps its last position', () => {
               resolve();
             };
             raw.on('error', reject);
+            raw.on('close', (code) => {
+              if (code === 1012) resolve();
+            });
             raw.on('message', (data) => {
               const one = parseEnvelope(String(data));
               frames += 1;
@@ -58,7 +63,18 @@ describe('A client that keeps its last position', () => {
           });
         try {
           for (const step of history) {
-            if (step.what === 'elsewhere') await other.send('not for acme');
+            if (step.what === 'restart') {
+              // The client has seen a frame, and goes on reading until it is told to come back.
+              const seen = Promise.withResolvers<void>();
+              const reading = read(() => {
+                seen.resolve();
+                return false;
+              });
+              await seen.promise;
+              await here.end();
+              await reading;
+              here = await startSocketNode(stores);
+            } else if (step.what === 'elsewhere') await other.send('not for acme');
             else if (step.what === 'notify') sent.push(await acme.notify('x'));
             else if (step.what === 'send') {
               for (let i = 0; i < step.count; i += 1) sent.push((await acme.send('x')).id);

@@ -11,6 +11,7 @@ import type { Server } from './server.ts';
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
+  /** Of an error without `request_id`, to compare answers to the byte. */
   readonly text: string;
   /** The parsed body; undefined without one. */
   readonly json: unknown;
@@ -49,6 +50,11 @@ const checkPromises = (where: string, answer: Answer): void => {
     isJson(json) && typeof json.message === 'string' && json.message !== '',
     'an error without a message',
   );
+  const isBare = isJson(json) && json.error === 'assistant_not_entitled';
+  demand(
+    isJson(json) && json.request_id === (isBare ? undefined : headers.get('x-request-id')),
+    'an error without the id of its request',
+  );
   demand(
     !/\bat [\w.<]+ \(|node_modules|SELECT |INSERT /.test(answer.text),
     'an error that tells of the inside',
@@ -70,7 +76,7 @@ const answerOf = async (response: Response): Promise<Answer> => {
   const answer: Answer = {
     status: response.status,
     headers: response.headers,
-    text,
+    text: response.status < 400 ? text : text.replace(/,"request_id":"[^"]*"/, ''),
     json,
     error: isJson(json) && typeof json.error === 'string' ? json.error : undefined,
     header: (name) => response.headers.get(name) ?? undefined,

@@ -43,8 +43,22 @@ export const silentMetrics: Metrics = {
   projectionLag: () => undefined,
   parkedTenants: () => undefined,
   socketsOpen: () => undefined,
+  socketClosed: () => undefined,
   envelopesSent: () => undefined,
   eventLoopBlocked: () => undefined,
+  deliveryAttempted: () => undefined,
+  questionAsked: () => undefined,
+  rowsProcessed: () => undefined,
+  atScrape: () => () => undefined,
+  subscriberLag: () => undefined,
+  tenantsBehind: () => undefined,
+  pendingDeliveries: () => undefined,
+  deadLetters: () => undefined,
+  pausedSubscriptions: () => undefined,
+  openPostingFailures: () => undefined,
+  queuedRows: () => undefined,
+  storeBytes: () => undefined,
+  headAge: () => undefined,
 };
 
 /** Keys in memory; tests may read them and replace single methods. */

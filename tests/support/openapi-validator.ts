@@ -1,5 +1,6 @@
 import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { z } from 'zod';
 import { Router } from '../../api/http/router.ts';
 
 /**
@@ -18,10 +19,26 @@ const child = (value: unknown, key: string): Json | undefined => {
   return isJson(found) ? found : undefined;
 };
 
+/** The paths of an operation: its own, and those at which it is served as well. */
+const pathsOf = (template: string, operation: Json | undefined): readonly string[] => [
+  template,
+  ...z.array(z.string()).default([]).parse(operation?.['x-aliases']),
+];
+
+/** `METHOD path` of every route of a document. */
+export const routesOf = (document: unknown): readonly string[] =>
+  Object.entries(child(document, 'paths') ?? {}).flatMap(([template, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = child(item, method);
+      const paths = operation === undefined ? [] : pathsOf(template, operation);
+      return paths.map((path) => `${method.toUpperCase()} ${path}`);
+    }),
+  );
+
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 
 /** Undocumented answers that every path may give to an unsupported method or a malformed request. */
-const UNDOCUMENTED: ReadonlySet<number> = new Set([404, 405, 408, 431]);
+const UNDOCUMENTED: ReadonlySet<number> = new Set([404, 405, 408, 426, 431]);
 
 const pointer = (...parts: readonly string[]): string =>
   parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
@@ -42,13 +59,16 @@ export const createAnswerCheck = (document: unknown): AnswerCheck => {
   const router = new Router<Operation>();
   for (const [template, item] of Object.entries(child(document, 'paths') ?? {})) {
     for (const method of METHODS) {
-      const responses = child(child(item, method), 'responses');
+      const operation = child(item, method);
+      const responses = child(operation, 'responses');
       if (responses === undefined) continue;
-      router.add(method.toUpperCase(), template.replaceAll(/\{([^}]+)\}/g, ':$1'), {
-        template,
-        method,
-        responses,
-      });
+      for (const path of pathsOf(template, operation)) {
+        router.add(method.toUpperCase(), path.replaceAll(/\{([^}]+)\}/g, ':$1'), {
+          template,
+          method,
+          responses,
+        });
+      }
     }
   }
   const compiled = new Map<string, ValidateFunction>();
@@ -77,6 +97,10 @@ export const createAnswerCheck = (document: unknown): AnswerCheck => {
     }
     const response = child(operation.responses, String(status));
     if (response === undefined) throw new Error(`${where}: the document does not have this status`);
+    if (status >= 400 && typeof response.$ref === 'string') {
+      check(errorAt, where, body);
+      return;
+    }
     const content = child(response, 'content');
     // A route with several content types returns no JSON when the caller asks for another one.
     if (body === undefined && Object.keys(content ?? {}).some((type) => type !== 'application/json')) return;

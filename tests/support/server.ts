@@ -52,6 +52,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The server's event store, regardless of `TEST_STORES`. The caller stops it. */
   readonly eventStore?: TestEventStoreDb;
+  /** `api/main.ts` of another build; default: of this one. */
+  readonly main?: string;
 }
 
 export interface Exit {
@@ -143,14 +145,14 @@ const START_MS = 60_000;
 const MAIN = join(import.meta.dirname, '../../api/main.ts');
 
 /** Starts `api/main.ts` without waiting until it listens. */
-const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = false) => {
+const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = false, main = MAIN) => {
   const variables: Record<string, string | undefined> = {
     ...OF_CHILDREN,
     ...ENVIRONMENT,
     DATA_DIR: dataDir,
     ...env,
   };
-  const child = spawn(process.execPath, [MAIN], { env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main], { env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
   const among = isShared ? shared.running : running;
   among.set(child, dataDir);
   noteServerStart();
@@ -215,7 +217,8 @@ const serverOf = async (
 export const startServer = async (options: ServerOptions = {}): Promise<Server> => {
   const dataDir = options.dataDir ?? (await newDataFolder());
   const eventStore = options.eventStore ?? (await eventStoreOf(dataDir));
-  const launched = launch(dataDir, { ...variablesOf(eventStore), ...options.env });
+  const env = { ...variablesOf(eventStore), ...options.env };
+  const launched = launch(dataDir, env, false, options.main);
   const { child, exited } = launched;
   const end = (signal: NodeJS.Signals): Promise<Exit> => {
     child.kill(signal);

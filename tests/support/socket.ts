@@ -52,6 +52,8 @@ export interface Listening {
 
 export interface ListenOptions {
   readonly after?: string;
+  /** Further parameters. */
+  readonly query?: Readonly<Record<string, string>>;
   /** Where the token is sent; the query by default. */
   readonly by?: 'query' | 'header' | 'subprotocol';
   readonly protocols?: readonly string[];
@@ -63,8 +65,9 @@ export const open = (
   token: string | undefined,
   options: ListenOptions = {},
 ): WebSocket => {
-  const { after, by = 'query', headers = {}, protocols = [] } = options;
+  const { after, by = 'query', headers = {}, protocols = [], query = {} } = options;
   const url = new URL(`${server.base.replace('http', 'ws')}/api/v1/ws`);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   if (after !== undefined) url.searchParams.set('after', after);
   if (token !== undefined && by === 'query') url.searchParams.set('token', token);
   const authorization: Record<string, string> =

@@ -36,6 +36,7 @@ const check = async (server: TestServer, { send, status, error, field }: Case): 
   if (error === undefined) return;
   expect(answer.json.error).to.equal(error);
   expect(answer.json.message).to.be.a('string').and.match(/\.$/);
+  expect(answer.json.request_id).to.equal(answer.headers.get('x-request-id'));
   if (field === undefined) return;
   expect(answer.json.details).to.have.property('field', field);
   expect(answer.json.details).to.have.nested.property('issues[0].path', field);

@@ -20,6 +20,7 @@ describe('Expensive requests', () => {
     operationId: 'makeReport',
     expensive: true,
     summary: 'Takes until it is released',
+    description: 'A route of the tests.',
     tag: 'Reports',
     access: { kind: 'principals', kinds: ['user'] },
     responses: { 200: z.object({}) },

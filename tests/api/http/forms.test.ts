@@ -16,6 +16,7 @@ const both = route({
   path: '/both',
   operationId: 'both',
   summary: 'Takes JSON and forms',
+  description: 'A route of the tests.',
   tag: 'Forms',
   access: { kind: 'public' },
   bodyKinds: ['json', 'form'],

@@ -16,7 +16,7 @@ const withActing: Authenticate = (token, family) =>
     : authenticate(token, family);
 
 const access = { kind: 'principals', kinds: ['user'] } as const;
-const base = { tag: 'T', summary: 'S', access, responses: { 200: null } } as const;
+const base = { tag: 'T', summary: 'S', description: 'D', access, responses: { 200: null } } as const;
 
 describe('A request under impersonation', () => {
   let server: TestServer;
@@ -40,6 +40,7 @@ describe('A request under impersonation', () => {
       path: '/api/things/:id/parts/:part',
       aliases: ['/things/:id/parts/:part'],
       operationId: 'getPart',
+      openQuery: true,
       params: z.object({ id: z.string().max(10), part: z.string().transform(Number) }),
       handle,
     }),

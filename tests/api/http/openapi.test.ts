@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
-import { openApiDocument } from '../../../api/http/openapi.ts';
+import { openApiDocument } from '../../../api/openapi/document.ts';
 import { type AnswerCheck, createAnswerCheck } from '../../support/openapi-validator.ts';
 import { KNOWN, testRoutes } from './routes.ts';
 import { serve, type TestServer } from './support.ts';
@@ -17,12 +17,12 @@ before(async () => {
 after(() => server.close());
 
 describe('GET /openapi.json', () => {
-  it('describes every route, alias and system path', () => {
+  it('describes every route and system path, and lists aliases with their operation', () => {
     expect(document.openapi).to.equal('3.1.0');
     const paths = document.paths ?? {};
     for (const path of [
       '/api/v1/things/{id}',
-      '/things',
+      '/api/v1/things',
       '/super/tenants',
       '/health/ready',
       '/metrics',
@@ -30,6 +30,8 @@ describe('GET /openapi.json', () => {
     ]) {
       expect(Object.keys(paths)).to.include(path);
     }
+    expect(paths).not.to.have.property('/things');
+    expect(document).to.have.nested.property('paths./api/v1/things.post.x-aliases[0]', '/things');
     const ids = JSON.stringify(document).match(/"operationId":"[^"]+"/g) ?? [];
     expect(new Set(ids).size).to.equal(ids.length);
   });
@@ -48,7 +50,11 @@ describe('GET /openapi.json', () => {
       .and.not.contain('"default":"50"')
       .and.not.contain('"required":true');
     const create = JSON.stringify(openApiDocument(testRoutes()).paths?.[things]?.post);
-    expect(create).to.contain('"Idempotency-Key"').and.contain('"maxLength":10').and.contain('"422"');
+    expect(create).to.contain('"Idempotency-Key"').and.contain('CreateThingBody').and.contain('"422"');
+    expect(document).to.have.nested.property(
+      'components.schemas.CreateThingBody.properties.title.maxLength',
+      10,
+    );
   });
 
   it('allows answers to gain members', () => {

@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import type { HttpDeps, ReadsWait } from '../../../api/http/deps.ts';
+import type { ServedRequest } from '../../../api/http/request-log.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
+import { eventually } from '../../support/eventually.ts';
 import { KNOWN, testRoutes, UNKNOWN } from './routes.ts';
 import { type LogLine, recordingLogger, serve, type TestServer } from './support.ts';
 
 const lines: LogLine[] = [];
 const effects: unknown[] = [];
 const waits: ReadsWait[] = [];
+const served: ServedRequest[] = [];
 let server: TestServer;
 
 const waitForReads: HttpDeps['waitForReads'] = (wait) => {
@@ -18,7 +21,8 @@ const waitForReads: HttpDeps['waitForReads'] = (wait) => {
 };
 
 before(async () => {
-  server = await serve(testRoutes(effects), { logger: recordingLogger(lines), waitForReads });
+  const logRequest = (request: ServedRequest): void => void served.push(request);
+  server = await serve(testRoutes(effects), { logger: recordingLogger(lines), logRequest, waitForReads });
 });
 after(() => server.close());
 
@@ -26,9 +30,10 @@ const thing = { title: 'A thing' };
 
 describe('The pipeline of a request', () => {
   it('answers a malformed id with the same bytes as an unknown one', async () => {
-    const unknown = await server.request('GET', `/api/v1/things/${UNKNOWN}`, { as: 'admin' });
+    const as = { as: 'admin', headers: { 'X-Request-Id': 'one' } };
+    const unknown = await server.request('GET', `/api/v1/things/${UNKNOWN}`, as);
     for (const id of ['x', KNOWN.toUpperCase(), `${KNOWN}0`, '%00', '%E0%A4%A', '..%2F..']) {
-      const malformed = await server.request('GET', `/api/v1/things/${id}`, { as: 'admin' });
+      const malformed = await server.request('GET', `/api/v1/things/${id}`, as);
       expect([malformed.status, malformed.text]).to.deep.equal([404, unknown.text]);
     }
   });
@@ -110,7 +115,8 @@ describe('The pipeline of a request', () => {
     lines.length = 0;
     const headers = { 'X-Request-Id': 'trace-me' };
     const broken = await server.request('POST', '/api/v1/boom/unknown?token=t0k3n', { as: 'admin', headers });
-    const text = '{"error":"internal_error","message":"Something went wrong on our side."}';
+    const text =
+      '{"error":"internal_error","message":"Something went wrong on our side.","request_id":"trace-me"}';
     expect(broken.text).to.equal(text);
     const [line] = lines.filter(({ level }) => level === 'error');
     expect(line?.fields).to.include({ request_id: 'trace-me', status: 500, route: '/api/v1/boom/:kind' });
@@ -127,7 +133,13 @@ describe('The pipeline of a request', () => {
     expect([given.status, given.json.error, given.headers.get('retry-after')]).to.deep.equal([
       503,
       'unavailable',
-      '1',
+      '2',
+    ]);
+    expect(given.json.message).to.equal('The search takes too long. Narrow its filter, or try again later.');
+    const full = await server.request('POST', '/api/v1/boom/searches', { as: 'admin' });
+    expect([full.status, full.json.message]).to.deep.equal([
+      503,
+      'Too many searches are waiting. Try again.',
     ]);
     expect(lines.filter(({ level }) => level === 'error')).to.deep.equal([]);
     const [line] = lines.filter(({ level }) => level === 'warn');
@@ -148,11 +160,12 @@ describe('The pipeline of a request', () => {
     expect(refused).not.to.contain('hush');
   });
 
-  it('logs a successful request at debug level', async () => {
-    lines.length = 0;
+  it('logs a successful request with the pattern of its route', async () => {
+    await server.request('GET', '/nowhere');
+    served.length = 0;
     await server.request('GET', `/api/v1/things/${KNOWN}`, { as: 'admin' });
-    expect(lines.map(({ level }) => level)).to.deep.equal(['debug']);
-    expect(lines[0]?.fields).to.include({ route: '/api/v1/things/:id', status: 200, method: 'GET' });
+    await eventually(() => expect(served).to.have.length(1));
+    expect(served[0]).to.include({ route: '/api/v1/things/:id', status: 200, method: 'GET' });
   });
 
   it('does not name its server software', async () => {

@@ -32,6 +32,35 @@ describe('Token buckets', () => {
     expect(buckets.size).to.equal(0);
   });
 
+  it('are common to processes that tell each other what they let through', () => {
+    const clock = { now: () => 0 };
+    const listeners: ((bucket: string, caller: string, tokens: number) => void)[] = [];
+    const process = (nth: number) => {
+      const shared = {
+        took: (bucket: string, caller: string) => listeners[1 - nth]?.(bucket, caller, 1),
+        onTaken: (listener: (bucket: string, caller: string, tokens: number) => void) => {
+          listeners[nth] = listener;
+        },
+      };
+      return createRateLimits({ requestsPerMinute: 50, loginsPerMinute: 6 }, clock, shared);
+    };
+    const both = [process(0), process(1)];
+    const passed = (take: (limits: (typeof both)[number]) => number | undefined): number =>
+      Array.from({ length: 600 }, (_, nth) => both[nth % 2]).filter(
+        (limits) => limits !== undefined && take(limits) === undefined,
+      ).length;
+    expect(passed((limits) => limits.loginFrom('192.0.2.1'))).to.equal(6);
+    expect(passed((limits) => limits.request('acme/ann'))).to.equal(10);
+    expect(passed((limits) => limits.ofTenant('acme', 'free'))).to.equal(100);
+  });
+
+  it('owe no more than an empty bucket for what another process let through', () => {
+    const buckets = new TokenBuckets(60, 10);
+    buckets.debit('a', 1_000, 0);
+    expect(buckets.take('a', 0)).to.equal(1);
+    expect(buckets.take('a', 1_000)).to.equal(undefined);
+  });
+
   it('are bounded, and evict the least recently seen caller', () => {
     const buckets = new TokenBuckets(1, 1, 3);
     for (const caller of ['a', 'b', 'c']) buckets.take(caller, 0);
@@ -64,9 +93,34 @@ describe('Rate limits', () => {
     expect((await ask('late')).status).to.equal(401);
     expect((await ask('operator')).status).to.equal(400);
     const { text } = await server.request('GET', '/metrics');
-    expect(text).to.contain('requests_refused_total{limit="credential"} 1');
+    expect(text).to.contain('workflow_requests_refused_total{limit="credential"} 1');
     now += 4_000;
     expect((await ask('admin')).status).to.equal(400);
+    await server.close();
+  });
+
+  it('tell each caller what is left, in the headers of the draft of the IETF', async () => {
+    const server = await serve(testRoutes(), { limits: limits() });
+    const ask = () => server.request('POST', '/api/v1/things', { as: 'admin', body: '{' });
+    const seen: (string | null)[] = [];
+    for (let i = 0; i < 4; i += 1) {
+      const { headers, status } = await ask();
+      expect(headers.get('ratelimit-policy')).to.equal('"credential";q=3;w=12, "tenant";q=90;w=12');
+      seen.push(`${status} ${headers.get('ratelimit')}`);
+    }
+    expect(seen).to.deep.equal([
+      '400 "credential";r=2;t=4, "tenant";r=89;t=1',
+      '400 "credential";r=1;t=8, "tenant";r=88;t=1',
+      '400 "credential";r=0;t=12, "tenant";r=87;t=1',
+      '429 "credential";r=0;t=12, "tenant";r=87;t=1',
+    ]);
+    now += 5_000;
+    expect((await ask()).headers.get('ratelimit')).to.equal('"credential";r=0;t=11, "tenant";r=89;t=1');
+    const stranger = await server.request('GET', '/health/live');
+    expect([stranger.headers.get('ratelimit'), stranger.headers.get('ratelimit-policy')]).to.deep.equal([
+      null,
+      null,
+    ]);
     await server.close();
   });
 
@@ -175,6 +229,7 @@ describe('Rate limits', () => {
       path: '/public/things',
       operationId: 'submitThing',
       summary: 'Takes a thing',
+      description: 'A route of the tests.',
       tag: 'Things',
       access: { kind: 'public' },
       limit: 'public',

@@ -4,7 +4,7 @@ import { type Reply, route } from '../../../api/http/route.ts';
 import { cursor, idParams, limit, text } from '../../../api/http/schemas.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { SearchGivenUp } from '../../../application/ports/read-store.ts';
+import { SearchGivenUp, TooManySearches } from '../../../application/ports/read-store.ts';
 import { DomainError, notFound } from '../../../domain/core/errors.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 
@@ -27,6 +27,7 @@ const thing = z.object({ id: z.string(), title: z.string() }).meta({ id: 'Thing'
 export const THROWN: Readonly<Record<string, () => Error>> = {
   unavailable: () => new StoreUnavailable('mongodb://user:pass@host is down'),
   costly: () => new SearchGivenUp('a search took too long'),
+  searches: () => new TooManySearches('too many searches are waiting'),
   unknown: () => new TypeError('SELECT * FROM secrets'),
   assistant: () => new DomainError('assistant_not_entitled', 'Not part of the plan.', { plan: 'pro' }),
   behind: () => new DomainError('read_model_behind', 'Not there yet.'),
@@ -39,6 +40,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     aliases: ['/things'],
     operationId: 'createThing',
     summary: 'Makes a thing',
+    description: 'A route of the tests.',
     tag: 'Things',
     access: anyone,
     query: z.object({ dry: z.string().optional() }),
@@ -64,6 +66,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     path: '/api/v1/things',
     operationId: 'listThings',
     summary: 'Lists things',
+    description: 'A route of the tests.',
     tag: 'Things',
     access: anyone,
     query: z.object({ limit: limit(), cursor, state: z.string().optional() }),
@@ -80,6 +83,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     path: '/api/v1/things/:id',
     operationId: 'getThing',
     summary: 'Shows a thing',
+    description: 'A route of the tests.',
     tag: 'Things',
     access: anyone,
     params: idParams,
@@ -94,6 +98,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     path: '/api/v1/things/special',
     operationId: 'special',
     summary: 'A fixed path beside a variable',
+    description: 'A route of the tests.',
     tag: 'Things',
     access: anyone,
     responses: { 200: z.object({ special: z.boolean() }) },
@@ -104,6 +109,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     path: '/api/v1/things/:id',
     operationId: 'deleteThing',
     summary: 'Removes a thing',
+    description: 'A route of the tests.',
     tag: 'Things',
     access: admins,
     params: idParams,
@@ -116,6 +122,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
       path: '/api/v1/big',
       operationId: 'big',
       summary: 'Takes larger bodies',
+      description: 'A route of the tests.',
       tag: 'Things',
       access: admins,
       body: z.object({ text: z.string() }),
@@ -128,7 +135,9 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     method: 'post',
     path: '/api/v1/boom/:kind',
     operationId: 'boom',
+    openQuery: true,
     summary: 'Fails',
+    description: 'A route of the tests.',
     tag: 'Things',
     access: anyone,
     params: z.object({ kind: z.string() }),
@@ -144,6 +153,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     path: '/super/tenants',
     operationId: 'listTenants',
     summary: 'Lists tenants',
+    description: 'A route of the tests.',
     tag: 'Platform',
     access: { kind: 'principals', kinds: ['platform_admin'] },
     responses: { 200: z.array(z.string()) },
@@ -154,6 +164,7 @@ export const testRoutes = (effects: unknown[] = []): readonly Route[] => [
     path: '/auth/login',
     operationId: 'login',
     summary: 'Signs in',
+    description: 'A route of the tests.',
     tag: 'Sign-in',
     access: { kind: 'public' },
     limit: 'login',

@@ -49,6 +49,7 @@ const rest = {
   path: '/api/v1/tenant/things',
   operationId: 'things',
   summary: 'Things',
+  description: 'A route of the tests.',
   tag: 'Things',
   responses: { 204: null },
   handle: async () => ({ status: 204 }),

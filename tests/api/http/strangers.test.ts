@@ -16,6 +16,7 @@ const wishes = (effects: unknown[], own: Partial<Route> = {}): Route => ({
     path: BASE,
     operationId: 'wish',
     summary: 'Takes a wish',
+    description: 'A route of the tests.',
     tag: 'Wishes',
     access: { kind: 'public' },
     keyedBy: 'stranger',
@@ -101,9 +102,8 @@ describe('Public routes', () => {
     server = await serve([rest], { idempotency: store });
     for (const n of [1, 2]) expect((await wish('rain', 'k')).json.n).to.equal(n);
     expect(store.begun.size).to.equal(0);
-    expect(JSON.stringify((await server.request('GET', '/openapi.json')).json)).not.to.contain(
-      'Idempotency-Key',
-    );
+    const { paths } = (await server.request('GET', '/openapi.json')).json;
+    expect(JSON.stringify(paths)).not.to.contain('Idempotency-Key');
   });
 
   it('answer an error with a page where they have one, with its status and headers', async () => {

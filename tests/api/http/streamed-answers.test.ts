@@ -84,6 +84,7 @@ const streamsOf = (bodyOf: () => Promise<Streamed>) =>
     path: '/stream',
     operationId: 'stream',
     summary: 'Streams',
+    description: 'A route of the tests.',
     tag: 'Files',
     access: { kind: 'public' },
     responses: { 200: null },
@@ -219,7 +220,7 @@ describe('A streamed answer', () => {
     await server.close();
   });
 
-  it('ends its source with the connection while it waits for an earlier answer', async () => {
+  it('begins after the earlier answer of its connection, and not at all when this closes', async () => {
     for (const endless of Object.values(kinds)) {
       const all = [endless(), endless()];
       const server = await serve([inTurn(all.map(({ body }) => body))]);
@@ -228,7 +229,7 @@ describe('A streamed answer', () => {
       await once(socket, 'data');
       expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([false, false]);
       socket.destroy();
-      await eventually(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, true]));
+      await eventually(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, false]));
       await server.close();
     }
   });
@@ -243,7 +244,7 @@ describe('A streamed answer', () => {
     socket.write(TWICE.repeat(all.length / 2));
     await once(socket, 'data');
     socket.destroy();
-    await eventually(() => expect(all.every(({ isEnded }) => isEnded())).to.equal(true));
+    await eventually(() => expect(all[0]?.isEnded()).to.equal(true));
     await server.close();
     process.off('warning', note);
     expect(warnings).to.deep.equal([]);
@@ -253,8 +254,16 @@ describe('A streamed answer', () => {
     const first = new PassThrough();
     first.write('one');
     const second = Readable.from([Buffer.from('two')]);
-    const server = await serve([inTurn([first, second])]);
-    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      if (asked === 1) first.pipe(response);
+      else sendStream(response, second);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const socket = connect(address.port, '127.0.0.1');
     let answer = '';
     socket.setEncoding('latin1').on('data', (part: string) => {
       answer += part;
@@ -266,7 +275,7 @@ describe('A streamed answer', () => {
     first.end();
     await once(socket, 'close');
     expect(answer).to.contain('one').and.not.contain('two');
-    await server.close();
+    server.close();
   });
 
   it('ends while it waits for a stalled answer', async () => {

@@ -71,6 +71,15 @@ describe('Health and metrics', () => {
       const behind = await server.request('GET', '/health/ready');
       expect([behind.status, behind.json.status]).to.deep.equal([serves ? 200 : 503, 'catching_up']);
     }
+    for (const [checks, status] of [
+      [{ read_models: 'catching_up', first_run: 'starting' }, 'starting'],
+      [{ read_models: 'catching_up', workers: 'missing' }, 'no_worker'],
+      [{ event_store: 'failed', workers: 'missing' }, 'unavailable'],
+    ] as const) {
+      found = { checks, serves: false };
+      const answer = await server.request('GET', '/health/ready');
+      expect([answer.status, answer.json.status, answer.json.checks]).to.deep.equal([503, status, checks]);
+    }
     found = { checks: { event_store: 'ok', read_models: 'ok' }, serves: true };
     const ready = await server.request('GET', '/health/ready');
     expect(ready.status).to.equal(200);
@@ -92,16 +101,16 @@ describe('Health and metrics', () => {
     const { text: page, headers } = await server.request('GET', '/metrics');
     expect(headers.get('content-type')).to.match(/^text\/plain/);
     expect(page).to.contain(
-      'http_request_duration_seconds_count{method="GET",route="/api/v1/things/:id",status="4xx"} 1',
+      'workflow_http_request_duration_seconds_count{method="GET",route="/api/v1/things/:id",status="4xx"} 1',
     );
     expect(page).to.contain('{method="*",route="unmatched",status="4xx"} 1').and.not.contain('secret');
     for (const line of [
-      'events_appended_total 3',
-      'events_projected_total{projection="things"} 2',
-      'projection_lag_seconds{projection="things"} 1.5',
-      'projection_parked_tenants{projection="things"} 1',
-      'websockets_open 4',
-      'websocket_envelopes_total 5',
+      'workflow_events_appended_total 3',
+      'workflow_events_projected_total{projection="things"} 2',
+      'workflow_projection_lag_seconds{projection="things"} 1.5',
+      'workflow_projection_parked_tenants{projection="things"} 1',
+      'workflow_websockets_open 4',
+      'workflow_websocket_envelopes_total 5',
     ]) {
       expect(page).to.contain(line);
     }
@@ -116,6 +125,7 @@ describe('Replies other than JSON', () => {
       path,
       operationId: path.slice(1),
       summary: path,
+      description: 'A route of the tests.',
       tag: 't',
       access: { kind: 'public' },
       responses: { 200: null },

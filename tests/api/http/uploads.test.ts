@@ -57,6 +57,7 @@ const uploads: Route = route({
   path: '/api/v1/things/:name/files',
   operationId: 'upload',
   summary: 'Takes a file',
+  description: 'A route of the tests.',
   tag: 'Files',
   access: { kind: 'principals', kinds: ['user'], roles: ['admin'] },
   params: z.object({ name: z.string() }),
@@ -217,7 +218,7 @@ describe('Uploads', () => {
     ['a compressed body', { 'Content-Encoding': 'gzip' }, 415, 'unsupported_media_type'],
     ['no boundary', { 'Content-Type': 'multipart/form-data' }, 400, 'validation_failed'],
     ['a broken type', { 'Content-Type': 'multipart/form-data; =' }, 400, 'validation_failed'],
-    ['a broken key', { 'Idempotency-Key': 'two words' }, 400, 'validation_failed'],
+    ['a broken key', { 'Idempotency-Key': 'two\twords' }, 400, 'validation_failed'],
   ] as const) {
     it(`are refused for ${name} before a look-up or a read of bytes: ${status}`, async () => {
       refused(await send(form(file()), headers, 'unknown'), status, error);

@@ -6,10 +6,10 @@ import { HeadKeeper } from '../../../application/audit/head-keeper.ts';
 import { LogFollower } from '../../../application/core/subscriptions/log-follower.ts';
 import type { HeadStore, StreamHead } from '../../../application/ports/audit-heads.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { HeadThread } from '../../../infrastructure/audit/head-thread.ts';
 import { openLogHeads } from '../../../infrastructure/audit/log-heads.ts';
 import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.ts';
 import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
+import { MaintenanceThread } from '../../../infrastructure/maintenance/maintenance-thread.ts';
 import { fillAuditLog } from '../../support/audit-log.ts';
 import { eventually, rejection } from '../../support/eventually.ts';
 import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
@@ -141,14 +141,15 @@ describe('Stream hashes read from the log’s file', function () {
   it('are refused after the thread is closed, also to waiting callers', async () => {
     await fill(100);
     await open();
-    const thread = new HeadThread({ path: path(), log: log() });
-    expect(await thread.advance()).to.equal(await events.end());
+    const thread = new MaintenanceThread();
+    const advance = () => thread.run({ kind: 'heads', path: path(), log: log() });
+    expect(await advance()).to.equal(await events.end());
     await fill(100);
     // The thread may answer before it ends; without any answer the test would hang.
-    const asked = thread.advance().then(() => 'answered', String);
+    const asked = advance().then(() => 'answered', String);
     await thread.close();
     expect(await asked).to.match(/ended|closed|answered/);
-    expect(String(await rejection(thread.advance()))).to.contain('closed');
+    expect(String(await rejection(advance()))).to.contain('closed');
   });
 
   it('release waiting callers once no keeper runs', async () => {

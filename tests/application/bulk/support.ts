@@ -12,6 +12,7 @@ import { bulkStream, type SessionState, sessionIn } from '../../../domain/bulk/s
 import { startCommit } from '../../../domain/bulk/session-decisions.ts';
 import type { OpParams } from '../../../domain/bulk/session-events.ts';
 import type { Filter } from '../../../domain/expressions/filter.ts';
+import { silentMetrics } from '../../support/fakes.ts';
 import { type Entities, request, startEntities, TENANT } from '../entities/support.ts';
 
 /** Leases of one machine that can be taken from crashed processes. */
@@ -74,6 +75,7 @@ export const startBulk = (
       turns: new TenantTurns(),
       clock,
       logger: node.logger,
+      metrics: silentMetrics,
       owner: randomUUID(),
     },
     { leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },

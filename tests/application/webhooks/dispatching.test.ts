@@ -31,14 +31,19 @@ describe('A dispatched webhook', () => {
     expect(call).to.deep.include({ method: 'POST', url: 'https://one.example/', timeoutMs: 10_000 });
     expect(call.maxResponseBytes).to.equal(16 * 1024);
     expect(Buffer.from(call.body ?? '').toString()).to.equal(body);
-    expect(call.headers).to.deep.equal({
+    const { 'webhook-signature': standard, ...headers } = call.headers;
+    expect(standard).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
+    const timestamp = String(Math.floor(clock.now() / 1000));
+    expect(headers).to.deep.equal({
       'Content-Type': 'application/json',
       'User-Agent': 'Service-Webhooks/1.0',
       'X-Service-Event': 'e',
       'X-Service-Delivery': id,
-      'X-Service-Timestamp': String(Math.floor(clock.now() / 1000)),
+      'X-Service-Timestamp': timestamp,
       'X-Service-Signature': signed('whsec_one', body),
       'X-Service-Attempt': '1',
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
     });
   });
 

@@ -21,7 +21,7 @@ import {
   subscriptionsStream,
 } from '../../../domain/webhooks/subscription.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { testClock } from '../../support/fakes.ts';
+import { silentMetrics, testClock } from '../../support/fakes.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../support/node.ts';
 
 export const TABLE = [60, 300, 1800, 7200];
@@ -192,6 +192,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
         },
       },
       clock,
+      metrics: silentMetrics,
       random: () => 0,
       sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 5))),
       retrySeconds: TABLE,
@@ -257,6 +258,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
         reserved: Math.min(4, turns - 1),
       }),
       queue,
+      metrics: silentMetrics,
       sleep: clock.sleep,
     };
     const lease = { store, logger: on.logger, owner, ttlMs: 60_000 };

@@ -34,6 +34,27 @@ export function leaseTests({ store, harness }: Context): void {
       expect(given.map((lease) => lease.fence)).to.deep.equal([2]);
     });
 
+    it('of generations name those that are stored', async () => {
+      const { projection } = newGeneration();
+      expect(await store().generations(projection)).to.deep.equal([]);
+      for (const tag of ['v2', 'v1']) await store().prepare({ projection, tag }, []);
+      await store().prepare({ projection: `${projection}x`, tag: 'v3' }, []);
+      expect(await store().generations(projection)).to.deep.equal(['v1', 'v2']);
+      await store().drop({ projection, tag: 'v1' });
+      expect(await store().generations(projection)).to.deep.equal(['v2']);
+    });
+
+    it('are held from their grant until they end or expire', async () => {
+      const name = newLease();
+      expect(await store().isLeaseHeld(name)).to.equal(false);
+      const lease = await store().acquireLease(name, 'a', 60_000);
+      expect(await store().isLeaseHeld(name)).to.equal(true);
+      if (lease !== undefined) await store().releaseLease(lease);
+      expect(await store().isLeaseHeld(name)).to.equal(false);
+      await store().acquireLease(name, 'b', 1);
+      await until(async () => ((await store().isLeaseHeld(name)) ? undefined : true));
+    });
+
     it('are renewed by their owner under the same fence', async () => {
       const name = newLease();
       const first = await store().acquireLease(name, 'a', 60_000);

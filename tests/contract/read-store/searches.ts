@@ -20,7 +20,7 @@ import type { FieldSpecs } from '../../../domain/expressions/tree.ts';
 import { documentOf, filterOf, NOW, recordOf, schema } from '../../support/filters.ts';
 import { type Context, put, rejectsWith, workbench } from './support.ts';
 
-const RECORDS: CollectionSpec = {
+export const RECORDS: CollectionSpec = {
   name: 'docs',
   indexes: [{ name: 'by_entity', fields: ['entity_name', 'created_at'] }],
   searchable: true,
@@ -62,8 +62,14 @@ function byKey(a: unknown, b: unknown): number {
   return typeof a === 'string' && typeof b === 'string' ? bytes(a, b) : Number(a) - Number(b);
 }
 
-export function searchTests({ store, harness }: Context): void {
-  describe('searches', () => {
+/** Searches in a range of an index, and within a scope whose fields are indexed. */
+export function searchTests(context: Context): void {
+  searchesOf(context, 'searches', RECORDS);
+  searchesOf(context, 'searches of indexed fields', { ...RECORDS, scopedBy: 'entity_name' });
+}
+
+export function searchesOf({ store, harness }: Context, title: string, spec: CollectionSpec): void {
+  describe(title, () => {
     const FIELDS: FieldSpecs = {
       n: { type: 'integer' },
       title: { type: 'text' },
@@ -76,7 +82,7 @@ export function searchTests({ store, harness }: Context): void {
     };
 
     async function filled(records: readonly FilteredRecord[], fields = FIELDS) {
-      const bench = await workbench(store(), RECORDS);
+      const bench = await workbench(store(), spec);
       const writes = records.flatMap((each) => [
         put(each.id, 1, documentOf(each, fields)),
         // Documents of another tenant or entity must not appear.

@@ -42,6 +42,9 @@ describe('Questions to the assistant', function () {
     await newOrder(api, { name: 'Museum in Oslo', promise: 'Ten percent off the next invoice.', chairs: 7 });
     const found = await askUntil(tenant.admin, LYON, ({ retrieved_chunks }) => retrieved_chunks.length > 0);
     expect(found.retrieved_chunks[0]).to.include({ source_kind: 'entity_record', source_id: lyon.id });
+    expect(found.retrieved_chunks[0]).to.include({ record_id: lyon.id, entity_name: 'orders' });
+    expect(found.retrieved_chunks[0]?.title).to.contain('Bakery in Lyon');
+    expect(found.retrieved_chunks[0]?.excerpt).to.contain('free delivery of all chairs before Easter');
     expect(found.reply)
       .to.include('Bakery in Lyon')
       .and.to.include('free delivery of all chairs before Easter');

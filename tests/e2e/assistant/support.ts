@@ -22,6 +22,10 @@ export const answer = z.strictObject({
         source_kind: z.enum(['entity_record', 'attachment']),
         source_id: uuid,
         score: z.number().min(0).max(1),
+        entity_name: z.string(),
+        record_id: uuid,
+        title: z.string().min(1),
+        excerpt: z.string().min(1).max(480),
       }),
     )
     .max(6),

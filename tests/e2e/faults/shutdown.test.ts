@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { startAndExit } from '../../support/server.ts';
+import { eventually, startAndExit } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { BASE, endWorld, type Member, startWorld, talk, type World } from '../../support/world.ts';
@@ -13,7 +13,7 @@ describe('SIGTERM', () => {
   let id: string;
 
   before(async () => {
-    world = await startWorld();
+    world = await startWorld({ env: { LOG_LEVEL: 'info', REQUEST_LOG_PER_SECOND: '1000000' } });
     const tenant = await world.tenant();
     ada = await tenant.person('Ada');
     id = await talk(ada, await tenant.person('Ben'));
@@ -88,6 +88,42 @@ describe('SIGTERM', () => {
     await world.restart();
     await world.ready();
   });
+
+  it('under load answers every request that was begun and accepts no new one', async () => {
+    const answered = new Map<string, number>();
+    let isOver = false;
+    const load = async (client: number): Promise<void> => {
+      for (let nth = 0; !isOver; nth += 1) {
+        const requestId = `load-${client}-${nth}`;
+        const headers = { 'x-request-id': requestId, connection: 'close' };
+        try {
+          const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: requestId }, { headers });
+          answered.set(requestId, answer.status);
+        } catch (error) {
+          // No connection, or one that the server had not accepted yet.
+          if (!(error instanceof TypeError)) throw error;
+          isOver = true;
+        }
+      }
+    };
+    const clients = Array.from({ length: 16 }, (_, client) => load(client));
+    await eventually('load', () => answered.size > 50, 20_000);
+    const began = performance.now();
+    const { code } = await world.server.stop();
+    expect(code).to.equal(0);
+    expect(performance.now() - began).to.be.lessThan(10_000);
+    await Promise.all(clients);
+    expect([...new Set(answered.values())]).to.deep.equal([201]);
+    const output = world.server.output();
+    const begun = [...output.matchAll(/"request_id":"(load-[0-9-]+)"/g)].map(([, one = '']) => one);
+    expect(begun.length).to.be.at.least(50);
+    expect(begun.filter((one) => !answered.has(one))).to.deep.equal([]);
+    expect(output).to.contain('"cut_connections":0');
+    await world.restart();
+    await eventually('ready', async () => (await world.anybody.get('/health/ready')).status === 200, 60_000);
+    const stored = new Set((await allMessages(ada, id)).map((one) => ('body' in one ? one.body : '')));
+    expect([...answered.keys()].filter((one) => !stored.has(one))).to.deep.equal([]);
+  }).timeout(150_000);
 
   it('twice, or SIGINT, has the same effect', async () => {
     world.server.signal('SIGINT');

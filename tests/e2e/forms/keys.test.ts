@@ -76,7 +76,7 @@ describe('Submissions with an Idempotency-Key', () => {
 
   it('are refused with an invalid key', async () => {
     const before = await count();
-    for (const key of ['', 'a b', 'x'.repeat(256)]) {
+    for (const key of ['', 'é', 'x'.repeat(256)]) {
       const answer = await keyed(key, ANN);
       expect(answer.as(validationFailed, 400).details.field).to.equal('Idempotency-Key');
     }
@@ -141,7 +141,7 @@ describe('Submissions with an Idempotency-Key', () => {
       .parse((await world.anybody.get('/openapi.json')).json);
     const has = (at: string) => JSON.stringify(document.paths[at]?.post).includes('"Idempotency-Key"');
     const submissions = '/public/forms/{tenant}/{slug}/submissions';
-    expect([has(submissions), has(`/api/v1${submissions}`)]).to.deep.equal([true, true]);
+    expect(has(submissions)).to.equal(true);
     const writes = ['/auth/login', '/super/auth/login', '/api/v1/partner-portal/auth/exchange'];
     expect(writes.map(has)).to.deep.equal([false, false, false]);
   });

@@ -3,19 +3,15 @@ import { z } from 'zod';
 import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { activeExtension, bearerOf, loadExtension, mintToken, TEST_TOKEN } from '../../support/delegation.ts';
 import { impersonate } from '../../support/impersonate.ts';
+import { routesOf } from '../../support/openapi-validator.ts';
 import { newPartner, partnerToken } from '../../support/partners.ts';
 import { randomName } from '../../support/server.ts';
 import type { Member, TestTenant, World } from '../../support/world.ts';
 import { defineEntity, JOBS, startJob } from '../workflow/support.ts';
 
-const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
-
 /** `METHOD path` of every route of the document. */
 export const servedRoutes = async (world: World): Promise<string[]> => {
-  const { paths } = documentShape.parse((await world.anybody.get('/openapi.json')).json);
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
-  );
+  return [...routesOf((await world.anybody.get('/openapi.json')).json)];
 };
 
 /** Method and path of a route, with unknown ids as parameters. */

@@ -55,9 +55,19 @@ const CONVERSATIONS = `${TENANT}/messaging/conversations`;
 const RECORDS = `${TENANT}/entities/{name}/records`;
 
 export const TABLE: Table = {
-  ...rows(PUBLIC, '', 'GET /health/live', 'GET /health/ready', 'GET /metrics', 'GET /openapi.json'),
+  ...rows(
+    PUBLIC,
+    '',
+    'GET /health/live',
+    'GET /health/ready',
+    'GET /version',
+    'GET /metrics',
+    'GET /openapi.json',
+    'GET /asyncapi.json',
+  ),
   ...rows(PUBLIC, '/docs', 'GET ', 'GET /{file}'),
   ...both(PUBLIC, '/auth', 'POST /login', 'GET /sso/{tenant}/start', 'GET /sso/callback'),
+  ...rows(PUBLIC, '/auth', 'GET /password-reset', 'POST /password-reset'),
   ...both(PUBLIC, '/super/auth', 'POST /login'),
   ...both(PUBLIC, '/public/validate', 'GET /{token}'),
   ...both(PUBLIC, '/public/forms/{tenant}/{slug}', 'GET ', 'POST /submissions'),
@@ -94,8 +104,10 @@ export const TABLE: Table = {
     'POST /{id}/void',
   ),
 
-  ...rows(PERSON, TENANT, 'GET /me', 'GET /users'),
+  ...rows(PERSON, TENANT, 'GET /me', 'GET /users', 'GET /users/{id}'),
   ...rows(ADMIN, TENANT, 'POST /users', 'PATCH /users/{id}', 'POST /users/{id}/forget'),
+  ...rows({ ...PERSON, mints: 'keys' }, TENANT, 'POST /me/password'),
+  ...rows({ ...ADMIN, mints: 'keys' }, TENANT, 'POST /users/{id}/password-reset'),
   ...rows(
     ADMIN,
     `${TENANT}/audit`,
@@ -104,7 +116,7 @@ export const TABLE: Table = {
     'GET /events',
     'GET /proof',
   ),
-  ...rows(DELEGATION, TENANT, 'GET /api-tokens'),
+  ...rows(DELEGATION, TENANT, 'GET /api-tokens', 'GET /api-tokens/{id}'),
   ...rows({ ...DELEGATION, mints: 'keys' }, TENANT, 'POST /api-tokens'),
   ...rows({ ...DELEGATION, mints: 'session' }, TENANT, 'POST /api-tokens/test-token'),
   ...both(DELEGATION, '/tenant/api-tokens', 'DELETE /{id}'),
@@ -112,7 +124,7 @@ export const TABLE: Table = {
   ...rows(DELEGATION, `${TENANT}/extensions/{id}`, 'POST /activate', 'POST /deactivate'),
   ...rows(LOADING, `${TENANT}/extensions`, 'GET ', 'POST /{id}/token'),
 
-  ...rows(PERSON, CONVERSATIONS, 'GET ', 'POST ', 'GET /{id}/messages', 'POST /{id}/messages'),
+  ...rows(PERSON, CONVERSATIONS, 'GET ', 'POST ', 'GET /{id}', 'GET /{id}/messages', 'POST /{id}/messages'),
   ...rows(PERSON, `${CONVERSATIONS}/{id}`, 'PATCH /messages/{mid}', 'DELETE /messages/{mid}', 'POST /read'),
   ...rows(PERSON, `${TENANT}/notifications`, 'GET ', 'GET /unread-count', 'POST /mark-read'),
 
@@ -122,7 +134,7 @@ export const TABLE: Table = {
   ...rows(scoped('data:write'), RECORDS, 'POST ', 'PATCH /{id}', 'DELETE /{id}', 'POST /{id}/notes'),
   ...rows(scoped('files:read'), RECORDS, 'GET /{id}/files'),
   ...rows(scoped('files:write'), RECORDS, 'POST /{id}/files'),
-  ...rows(scoped('files:read'), `${TENANT}/files`, 'GET /{id}/content'),
+  ...rows(scoped('files:read'), `${TENANT}/files`, 'GET /{id}', 'GET /{id}/content'),
   ...rows(scoped('files:write'), `${TENANT}/files`, 'DELETE /{id}'),
 
   ...rows(scoped('workflow:read'), `${TENANT}/workflows`, 'GET ', 'GET /{name}'),
@@ -159,14 +171,14 @@ export const TABLE: Table = {
     'GET /deliveries',
     'POST /replay-dlq',
   ),
-  ...rows(PERSON, HOOKS, 'POST /deliveries/{delivery_id}/replay'),
+  ...rows(PERSON, HOOKS, 'GET /deliveries/{delivery_id}', 'POST /deliveries/{delivery_id}/replay'),
 
-  ...rows(LEDGER, `${TENANT}/gl/accounts`, 'GET ', 'POST ', 'PATCH /{code}'),
+  ...rows(LEDGER, `${TENANT}/gl/accounts`, 'GET ', 'POST ', 'GET /{code}', 'PATCH /{code}'),
   ...rows(LEDGER, `${TENANT}/gl/entries`, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
   ...rows(LEDGER, `${TENANT}/gl/entries/{id}`, 'POST /post', 'POST /reverse'),
   ...rows(LEDGER, `${TENANT}/gl`, 'GET /lock', 'GET /entries.csv', 'GET /journal.hledger'),
   ...rows(LEDGER, `${TENANT}/gl/posting-rules`, 'GET ', 'POST ', 'GET /sources', 'PATCH /{id}'),
-  ...rows(LEDGER, `${TENANT}/gl/posting-rules/{id}`, 'POST /preview'),
+  ...rows(LEDGER, `${TENANT}/gl/posting-rules/{id}`, 'GET ', 'POST /preview'),
   ...rows(LEDGER, `${TENANT}/gl/posting-failures`, 'GET ', 'POST /{id}/retry'),
   ...rows({ ...ADMIN, entitlement: 'ledger' }, `${TENANT}/gl`, 'PUT /lock'),
   ...rows(LEDGER, `${TENANT}/reports`, 'GET /trial-balance', 'GET /trial-balance.csv', 'GET /pnl'),

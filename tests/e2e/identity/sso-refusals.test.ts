@@ -24,6 +24,7 @@ describe('Single sign-on refuses', () => {
     expect(page.json).to.deep.equal({
       error: 'invalid_credential',
       message: 'The sign-in was not completed. Begin again.',
+      request_id: page.headers.get('x-request-id'),
     });
     expect(page.headers.getSetCookie()).to.deep.equal([]);
   };

@@ -15,6 +15,9 @@ export const DELEGATION: Readonly<Record<string, Attack>> = {
     },
     { method: 'POST', path: `${API_TOKENS}?tenant_id=${tenant}`, body: { name: 'x', scopes: ['admin:*'] } },
   ],
+  'GET /api/v1/tenant/api-tokens/{id}': ({ apiToken }) => [
+    { method: 'GET', path: `${API_TOKENS}/${apiToken}` },
+  ],
   'DELETE /api/v1/tenant/api-tokens/{id}': ({ apiToken }) => [
     { method: 'DELETE', path: `${API_TOKENS}/${apiToken}` },
   ],

@@ -22,6 +22,7 @@ export const FILE_ROUTES: Readonly<Record<string, Attack>> = {
     { method: 'GET', path: filesOf({ entity: own.entity, id: job }) },
     { method: 'GET', path: `${filesOf({ entity: own.entity, id: own.job })}?cursor=${cursor}` },
   ],
+  'GET /api/v1/tenant/files/{id}': ({ file }) => [{ method: 'GET', path: `${FILES}/${file}` }],
   'GET /api/v1/tenant/files/{id}/content': ({ file }) => [
     { method: 'GET', path: `${FILES}/${file}/content` },
     { method: 'GET', path: `${FILES}/${file}/content`, options: { headers: { range: 'bytes=0-0' } } },

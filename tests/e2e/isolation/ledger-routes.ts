@@ -40,6 +40,10 @@ export const LEDGER_ROUTES: Readonly<Record<string, Attack>> = {
       body: { code: 'stolen', name: 'x', type: 'Asset', tenant_id: tenant },
     },
   ],
+  'GET /api/v1/tenant/gl/accounts/{code}': ({ account }) => [
+    { method: 'GET', path: `${GL}/accounts/${account}` },
+    { method: 'GET', path: `${GL}/accounts/${account.toUpperCase()}` },
+  ],
   'PATCH /api/v1/tenant/gl/accounts/{code}': ({ account }, own) => [
     { method: 'PATCH', path: `${GL}/accounts/${account}`, body: { name: 'Taken' } },
     { method: 'PATCH', path: `${GL}/accounts/${account}`, body: { code: own.account } },
@@ -86,6 +90,9 @@ export const LEDGER_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/gl/posting-rules': ({ account, tenant }, own) => [
     { method: 'POST', path: `${GL}/posting-rules`, body: rule(account) },
     { method: 'POST', path: `${GL}/posting-rules`, body: { ...rule(own.account), tenant_id: tenant } },
+  ],
+  'GET /api/v1/tenant/gl/posting-rules/{id}': ({ postingRule }) => [
+    { method: 'GET', path: `${GL}/posting-rules/${postingRule}` },
   ],
   'GET /api/v1/tenant/gl/posting-rules/sources': ({ tenant }) => [
     { method: 'GET', path: `${GL}/posting-rules/sources?tenant_id=${tenant}` },

@@ -109,6 +109,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     { method: 'GET', path: `${USERS}?cursor=${cursor}` },
     { method: 'GET', path: `${USERS}?tenant=${tenant}` },
   ],
+  'GET /api/v1/tenant/users/{id}': ({ user }) => [{ method: 'GET', path: `${USERS}/${user}` }],
   'POST /api/v1/tenant/users': ({ tenant }) => [
     {
       method: 'POST',
@@ -126,6 +127,16 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     { method: 'POST', path: `${USERS}/${user}/forget` },
     { method: 'POST', path: `${USERS}/${user}/forget`, body: {} },
   ],
+  'POST /api/v1/tenant/users/{id}/password-reset': ({ user }) => [
+    { method: 'POST', path: `${USERS}/${user}/password-reset` },
+  ],
+  'POST /api/v1/tenant/me/password': ({ user }) => [
+    {
+      method: 'POST',
+      path: '/api/v1/tenant/me/password',
+      body: { current_password: 'x', new_password: 'a-new-password', user_id: user },
+    },
+  ],
   'GET /api/v1/tenant/audit/event-log': ({ cursor, tenant, user, conversation }) => [
     { method: 'GET', path: `/api/v1/tenant/audit/event-log?actor=${user}` },
     { method: 'GET', path: `/api/v1/tenant/audit/event-log?limit=1&cursor=${cursor}` },
@@ -140,6 +151,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'GET /api/v1/tenant/messaging/conversations': ({ cursor, user }) => [
     { method: 'GET', path: `${BASE}?cursor=${cursor}` },
     { method: 'GET', path: `${BASE}?user_id=${user}` },
+  ],
+  'GET /api/v1/tenant/messaging/conversations/{id}': ({ conversation }) => [
+    { method: 'GET', path: `${BASE}/${conversation}` },
   ],
   'GET /api/v1/tenant/messaging/conversations/{id}/messages': ({ conversation, message }, own) => [
     { method: 'GET', path: messagesOf(conversation) },
@@ -182,4 +196,4 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
  * Routes of no tenant: key families isolate them, tested with credentials and partner routes (`tests/e2e/identity`).
  */
 export const OUTSIDE =
-  /^\w+ (\/api\/v1)?\/(auth\/login|auth\/sso\/.*|super\/.*|partner-portal\/.*|public\/.*|health\/.*|metrics|openapi\.json|docs(\/.*)?)$/;
+  /^\w+ (\/api\/v1)?\/(auth\/login|auth\/sso\/.*|auth\/password-reset|super\/.*|partner-portal\/.*|public\/.*|health\/.*|version|metrics|openapi\.json|asyncapi\.json|docs(\/.*)?)$/;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import type { Answer, Client } from '../../support/client.ts';
 import { API_TOKENS, activeExtension, EXTENSIONS, mintToken } from '../../support/delegation.ts';
+import { routesOf } from '../../support/openapi-validator.ts';
 import { eventually } from '../../support/server.ts';
 import { notifications } from '../../support/shapes.ts';
 import { tenantToken } from '../../support/tokens.ts';
@@ -30,8 +31,6 @@ import { OPEN, ofStatus, subscribe, test, WEBHOOKS } from '../webhooks/support.t
 import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflow/support.ts';
 import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
 
-const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
-
 /** Routes whose answers follow the tenant's own records with a delay. */
 const FOLLOWING: ReadonlySet<string> = new Set([
   'POST /api/v1/tenant/ai/assistant/ask',
@@ -48,7 +47,7 @@ describe('Isolation of tenants', () => {
   let b: TestTenant;
   let theirs: Things;
   let own: Things;
-  let routes: string[];
+  let routes: readonly string[];
 
   const fill = async (tenant: TestTenant): Promise<Things> => {
     const [one, two] = [await tenant.person('One'), await tenant.person('Two')];
@@ -137,10 +136,9 @@ describe('Isolation of tenants', () => {
     world = await startWorld({ env: { ...OPEN, ...MODEL } });
     [a, b] = [await world.tenant(), await world.tenant()];
     [theirs, own] = [await fill(a), await fill(b)];
-    const { paths } = documentShape.parse((await world.anybody.get('/openapi.json')).json);
-    routes = Object.entries(paths)
-      .flatMap(([path, item]) => Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`))
-      .filter((route) => !OUTSIDE.test(route));
+    routes = routesOf((await world.anybody.get('/openapi.json')).json).filter(
+      (route) => !OUTSIDE.test(route),
+    );
   });
   after(async () => {
     await closeReceivers();

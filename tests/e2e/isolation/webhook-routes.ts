@@ -35,7 +35,12 @@ export const WEBHOOK_ROUTES: Readonly<Record<string, Attack>> = {
   ],
   'GET /api/v1/tenant/webhooks/{id}/deliveries': ({ webhook, cursor }, own) => [
     { method: 'GET', path: `${WEBHOOKS}/${webhook}/deliveries` },
+    { method: 'GET', path: `${WEBHOOKS}/${webhook}/deliveries?status=delivered&event=webhook.test` },
     { method: 'GET', path: `${WEBHOOKS}/${own.webhook}/deliveries?cursor=${cursor}` },
+  ],
+  'GET /api/v1/tenant/webhooks/deliveries/{delivery_id}': ({ delivery, webhook }) => [
+    { method: 'GET', path: `${WEBHOOKS}/deliveries/${delivery}` },
+    { method: 'GET', path: `${WEBHOOKS}/deliveries/${webhook}` },
   ],
   'POST /api/v1/tenant/webhooks/{id}/replay-dlq': ({ webhook }) => [
     { method: 'POST', path: `${WEBHOOKS}/${webhook}/replay-dlq` },

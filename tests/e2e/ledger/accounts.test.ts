@@ -269,6 +269,7 @@ describe('The entitlement of the ledger', () => {
   const CALLS: readonly (readonly [string, string])[] = [
     ['GET', ACCOUNTS],
     ['POST', ACCOUNTS],
+    ['GET', `${ACCOUNTS}/1000`],
     ['PATCH', `${ACCOUNTS}/1000`],
     ['GET', ENTRIES],
     ['POST', ENTRIES],
@@ -280,6 +281,7 @@ describe('The entitlement of the ledger', () => {
     ['GET', `${GL}/posting-rules`],
     ['POST', `${GL}/posting-rules`],
     ['GET', `${GL}/posting-rules/sources`],
+    ['GET', `${GL}/posting-rules/${ID}`],
     ['PATCH', `${GL}/posting-rules/${ID}`],
     ['POST', `${GL}/posting-rules/${ID}/preview`],
     ['GET', `${GL}/posting-failures`],

@@ -31,7 +31,7 @@ describe('Sockets that replay', function () {
     );
   const open = async (): Promise<number> => {
     const { text } = await here().world.anybody.get('/metrics');
-    return Number(/^websockets_open (\d+)$/m.exec(text)?.[1]);
+    return Number(/^workflow_websockets_open (\d+)$/m.exec(text)?.[1]);
   };
   /** A masked pong without a payload. */
   const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);

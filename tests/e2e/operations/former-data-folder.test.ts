@@ -63,6 +63,14 @@ const publicKeyOf = (proof: string): string =>
 /** Reads formerly for admins, now for every person (decisions, section 3). */
 const ALLOWED_SINCE = new Set(['/api/v1/tenant/extensions']);
 
+/** A delivery that was delivered in the end showed the error of an earlier attempt formerly. */
+const corrected = (path: string, body: unknown): unknown =>
+  /\/webhooks\/[^/]+\/deliveries/.test(path) && Array.isArray(body)
+    ? body.map((each: unknown) =>
+        isObject(each) && each.status === 'delivered' ? { ...each, last_error: null } : each,
+      )
+    : body;
+
 for (const name of fixtures()) {
   describe(`A data folder of a former version: ${name}`, function () {
     this.timeout(60_000);
@@ -105,7 +113,7 @@ for (const name of fixtures()) {
         const answer = await as(caller).get(path);
         if (status === 403 && ALLOWED_SINCE.has(path) && answer.status === 200) continue;
         const now = within(body, answer.json ?? answer.text);
-        expect([answer.status, now], `${caller} ${path}`).to.deep.equal([status, body]);
+        expect([answer.status, now], `${caller} ${path}`).to.deep.equal([status, corrected(path, body)]);
       }
     });
 

@@ -68,7 +68,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
         '/srv/next': join(folder, 'next'),
         '/srv/embedded': join(folder, 'embedded'),
         'esdb://127.0.0.1:2113?tls=false': events.url,
-        'mongodb://127.0.0.1:27017/workflow?replicaSet=rs0': database.databaseUrl,
+        'mongodb://127.0.0.1:27017/workflow?directConnection=true': database.databaseUrl,
       };
       const path = `${BASE}/${chat}/messages`;
       const post = async (body: string) => {

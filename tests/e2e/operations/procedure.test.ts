@@ -1,9 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { admin } from '../../support/admin-cli.ts';
-import { newDataFolder } from '../../support/server.ts';
+import { freePort } from '../../support/free-port.ts';
+import { KEYS, newDataFolder, OF_CHILDREN } from '../../support/server.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { download } from '../../support/uploads.ts';
 import { endWorld, startWorld } from '../../support/world.ts';
@@ -21,7 +24,7 @@ describe('The procedure for backups of embedded stores', () => {
   after(endWorld);
 
   it('works as written', async function () {
-    this.timeout(180_000);
+    this.timeout(400_000);
     const [before = [], after = []] = blocksOf('### Embedded stores');
     expect([before.length, after.length]).to.deep.equal([2, 2]);
     const world = await startWorld();
@@ -43,6 +46,28 @@ describe('The procedure for backups of embedded stores', () => {
     };
     for (const line of before) await run(line);
     const messages = await allMessages(made.ada, made.chat);
+    const [drill = []] = blocksOf('### A restore drill');
+    await mkdir(join(folder, 'drill'));
+    await writeFile(join(folder, 'master-key'), `${KEYS.MASTER_KEY}\n`);
+    const spare = {
+      ...places,
+      '/vault/master-key': join(folder, 'master-key'),
+      '/drill': join(folder, 'drill'),
+      '3999': String(await freePort()),
+    };
+    const script = Object.entries(spare).reduce(
+      (text, [from, to]) => text.replaceAll(from, to),
+      drill.join('\n'),
+    );
+    const { MASTER_KEY: _, ...others } = KEYS;
+    const options = {
+      env: { ...OF_CHILDREN, ...others, NODE_ENV: 'production', EMBEDDING_MODEL: 'off' },
+      timeout: 90_000,
+    };
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', script], options);
+    expect(stdout.trimEnd().split('\n').at(-1)).to.equal('the backup can be restored');
+    expect(existsSync(join(folder, 'drill/data'))).to.equal(false);
+
     await world.server.stop();
     await rename(dataDir, join(folder, 'moved-away'));
     for (const line of after) await run(line);

@@ -40,6 +40,20 @@ export const delivery = z.strictObject({
   last_attempt_at: instant.nullable(),
   next_attempt_at: instant.nullable(),
 });
+export const deliveryDetail = delivery.extend({
+  subscription_id: z.uuid(),
+  body: z.string(),
+  history: z.array(
+    z.strictObject({
+      attempt: z.int(),
+      at: instant,
+      status: z.enum(['delivered', 'failed', 'refused']),
+      response_code: z.int().nullable(),
+      ms: z.int().nullable(),
+      error: z.string().nullable(),
+    }),
+  ),
+});
 export type Delivery = z.output<typeof delivery>;
 
 export const paidTenant = async (world: World, plan = 'enterprise'): Promise<TestTenant> => {
@@ -58,10 +72,13 @@ export const subscribe = async (
 export const readSubscription = async (who: Member, id: string) =>
   (await who.api.get(`${WEBHOOKS}/${id}`)).as(subscription);
 
+export const readDelivery = async (who: Member, id: string) =>
+  (await who.api.get(`${WEBHOOKS}/deliveries/${id}`)).as(deliveryDetail);
+
 /** All pages, newest first. */
-export const deliveries = async (who: Member, id: string): Promise<Delivery[]> => {
+export const deliveries = async (who: Member, id: string, filter = 'limit=200'): Promise<Delivery[]> => {
   const found: Delivery[] = [];
-  let next: string | undefined = `${WEBHOOKS}/${id}/deliveries?limit=200`;
+  let next: string | undefined = `${WEBHOOKS}/${id}/deliveries?${filter}`;
   while (next !== undefined) {
     const answer = await who.api.get(next);
     found.push(...answer.as(z.array(delivery)));

@@ -12,7 +12,7 @@ describe('Sockets', () => {
 
   const openCount = async (): Promise<number> => {
     const { text } = await here().world.anybody.get('/metrics');
-    return Number(/^websockets_open (\d+)$/m.exec(text)?.[1]);
+    return Number(/^workflow_websockets_open (\d+)$/m.exec(text)?.[1]);
   };
 
   it('ignore frames of up to 64 KiB', async () => {

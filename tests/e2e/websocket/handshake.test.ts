@@ -99,12 +99,17 @@ describe('The WebSocket handshake', () => {
     });
   }
 
-  it('has one path, which answers no GET', async () => {
+  it('has one path, which answers a plain GET with 426', async () => {
     const { world, ada } = here();
     const elsewhere = { ...world.server, base: `${world.server.base}/x` };
     expect((await refusal(elsewhere, ada.token)).status).to.equal(404);
     const answer = await ada.api.get('/api/v1/ws');
-    expect(answer.status).to.be.within(400, 499);
+    expect([answer.status, answer.error, answer.header('upgrade')]).to.deep.equal([
+      426,
+      'upgrade_required',
+      'websocket',
+    ]);
+    expect((await ada.api.post('/api/v1/ws')).header('allow')).to.equal('GET, OPTIONS');
   });
 
   it('registers an unknown person like any first request', async () => {

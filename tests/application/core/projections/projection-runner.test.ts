@@ -101,7 +101,7 @@ describe('a projection runner', () => {
     const end = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await end();
-    running(kit.runner({ version: 2, name: 'new', retirementMs: 50 }));
+    running(kit.runner({ version: 2, name: 'new', formerMs: 50, cleanMs: 20 }));
     await active(kit, 'v2');
     await answered(kit, 'v1', undefined);
     expect((await kit.store.state(at('v1'))).checkpoint).to.equal(undefined);
@@ -152,16 +152,29 @@ describe('a projection runner', () => {
     expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
   });
 
-  it('retires when a newer build is active', async () => {
-    running(kit.runner({ retirementMs: 50 }));
+  it('of an older build goes on with its own generation beside the newer one, which is cleaned away afterwards', async () => {
+    const endOld = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
-    running(kit.runner({ version: 2, name: 'new', retirementMs: 60_000 }));
+    running(kit.runner({ version: 2, name: 'new', formerMs: 50, cleanMs: 20 }));
     await active(kit, 'v2');
-    // The old runner checks once a second, and ends at the next event.
-    await eventually(async () => {
-      await kit.write('acme', `a${performance.now()}`);
-      expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
-    });
+    await kit.write('acme', 'a2');
+    for (const tag of ['v1', 'v2']) await answered(kit, tag, ['a1', 'a2']);
+    await endOld();
+    await answered(kit, 'v1', undefined);
+    await answered(kit, 'v2', ['a1', 'a2']);
+    expect(await kit.store.generations('tallies')).to.deep.equal(['v2']);
+  }).timeout(15_000);
+
+  it('of an older build that comes back continues its own generation as long as it is stored', async () => {
+    const endOld = running(kit.runner());
+    await answered(kit, 'v1', ['a1']);
+    await endOld();
+    const endNew = running(kit.runner({ version: 2, name: 'new' }));
+    await active(kit, 'v2');
+    await endNew();
+    await kit.write('acme', 'a2');
+    running(kit.runner());
+    await answered(kit, 'v1', ['a1', 'a2']);
     await active(kit, 'v2');
   }).timeout(15_000);
 

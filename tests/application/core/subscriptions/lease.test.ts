@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { holdLease, pause } from '../../../../application/core/subscriptions/lease.ts';
+import { pause } from '../../../../application/core/runtime/timers.ts';
+import { holdLease } from '../../../../application/core/subscriptions/lease.ts';
 import type { Lease, ReadStore } from '../../../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
 import { eventually } from '../../../support/eventually.ts';

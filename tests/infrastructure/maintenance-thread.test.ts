@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/store.ts';
-import { CheckpointThread } from '../../infrastructure/sqlite/checkpoint-thread.ts';
+import { MaintenanceThread } from '../../infrastructure/maintenance/maintenance-thread.ts';
+import { Checkpoints } from '../../infrastructure/sqlite/checkpoints.ts';
 import { events } from '../contract/event-store-parts/helpers.ts';
 import { eventually } from '../support/eventually.ts';
 import { testLogger } from '../support/fakes.ts';
@@ -21,31 +22,33 @@ describe('Checkpoints in a thread', () => {
     const db = new DatabaseSync(path);
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (text)');
     const insert = db.prepare('INSERT INTO t VALUES (?)');
-    const thread = new CheckpointThread(path);
+    const thread = new MaintenanceThread();
+    const checkpoints = new Checkpoints(path, thread);
     const size = (): number => statSync(path).size;
     expect(size()).to.be.lessThan(10_000);
     for (let page = 0; page < 499; page += 1) {
       insert.run('x'.repeat(4000));
-      thread.wrote(1);
+      checkpoints.wrote(1);
     }
     expect(size(), 'not yet worth its while').to.be.lessThan(10_000);
     insert.run('x'.repeat(4000));
-    thread.wrote(1);
+    checkpoints.wrote(1);
     db.exec('BEGIN IMMEDIATE');
     await eventually(() => expect(size()).to.be.greaterThan(490 * 4096));
     db.exec('COMMIT');
     await thread.close();
-    thread.wrote(10_000);
+    checkpoints.wrote(10_000);
     db.close();
     expect(existsSync(`${path}-wal`)).to.equal(false);
   });
 
   it('are left to the writer when the thread fails', async () => {
     const logger = testLogger();
-    const thread = new CheckpointThread(join(folder, 'no', 'such.db'), logger);
-    thread.wrote(500);
+    const thread = new MaintenanceThread();
+    const checkpoints = new Checkpoints(join(folder, 'no', 'such.db'), thread, logger);
+    checkpoints.wrote(500);
     await eventually(() => expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']));
-    thread.wrote(500);
+    checkpoints.wrote(500);
     await thread.close();
   });
 

@@ -1,0 +1,274 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { WebSocketServer } from 'ws';
+import { ApiError, createClient, type SocketState } from '../../client/src/index.ts';
+import { eventually } from '../support/server.ts';
+import { tenantToken } from '../support/tokens.ts';
+import { BASE, endWorld, type Member, sharedWorld, type TestTenant, type World } from '../support/world.ts';
+import { id as idShape } from './shapes.ts';
+
+const MESSAGES = '/api/v1/tenant/messaging/conversations/{id}/messages';
+
+const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+};
+
+describe('The client', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ben: Member;
+  let url: string;
+  let conversation: string;
+
+  before(async () => {
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    ben = await tenant.person('Ben');
+    url = world.server.base;
+    const made = await tenant.admin.api.post(BASE, { participant_user_ids: [ben.id] });
+    conversation = made.as(idShape, 201).id;
+  });
+  after(endWorld);
+
+  const clientOf = (who: Member) => createClient({ url, token: who.token });
+  const params = () => ({ path: { id: conversation } });
+
+  it('returns the JSON of an answer, and undefined without one', async () => {
+    const client = clientOf(ben);
+    expect((await client.get('/api/v1/tenant/me')).email).to.equal(ben.email);
+    const read = '/api/v1/tenant/messaging/conversations/{id}/read';
+    expect(await client.post(read, { params: params() })).to.equal(undefined);
+  });
+
+  it('throws what a refusal says', async () => {
+    const refused = await clientOf(ben)
+      .post(MESSAGES, { params: params(), body: { body: '' } })
+      .catch((error: unknown) => error);
+    if (!(refused instanceof ApiError)) throw new Error('not refused');
+    expect([refused.status, refused.code]).to.deep.equal([400, 'validation_failed']);
+    expect(refused.details).to.have.property('issues');
+    expect(refused.requestId).to.match(/\w/);
+    const unknown = await createClient({ url, token: 'nobody' })
+      .get('/api/v1/tenant/me')
+      .catch((error: unknown) => error);
+    expect(unknown).to.include({ name: 'ApiError', status: 401, code: 'invalid_credential' });
+  });
+
+  it('asks for the token before each request', async () => {
+    const given: string[] = [];
+    const token = async (): Promise<string> => {
+      given.push(given.length === 0 ? tenant.admin.token : ben.token);
+      return given.at(-1) ?? '';
+    };
+    const client = createClient({ url, token });
+    expect((await client.get('/api/v1/tenant/me')).id).to.equal(tenant.admin.id);
+    expect((await client.get('/api/v1/tenant/me')).id).to.equal(ben.id);
+  });
+
+  it('sends a message once when the answer is lost, and when the server is busy', async () => {
+    const failures = ['lost', 'lost', 503, 429];
+    const keys = new Set<string | null>();
+    const flaky = async (request: Request): Promise<Response> => {
+      keys.add(request.headers.get('idempotency-key'));
+      const failure = failures.shift();
+      if (typeof failure === 'number') return new Response('{}', { status: failure });
+      const answer = await fetch(request);
+      if (failure === 'lost') throw new TypeError('the connection was lost');
+      return answer;
+    };
+    const client = createClient({ url, token: ben.token, fetch: flaky, retry: { first: 1 } });
+    const sent = await client.post(MESSAGES, { params: params(), body: { body: 'only once' } });
+    expect(failures).to.deep.equal([]);
+    expect(keys.size).to.equal(1);
+    expect([...keys][0]).to.match(/^[0-9a-f-]{36}$/);
+    const found = await all(clientOf(ben).items(MESSAGES, { params: params() }));
+    expect(found.filter(({ body }) => body === 'only once').map(({ id }) => id)).to.deep.equal([sent.id]);
+  });
+
+  it('gives up after the tries it may make, and repeats no DELETE with an unknown effect', async () => {
+    const tried: string[] = [];
+    const away = (answer: () => Response) => (request: Request) => {
+      tried.push(request.method);
+      return Promise.resolve().then(answer);
+    };
+    const lost = (): Response => {
+      throw new TypeError('the connection was lost');
+    };
+    const retry = { first: 1, times: 2 };
+    const unreachable = createClient({ url, token: ben.token, fetch: away(lost), retry });
+    const failed = await unreachable.get('/api/v1/tenant/me').catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(TypeError);
+    expect(tried.splice(0)).to.deep.equal(['GET', 'GET', 'GET']);
+    const path = { params: { path: { id: ben.id } } };
+    await unreachable.delete('/api/v1/tenant/files/{id}', path).catch(() => undefined);
+    expect(tried.splice(0)).to.deep.equal(['DELETE']);
+    const busy = createClient({
+      url,
+      token: ben.token,
+      fetch: away(() => new Response('{"error":"rate_limited"}', { status: 429 })),
+      retry,
+    });
+    const refused = await busy.delete('/api/v1/tenant/files/{id}', path).catch((error: unknown) => error);
+    expect(refused).to.include({ status: 429, code: 'rate_limited' });
+    expect(tried).to.deep.equal(['DELETE', 'DELETE', 'DELETE']);
+  });
+
+  it('ends a wait between tries when the request is aborted', async () => {
+    const controller = new AbortController();
+    const busy = async (): Promise<Response> => {
+      setImmediate(() => controller.abort());
+      return new Response('{}', { status: 503, headers: { 'retry-after': '20' } });
+    };
+    const client = createClient({ url, token: ben.token, fetch: busy });
+    const ended = await client
+      .get('/api/v1/tenant/me', { signal: controller.signal })
+      .catch((error: unknown) => error);
+    expect(ended).to.include({ name: 'AbortError' });
+  });
+
+  it('iterates over a list page by page, only as far as it is asked', async () => {
+    const admin = clientOf(tenant.admin);
+    const made = await admin.post('/api/v1/tenant/messaging/conversations', {
+      body: { participant_user_ids: [ben.id, (await tenant.person('Cleo')).id] },
+    });
+    const there = { path: { id: made.id } };
+    for (let nth = 0; nth < 7; nth += 1) {
+      await admin.post(MESSAGES, { params: there, body: { body: `number ${nth}` } });
+    }
+    let requests = 0;
+    const counting = (request: Request): Promise<Response> => {
+      requests += 1;
+      return fetch(request);
+    };
+    const client = createClient({ url, token: tenant.admin.token, fetch: counting });
+    const init = { params: { ...there, query: { limit: 3 } } };
+    const found = await all(client.items(MESSAGES, init));
+    expect(new Set(found.map(({ body }) => body)).size).to.equal(7);
+    expect([found.length, requests]).to.deep.equal([7, 3]);
+    requests = 0;
+    for await (const { body } of client.items(MESSAGES, init)) {
+      if (body === 'number 5') break;
+    }
+    expect(requests).to.equal(1);
+  });
+
+  it('streams bytes and JSON lines of an export', async () => {
+    const admin = clientOf(tenant.admin);
+    const whole = await tenant.admin.api.get('/api/v1/tenant/audit/events', {
+      headers: { accept: 'application/x-ndjson' },
+    });
+    const hash = createHash('sha256');
+    const options = { headers: { accept: 'application/x-ndjson' } };
+    for await (const chunk of await admin.stream('/api/v1/tenant/audit/events', options)) hash.update(chunk);
+    expect(hash.digest('hex')).to.equal(createHash('sha256').update(whole.text).digest('hex'));
+    const lines = await all(admin.lines('/api/v1/tenant/audit/events'));
+    expect(lines).to.deep.equal(
+      whole.text
+        .trimEnd()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line)),
+    );
+    for await (const line of admin.lines('/api/v1/tenant/audit/events')) {
+      expect(line).to.have.property('position');
+      break;
+    }
+    const refused = await clientOf(ben)
+      .stream('/api/v1/tenant/audit/events')
+      .catch((error: unknown) => error);
+    expect(refused).to.include({ status: 403, code: 'admin_required' });
+  });
+
+  describe('socket', () => {
+    it('takes another token when one has run out, and resumes', async () => {
+      const soon = Math.floor(Date.now() / 1000) + 2;
+      const tokens = [tenantToken(ben, { exp: soon })];
+      const token = (): string => tokens.shift() ?? ben.token;
+      const seen: string[] = [];
+      const states: SocketState[] = [];
+      const socket = createClient({ url, token }).socket({
+        onEnvelope: (each) => each.kind === 'message' && seen.push(each.message.body),
+        onState: (state) => states.push(state),
+        retry: { first: 1 },
+      });
+      await eventually(
+        'a second connection',
+        () => states.filter(({ kind }) => kind === 'ready').length === 2,
+      );
+      await clientOf(tenant.admin).post(MESSAGES, { params: params(), body: { body: 'still there?' } });
+      await eventually('the message', () => seen.includes('still there?'));
+      expect(states.filter(({ kind }) => kind === 'ready')).to.deep.equal([
+        { kind: 'ready', resumed: false },
+        { kind: 'ready', resumed: true },
+      ]);
+      const { position } = socket;
+      socket.close();
+      expect(states.at(-1)).to.deep.equal({ kind: 'closed' });
+      // Another socket goes on where this one ended.
+      await clientOf(tenant.admin).post(MESSAGES, { params: params(), body: { body: 'while away' } });
+      const later: string[] = [];
+      const next = clientOf(ben).socket({
+        after: position,
+        onEnvelope: (each) => each.kind === 'message' && later.push(each.message.body),
+      });
+      await eventually('the message', () => later.length > 0);
+      next.close();
+      expect(later).to.deep.equal(['while away']);
+    }).timeout(30_000);
+
+    it('ends with the reason when the credential is refused for good', async () => {
+      const states: SocketState[] = [];
+      createClient({ url, token: 'nobody' }).socket({
+        onEnvelope: () => undefined,
+        onState: (state) => states.push(state),
+      });
+      const last = await eventually('the end', () => states.find(({ kind }) => kind === 'closed'));
+      expect(last).to.have.property('error').that.includes({ status: 401, code: 'invalid_credential' });
+    });
+
+    it('tells of a resync, and goes on after it', async () => {
+      const asked: (string | null)[] = [];
+      const frames = [
+        [{ kind: 'system', event: 'ready', position: 'p1' }],
+        [
+          { kind: 'system', event: 'ready', position: 'p1' },
+          { kind: 'system', event: 'resync', position: 'p9' },
+        ],
+        [
+          { kind: 'system', event: 'ready', position: 'p9' },
+          {
+            kind: 'message',
+            event: 'created',
+            position: 'q1',
+            conversation_id: 'c',
+            message: { body: 'hello' },
+          },
+        ],
+      ];
+      const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'bearer' });
+      server.on('connection', (socket, request) => {
+        const own = frames[asked.length] ?? [];
+        asked.push(new URL(request.url ?? '', 'http://server').searchParams.get('after'));
+        for (const frame of own) socket.send(JSON.stringify(frame));
+        if (asked.length < frames.length) socket.close(1012);
+      });
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const handed: string[] = [];
+      const socket = createClient({ url: `http://127.0.0.1:${port}`, token: 'any' }).socket({
+        onEnvelope: (each) => each.kind === 'message' && handed.push(each.message.body),
+        onResync: (position) => handed.push(`resync ${position}`),
+        retry: { first: 1 },
+      });
+      await eventually('the envelope', () => handed.includes('hello'));
+      socket.close();
+      server.close();
+      expect(handed).to.deep.equal(['resync p9', 'hello']);
+      expect(asked).to.deep.equal([null, 'p1', 'p9']);
+      expect(socket.position).to.equal('q1');
+    });
+  });
+});

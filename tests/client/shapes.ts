@@ -1,0 +1,3 @@
+import { z } from 'zod';
+
+export const id = z.looseObject({ id: z.string() });

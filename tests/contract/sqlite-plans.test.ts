@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ReadStore } from '../../application/ports/read-store.ts';
+import type { Plan } from '../../infrastructure/read-store/sqlite/plan.ts';
+import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
+import { RECORDS, searchesOf } from './read-store/searches.ts';
+
+/** Every plan of a search gives the same result, whichever is the cheapest. */
+const PLANS: Readonly<Record<string, readonly Plan['kind'][]>> = {
+  'by documents of entries alone': ['scan', 'order'],
+  'in the order of entries alone': ['lookup'],
+  'by scans alone': ['lookup', 'order'],
+};
+
+describe('SQLite read store: every plan of a search gives the same result', () => {
+  for (const [title, without] of Object.entries(PLANS)) {
+    let store: ReadStore | undefined;
+    let folder = '';
+    const open = async (): Promise<ReadStore> => {
+      folder = await mkdtemp(join(tmpdir(), 'plans-'));
+      return openSqliteReadStore({ path: join(folder, 'read.db'), limits: { without, firstRows: 2 } });
+    };
+    before(async () => {
+      store = await open();
+    });
+    after(async () => {
+      await store?.close();
+      await rm(folder, { recursive: true });
+    });
+    const started = (): ReadStore => {
+      if (store === undefined) throw new Error('the store is not open');
+      return store;
+    };
+    const harness = { open, isAtomic: true, runs: 60, dispose: async () => undefined };
+    searchesOf({ store: started, harness: () => harness }, `searches ${title}`, {
+      ...RECORDS,
+      scopedBy: 'entity_name',
+    });
+  }
+});

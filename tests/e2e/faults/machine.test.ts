@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { eventually, startAndExit } from '../../support/server.ts';
+import { type SmallDisk, smallDisk } from '../../support/small-disk.ts';
+import { BASE, endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
+
+/** Faults of the machine: its disk, its folders, its ports. */
+
+describe('A full disk', () => {
+  let disk: SmallDisk;
+  let world: World;
+  let ada: Member;
+  let id: string;
+
+  before(async function () {
+    const made = smallDisk(48);
+    if (typeof made === 'string') {
+      console.log(`      ${made}: the test of a full disk is skipped`);
+      return void this.skip();
+    }
+    disk = made;
+    world = await startWorld({ dataDir: disk.path });
+    const tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    id = await talk(ada, await tenant.person('Ben'));
+    await say(ada, id, 'before');
+  });
+  after(async () => {
+    await endWorld();
+    disk?.remove();
+  });
+
+  const write = (body: string) => ada.api.post(`${BASE}/${id}/messages`, { body });
+  const read = () => ada.api.get(`${BASE}/${id}/messages`);
+
+  it('answers writes with 503 and Retry-After, and goes on to answer reads', async () => {
+    await disk.fill();
+    const refused = await eventually('a write is refused', async () => {
+      const answer = await write('x'.repeat(10_000));
+      return answer.status === 503 && answer;
+    });
+    expect(refused.json).to.include({ error: 'unavailable' });
+    expect(Number(refused.header('retry-after'))).to.be.at.least(1);
+    const answer = await read();
+    expect([answer.status, answer.text.includes('before')]).to.deep.equal([200, true]);
+    expect((await world.anybody.get('/health/live')).status).to.equal(200);
+  }).timeout(30_000);
+
+  it('takes writes again without a restart once there is room, and keeps what it acknowledged', async () => {
+    disk.empty();
+    const sent = await eventually('a write', async () => {
+      const answer = await write('after');
+      return answer.status === 201;
+    });
+    expect(sent).to.equal(true);
+    await eventually('the read', async () => (await read()).text.includes('after'), 20_000);
+    await world.server.stop();
+    await world.restart();
+    const { text } = await read();
+    expect(text).to.contain('before').and.to.contain('after');
+  }).timeout(60_000);
+});
+
+describe('A start', () => {
+  after(endWorld);
+
+  it('ends with one sentence for a data folder that is read-only', async function () {
+    const disk = smallDisk(1, ',ro');
+    if (typeof disk === 'string') {
+      console.log(`      ${disk}: the test of a read-only folder is skipped`);
+      return void this.skip();
+    }
+    try {
+      const { code, output } = await startAndExit({ DATA_DIR: disk.path });
+      const sentence = 'DATA_DIR must be a folder that this user can write (it is read-only).\n';
+      expect([code, output]).to.deep.equal([1, sentence]);
+    } finally {
+      disk.remove();
+    }
+  });
+
+  it('ends with one sentence when the port is in use, and the other server goes on', async () => {
+    const world = await startWorld();
+    const { code, output } = await startAndExit({ PORT: String(world.server.port) });
+    expect(code).to.equal(1);
+    // A stack may follow, as the level of the log says.
+    expect(output).to.match(/^The server could not start: .*EADDRINUSE.*$/m);
+    expect((await world.anybody.get('/health/live')).status).to.equal(200);
+  });
+});

@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { eventually } from '../../support/server.ts';
+import { BASE, endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
+
+/** A store's server dies and comes back after longer than a node trusts what it has in memory (5 s). */
+const AWAY_MS = 7000;
+
+interface Away {
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+const goesAndComesBack = (start: () => { readonly world: World; readonly store: Away }): void => {
+  let ada: Member;
+  let id: string;
+  const write = (body: string) => ada.api.post(`${BASE}/${id}/messages`, { body });
+  const health = async () => (await start().world.anybody.get('/health/ready')).status;
+
+  it('answers 503 with Retry-After meanwhile, and says so', async () => {
+    const { world, store } = start();
+    await world.ready();
+    const tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    id = await talk(ada, await tenant.person('Ben'));
+    await say(ada, id, 'before');
+    await store.kill();
+    const gone = performance.now();
+    const refused = await eventually(
+      'a write is refused',
+      async () => {
+        const answer = await write('while it is away');
+        return answer.status === 503 && answer;
+      },
+      30_000,
+    );
+    expect(Number(refused.header('retry-after'))).to.be.at.least(1);
+    await eventually('the status', async () => (await health()) === 503, 30_000);
+    expect((await world.anybody.get('/health/live')).status).to.equal(200);
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, AWAY_MS - (performance.now() - gone))));
+  }).timeout(90_000);
+
+  it('serves again without a restart, and has everything that it acknowledged', async () => {
+    const { world, store } = start();
+    const { pid } = world.server;
+    await store.restart();
+    await eventually('a write', async () => (await write('after')).status === 201, 60_000);
+    await eventually('the status', async () => (await health()) === 200, 60_000);
+    const text = await eventually(
+      'the read',
+      async () => {
+        const answer = await ada.api.get(`${BASE}/${id}/messages`);
+        return answer.status === 200 && answer.text.includes('after') && answer.text;
+      },
+      60_000,
+    );
+    expect(text).to.contain('before');
+    expect(world.server.pid).to.equal(pid);
+  }).timeout(120_000);
+};
+
+describe('An EventStoreDB that dies and comes back', () => {
+  let folder: string;
+  let store: TestEventStoreDb;
+  let world: World;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'eventstoredb-'));
+    store = await startEventStoreDb({ path: join(folder, 'log') });
+    world = await startWorld({ eventStore: store });
+  });
+  after(async () => {
+    await endWorld();
+    await store.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  goesAndComesBack(() => ({ world, store }));
+});

@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import { expect } from 'chai';
+import { z } from 'zod';
+import { scrapeOf } from '../../support/metrics.ts';
+import { cleanUp, eventually, type Server, startAndExit } from '../../support/server.ts';
+import { type Member, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** A request on a connection of its own, which any process may get. Rejects when the connection breaks. */
+const alone = (
+  server: Server,
+  method: string,
+  path: string,
+  options: { readonly token?: string; readonly body?: unknown; readonly key?: string } = {},
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const { token, body, key } = options;
+    const headers = {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    const call = request(
+      { host: '127.0.0.1', port: server.port, method, path, headers, agent: false },
+      (found) => {
+        found.setEncoding('utf8');
+        let text = '';
+        found.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        found.on('end', () => resolve({ status: found.statusCode ?? 0, text }));
+        found.on('error', reject);
+      },
+    );
+    call.on('error', reject);
+    call.setTimeout(20_000, () => call.destroy(new Error(`${method} ${path} hangs`)));
+    call.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+
+const started = z.object({ msg: z.literal('a process was started'), process: z.int(), pid: z.int() });
+
+/** Ids of the processes so far, by place. */
+const pidsOf = (server: Server): Map<number, number[]> => {
+  const pids = new Map<number, number[]>();
+  for (const line of server.output().split('\n')) {
+    if (!line.includes('a process was started')) continue;
+    const { process: place, pid } = started.parse(JSON.parse(line));
+    pids.set(place, [...(pids.get(place) ?? []), pid]);
+  }
+  return pids;
+};
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const ENTITIES = '/api/v1/tenant/entities';
+const RECORDS = `${ENTITIES}/things/records`;
+
+describe('Several processes on one port', () => {
+  let world: World;
+  let tenant: TestTenant;
+  const complete = (server: Server) =>
+    eventually(
+      'all processes serve',
+      async () => {
+        const { value } = scrapeOf((await alone(server, 'GET', '/metrics')).text);
+        return ['api', 'all'].every((role) => value('workflow_build_info', { role }) === 1);
+      },
+      60_000,
+    );
+  beforeEach(async function () {
+    // Starts two processes, one after the other.
+    this.timeout(120_000);
+    world = await startWorld({ env: { WORKERS: '2', LOGIN_LIMIT_PER_MINUTE: '6' } });
+    tenant = await world.tenant();
+    const fields = [{ key: 'title', label: 'Title', type: 'text', required: false }];
+    expect(
+      (await tenant.admin.api.post(ENTITIES, { name: 'things', label: 'Things', fields })).status,
+    ).to.equal(201);
+    await complete(world.server);
+  });
+  afterEach(cleanUp);
+
+  const add = (title: string, who: Member = tenant.admin): Promise<Answer> =>
+    alone(world.server, 'POST', RECORDS, {
+      token: who.token,
+      body: { values: { title } },
+      key: randomUUID(),
+    });
+  const titles = async (): Promise<string[]> => {
+    const { text } = await alone(world.server, 'GET', `${RECORDS}?limit=200`, { token: tenant.admin.token });
+    return z
+      .array(z.looseObject({ values: z.looseObject({ title: z.string() }) }))
+      .parse(JSON.parse(text))
+      .map(({ values }) => values.title);
+  };
+
+  it('are one server: each request sees every answered write and withdrawn right, and metrics and limits are common', async () => {
+    const { server } = world;
+    for (let i = 0; i < 15; i += 1) {
+      expect((await add(`n${i}`)).status).to.equal(201);
+      expect(await titles()).to.include(`n${i}`);
+    }
+    for (let i = 0; i < 5; i += 1) {
+      const ben = await tenant.person(`Ben ${i}`);
+      const me = (): Promise<Answer> => alone(server, 'GET', '/api/v1/tenant/me', { token: ben.token });
+      expect((await me()).status).to.equal(200);
+      const path = `${USERS}/${ben.id}`;
+      const body = { status: 'deactivated' };
+      expect((await alone(server, 'PATCH', path, { token: tenant.admin.token, body })).status).to.equal(200);
+      expect((await me()).status).to.equal(401);
+    }
+    const { value } = scrapeOf((await alone(server, 'GET', '/metrics')).text);
+    const labels = { method: 'POST', route: '/api/v1/tenant/entities/:name/records', status: '2xx' };
+    expect(value('workflow_http_request_duration_seconds_count', labels)).to.equal(15);
+    const statuses: number[] = [];
+    for (let i = 0; i < 30; i += 1)
+      statuses.push((await alone(server, 'POST', '/auth/login', { body: {} })).status);
+    expect(statuses.filter((status) => status !== 429)).to.have.length.within(6, 11);
+  });
+
+  for (const [kind, place] of [
+    ['that serves requests', 1],
+    ['with the background work', 0],
+  ] as const) {
+    it(`go on when the one ${kind} is killed under load, and it is started again`, async function () {
+      this.timeout(120_000);
+      const { server } = world;
+      const acknowledged: string[] = [];
+      let ended = false;
+      const write = async (writer: number): Promise<void> => {
+        for (let i = 0; !ended; i += 1) {
+          const title = `w${writer}-${i}`;
+          const answer = await add(title).catch(() => undefined);
+          if (answer?.status === 201) acknowledged.push(title);
+        }
+      };
+      const writers = [0, 1, 2].map(write);
+      const [pid = 0] = pidsOf(server).get(place) ?? [];
+      process.kill(pid, 'SIGKILL');
+      const before = acknowledged.length;
+      await eventually('writes go on', () => acknowledged.length > before + 10, 20_000);
+      await eventually('it is started again', () => (pidsOf(server).get(place) ?? []).length === 2, 10_000);
+      await complete(server);
+      ended = true;
+      await Promise.all(writers);
+      const found = new Set<string>();
+      let next: string | undefined = `${RECORDS}?limit=200`;
+      while (next !== undefined) {
+        const path: string = next;
+        const page = await eventually(
+          'the page is served',
+          async () => {
+            const answer = await tenant.admin.api.get(path);
+            return answer.status === 503 ? undefined : answer;
+          },
+          30_000,
+        );
+        const docs = page.as(z.array(z.looseObject({ values: z.looseObject({ title: z.string() }) })));
+        for (const { values } of docs) {
+          expect(found.has(values.title), values.title).to.equal(false);
+          found.add(values.title);
+        }
+        next = /^<([^>]+)>/.exec(page.header('link') ?? '')?.[1];
+      }
+      expect(acknowledged.filter((title) => !found.has(title))).to.deep.equal([]);
+    });
+  }
+
+  it('answer what was begun at TERM, and stop in order with exit code 0', async () => {
+    const { server } = world;
+    const begun = Array.from({ length: 12 }, (_, nth) => add(`t${nth}`).catch(() => undefined));
+    const pids = [...pidsOf(server).values()].flat();
+    await begun[0];
+    const exit = await server.stop();
+    expect(exit).to.deep.equal({ code: 0, signal: null });
+    expect(pids.filter(isAlive)).to.deep.equal([]);
+    const order = [...server.output().matchAll(/"process":(\d),"reason":"SIGTERM","msg":"stopping"/g)].map(
+      ([, place]) => place,
+    );
+    expect(order).to.deep.equal(['1', '0']);
+    const answers = await Promise.all(begun);
+    expect(answers.filter((answer) => answer !== undefined && answer.status !== 201)).to.deep.equal([]);
+  });
+
+  it('end when their supervisor is killed', async () => {
+    const { server } = world;
+    const pids = [...pidsOf(server).values()].flat();
+    expect(pids).to.have.length(2);
+    await server.kill();
+    await eventually('no process is left', () => !pids.some(isAlive), 10_000);
+  });
+
+  it('do not start on a port in use, or with a role that serves no requests', async () => {
+    const taken = await startAndExit({ WORKERS: '2', PORT: String(world.server.port) });
+    expect(taken.code, taken.output).to.equal(1);
+    expect(taken.output).not.to.contain('a process was started');
+    const wrong = await startAndExit({ WORKERS: '2', ROLE: 'worker' });
+    expect([wrong.code, wrong.output]).to.deep.equal([
+      1,
+      'WORKERS must be 1 with ROLE=worker: only processes that serve requests share a port.\n',
+    ]);
+  });
+});

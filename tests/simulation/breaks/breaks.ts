@@ -1,0 +1,112 @@
+/** A deliberate defect of the product: texts of a file that are replaced. */
+export interface Break {
+  readonly name: string;
+  readonly file: string;
+  readonly changes: readonly (readonly [from: string, to: string])[];
+}
+
+/** Defects that the simulation must find, one at a time. */
+export const BREAKS: readonly Break[] = [
+  {
+    name: 'a worker that lost its lease still writes',
+    file: 'infrastructure/read-store/sqlite/leases.ts',
+    changes: [['if (current !== fence) throw', 'if (current === -1) throw']],
+  },
+  {
+    name: 'a subscriber saves its progress before it handles the events',
+    file: 'application/core/subscriptions/subscriber.ts',
+    changes: [
+      [
+        'handle: (part, turn, done) => handlePart(subscriber, options, held, part, turn, done),',
+        'handle: async (part, turn, done) => { done(part.length); await pause(300, held); await handlePart(subscriber, options, held, part, turn, () => undefined); },',
+      ],
+    ],
+  },
+  {
+    name: 'a projection stores its checkpoint before its documents',
+    file: 'application/core/projections/generation.ts',
+    changes: [
+      [
+        '        writes: batch.writes(),\n        ...(before === undefined ? {} : { checkpoint: before }),\n      });',
+        '        writes: [],\n        ...(before === undefined ? {} : { checkpoint: before }),\n      });\n      await this.deps.store.commit({ generation: this.generation, fence: this.#fence, writes: batch.writes() });',
+      ],
+    ],
+  },
+  {
+    name: 'an event is folded twice into a document',
+    file: 'application/core/projections/fold-batch.ts',
+    changes: [['(one.position !== undefined && one.position >= event.position)', '(one.position === null)']],
+  },
+  {
+    name: 'a repeated request does not look for its first try',
+    file: 'application/core/commands/stream-batch.ts',
+    changes: [
+      [
+        '      if (command.priorAttempt !== undefined) {\n        const earlier',
+        '      if (command.priorAttempt !== undefined && head.revision < -5) {\n        const earlier',
+      ],
+    ],
+  },
+  {
+    name: 'a subscriber skips an event that it could not handle',
+    file: 'application/core/subscriptions/subscriber.ts',
+    changes: [
+      [
+        'if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn);',
+        'if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn).catch(() => undefined);',
+      ],
+      [
+        '(await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn));',
+        '(await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn).catch(() => true));',
+      ],
+    ],
+  },
+  {
+    name: 'an append is acknowledged although the store did not answer',
+    file: 'application/core/commands/group-commit.ts',
+    changes: [
+      [
+        '          resolve(result);\n        }, reject),',
+        "          resolve(result);\n        }, (error: unknown) => { if (error instanceof Error && error.name === 'StoreUnavailable') resolve({ revision: (typeof expected === 'number' ? expected : -1) + events.length, position: '0000000000000001' as never }); else reject(error); }),",
+      ],
+    ],
+  },
+  {
+    name: 'a replay of a socket leaves out its last event',
+    file: 'api/ws/replays.ts',
+    changes: [['if (stored.position > until)', 'if (stored.position >= until)']],
+  },
+  {
+    name: 'a deleted message still counts as unread',
+    file: 'projections/messaging/conversations.ts',
+    changes: [['unread: participant.unread - 1', 'unread: participant.unread - 0']],
+  },
+  {
+    name: 'times of a stream go back with the clock',
+    file: 'application/core/commands/stream-batch.ts',
+    changes: [
+      ['const now = Math.max(this.deps.clock.now(), head.at);', 'const now = this.deps.clock.now();'],
+      ['const at = Math.max(event.at ?? now, next.at);', 'const at = event.at ?? now;'],
+    ],
+  },
+  {
+    name: 'deliveries have a new id each time their event is handled',
+    file: 'application/webhooks/webhook-fan-out.ts',
+    changes: [['subscription.id}`);', `subscription.id}\\n$` + `{performance.now()}\`);`]],
+  },
+  {
+    name: 'entries of posting rules have a new id each time',
+    file: 'application/ledger/rule-runner.ts',
+    changes: [['posting rule\\n', 'posting rule ' + '$' + '{performance.now()}\\n']],
+  },
+  {
+    name: 'a growth of the log without its events wakes nobody',
+    file: 'application/core/subscriptions/log-follower.ts',
+    changes: [
+      [
+        'events.onGrowth((growth) => observer.next(growth)),',
+        'events.onGrowth((growth) => { if (growth !== undefined) observer.next(growth); }),',
+      ],
+    ],
+  },
+];

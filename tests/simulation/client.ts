@@ -1,0 +1,112 @@
+import { createHmac } from 'node:crypto';
+import type { Dice } from './dice.ts';
+import { Broken, type Reply } from './network.ts';
+import type { SimulatedNode } from './node.ts';
+import type { World } from './world.ts';
+
+/** What a client knows of one request that changes something. */
+export interface Request {
+  /** Also the correlation id of its events. */
+  readonly id: string;
+  readonly what: string;
+  /** Type of the one event that proves its effect; undefined when a success may append nothing. */
+  readonly event: string | undefined;
+  /** `acknowledged` by a 2xx, `refused` by a 4xx, `unknown` when nothing certain was heard. */
+  outcome: 'acknowledged' | 'refused' | 'unknown';
+  reply: Reply | undefined;
+}
+
+export interface Person {
+  readonly tenantId: string;
+  readonly id: string;
+  readonly email: string;
+  readonly role: 'admin' | 'operator';
+}
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+export const signed = (claims: object, key: string): string => {
+  const content = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`;
+  return `${content}.${createHmac('sha256', key).update(content).digest('base64url')}`;
+};
+
+/** Answers after which a client tries again. */
+const isPassing = (status: number): boolean => status === 429 || status >= 500;
+const TRIES = 40;
+
+/** Calls as one credential, at whichever node is there, and keeps what it heard. */
+export class Client {
+  readonly #world: World;
+  readonly #dice: Dice;
+  readonly #token: string;
+  readonly #requests: Request[];
+  /** Nodes that serve requests; those of a worker do not. */
+  readonly #nodes: () => readonly SimulatedNode[];
+
+  constructor(world: World, dice: Dice, token: string, requests: Request[]) {
+    this.#world = world;
+    this.#dice = dice;
+    this.#token = token;
+    this.#requests = requests;
+    this.#nodes = () => world.nodes.filter(({ role }) => role !== 'worker');
+  }
+
+  /** Reads, until a node answers. @throws {Broken} when none does */
+  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const reply = await this.#dice
+          .pick(this.#nodes())
+          .call({ method: 'GET', path, headers: this.#headers(headers) });
+        if (!isPassing(reply.status) || tries >= TRIES) return reply;
+      } catch (error) {
+        if (!(error instanceof Broken) || tries >= TRIES) throw error;
+      }
+      await this.#world.time.pause(this.#dice.number() * 500);
+    }
+  }
+
+  /** Writes under a key and repeats until the outcome is certain, or mostly so. */
+  async write(
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    body: unknown,
+    { what, event }: { readonly what: string; readonly event?: string | undefined },
+  ): Promise<Reply | undefined> {
+    const { time, note } = this.#world;
+    const id = `r${String(this.#requests.length + 1).padStart(5, '0')}`;
+    const request: Request = { id, what, event, outcome: 'unknown', reply: undefined };
+    this.#requests.push(request);
+    const isKeyed = method !== 'DELETE' && this.#dice.chance(0.9);
+    const headers = this.#headers({
+      'x-request-id': id,
+      ...(isKeyed ? { 'idempotency-key': `key-${id}` } : {}),
+    });
+    for (let tries = 1; tries <= TRIES; tries += 1) {
+      const node = this.#dice.pick(this.#nodes());
+      try {
+        const reply = await node.call({ method, path, headers, body });
+        note(`${id} ${what} at ${node.name}: ${reply.status}`);
+        request.reply = reply;
+        if (!isPassing(reply.status)) {
+          const isRefused = reply.status >= 400;
+          // A repeat without a key may be refused because the first try succeeded.
+          if (isRefused && tries > 1 && !isKeyed) return reply;
+          request.outcome = isRefused ? 'refused' : 'acknowledged';
+          return reply;
+        }
+      } catch (error) {
+        if (!(error instanceof Broken)) throw error;
+        note(`${id} ${what} at ${node.name}: ${error.message}`);
+      }
+      // Without a key another try could do it twice.
+      if (!isKeyed && method === 'POST') return undefined;
+      await time.pause(this.#dice.delay(300, 3_000));
+    }
+    return undefined;
+  }
+
+  #headers(own: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    return { authorization: `Bearer ${this.#token}`, ...own };
+  }
+}

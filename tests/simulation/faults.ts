@@ -1,0 +1,56 @@
+import type { Dice } from './dice.ts';
+
+/** What happens to one call of a store. */
+export type CallFault = 'none' | 'lost' | 'answer lost' | 'lands later' | 'slow';
+
+/** Calls that write, so that a lost answer hides an effect. */
+const WRITES = new Set([
+  'append',
+  'commit',
+  'put',
+  'begin',
+  'release',
+  'destroy',
+  'replace',
+  'park',
+  'unpark',
+  'saveSubscriberProgress',
+  'acquireLease',
+  'releaseLease',
+  'prepare',
+  'setActiveGeneration',
+  'advance',
+  'bury',
+  'merge',
+  'keep',
+  'signed',
+]);
+
+/** Local caches of a machine, which fail only with it. */
+const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
+
+/** The faults of a run; switched off at its end, so that everything can settle. */
+export class Faults {
+  areOn = true;
+  readonly #share: number;
+
+  constructor(share: number) {
+    this.#share = share;
+  }
+
+  ofCall(store: string, method: string, dice: Dice): CallFault {
+    if (!this.areOn || LOCAL_STORES.has(store) || !dice.chance(this.#share)) return 'none';
+    const isWrite = WRITES.has(method);
+    return dice.weighted<CallFault>([
+      [3, 'lost'],
+      [isWrite ? 3 : 0, 'answer lost'],
+      [store === 'events' && method === 'append' ? 2 : 0, 'lands later'],
+      [2, 'slow'],
+    ]);
+  }
+
+  /** Whether a growth of the log is announced without its events. */
+  dropsGrowth(dice: Dice): boolean {
+    return this.areOn && dice.chance(0.1);
+  }
+}

@@ -1,0 +1,101 @@
+import type { Server } from 'node:http';
+import type { Adapters } from '../../api/compose/adapters.ts';
+import { type Platform, startPlatform } from '../../api/platform.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { Broken, type Call, call, type Reply } from './network.ts';
+import type { Owner, VirtualTime } from './virtual-time.ts';
+
+export interface NodeOptions {
+  readonly name: string;
+  readonly config: Config;
+  readonly adapters: (node: SimulatedNode) => Adapters;
+  readonly logger: Logger;
+  readonly time: VirtualTime;
+  /** Wall clock (ms) at the start of the run. */
+  readonly startedAt: number;
+}
+
+/** The product as one process: killed, its timers and calls never come back; started again, it has only the stores. */
+export class SimulatedNode {
+  readonly name: string;
+  readonly #options: NodeOptions;
+  #platform: Platform | undefined;
+  #owner: Owner = { isAlive: false, stalledUntil: 0 };
+  /** Difference (ms) of the node's wall clock. */
+  clockSkew = 0;
+  /** Makes the node die at one of its next calls of a store, before or after the call took effect. */
+  diesAt: 'call' | 'answer' | undefined;
+  #died = Promise.withResolvers<never>();
+  isReady = false;
+
+  constructor(options: NodeOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** Rejects when the node dies. */
+  get died(): Promise<never> {
+    return this.#died.promise;
+  }
+
+  get owner(): Owner {
+    return this.#owner;
+  }
+
+  get isAlive(): boolean {
+    return this.#owner.isAlive;
+  }
+
+  get role(): Config['ROLE'] {
+    return this.#options.config.ROLE;
+  }
+
+  get server(): Server | undefined {
+    return this.isReady ? this.#platform?.server : undefined;
+  }
+
+  get platform(): Platform | undefined {
+    return this.#platform;
+  }
+
+  /** Resolves when the node serves; never when it is killed before. */
+  async start(): Promise<void> {
+    const { time, config, adapters, logger, startedAt } = this.#options;
+    const owner: Owner = { isAlive: true, stalledUntil: 0 };
+    this.#owner = owner;
+    this.#died = Promise.withResolvers<never>();
+    this.#died.promise.catch(() => undefined);
+    this.diesAt = undefined;
+    await time.as(owner, async () => {
+      const clock = { now: () => Math.floor(startedAt + time.now + this.clockSkew) };
+      const platform = await startPlatform({ config, logger, clock, adapters: adapters(this) });
+      if (this.#owner !== owner || !owner.isAlive) return;
+      this.#platform = platform;
+      platform.started();
+      this.isReady = true;
+    });
+  }
+
+  stall(ms: number): void {
+    this.#owner.stalledUntil = this.#options.time.now + ms;
+  }
+
+  kill(): void {
+    this.#owner.isAlive = false;
+    this.isReady = false;
+    this.#platform = undefined;
+    this.diesAt = undefined;
+    this.#died.reject(new Broken(`${this.name} was killed`));
+  }
+
+  /** @throws {Broken} when the node is down or dies before it has answered */
+  async call(request: Call): Promise<Reply> {
+    const { server } = this;
+    if (server === undefined) throw new Broken(`${this.name} is down`);
+    return Promise.race([
+      this.#options.time.as(this.#owner, () => call(server, request)),
+      this.#died.promise,
+    ]);
+  }
+}

@@ -1,0 +1,128 @@
+import { Dice } from './dice.ts';
+import { type Fault, findFaults } from './oracles.ts';
+import { Receivers } from './receivers.ts';
+import { Workload } from './workload.ts';
+import { World } from './world.ts';
+
+export interface RunOptions {
+  readonly seed: number;
+  /** Requests that change something. */
+  readonly requests: number;
+}
+
+export interface RunResult {
+  readonly seed: number;
+  readonly faults: readonly Fault[];
+  readonly trace: readonly string[];
+  readonly requests: number;
+  readonly steps: number;
+  /** Virtual seconds. */
+  readonly seconds: number;
+}
+
+/** Longest virtual time (ms) that a run may take: more means that something never settles. */
+const LONGEST_MS = 40 * 60_000;
+
+/** Steps that a run may take, and more for each request. */
+const [STEPS, STEPS_OF_REQUEST] = [60_000, 400];
+
+/** One run of the whole product under faults drawn from a seed. */
+export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> => {
+  const dice = new Dice(seed);
+  const world = new World(seed, dice.pick([0, 0.005, 0.02, 0.05]));
+  const receivers = new Receivers(world, new Dice(seed, 5));
+  const faults: Fault[] = [];
+  let made = 0;
+  world.time.mostSteps = STEPS + requests * STEPS_OF_REQUEST;
+  try {
+    await world.open();
+    const roles = dice.pick([
+      ['all', 'api'],
+      ['all', 'all'],
+      ['api', 'worker', 'api'],
+      ['api', 'worker', 'worker', 'all'],
+    ] as const);
+    for (const [at, role] of roles.entries()) world.add(`n${at}-${role}`, role, receivers.outbound);
+    world.faults.areOn = false;
+    await world.time.until(Promise.all(world.nodes.map((node) => node.start())), LONGEST_MS);
+    const workload = new Workload(world, new Dice(seed, 7));
+    await world.time.until(workload.prepare(), LONGEST_MS);
+    world.faults.areOn = true;
+    const trouble = new AbortController();
+    void troubles(world, new Dice(seed, 9), trouble.signal);
+    await world.time.until(workload.run(requests), LONGEST_MS);
+    trouble.abort();
+    await world.time.until(calm(world), LONGEST_MS);
+    receivers.heal();
+    made = workload.requests.length;
+    faults.push(...(await world.time.until(findFaults(world, workload, receivers), LONGEST_MS)));
+  } catch (error) {
+    faults.push({
+      oracle: 'the run ends',
+      text: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    });
+  }
+  const { steps, now } = world.time;
+  await world.close();
+  return { seed, faults, trace: world.trace, requests: made, steps, seconds: now / 1_000 };
+};
+
+/** Kills, stalls and clocks that jump, until aborted. */
+const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<void> => {
+  const { time } = world;
+  while (!signal.aborted) {
+    await time.pause(dice.delay(4_000, 20_000));
+    if (signal.aborted) return;
+    const node = dice.pick(world.nodes);
+    if (!node.isAlive) continue;
+    const what = dice.weighted<'dies' | 'stalls' | 'jumps'>([
+      [3, 'dies'],
+      [2, 'stalls'],
+      [1, 'jumps'],
+    ]);
+    switch (what) {
+      case 'dies': {
+        // At one of its next calls, else after a moment.
+        node.diesAt = dice.pick(['call', 'answer'] as const);
+        await time.pause(dice.number() * 200);
+        if (node.isAlive) node.kill();
+        world.note(`${node.name} is killed`);
+        time.after(dice.delay(3_000, 15_000), () => {
+          world.note(`${node.name} starts`);
+          restart(world, node, dice);
+        });
+        break;
+      }
+      case 'stalls': {
+        const ms = dice.number() * 9_000;
+        world.note(`${node.name} stalls for ${Math.round(ms)} ms`);
+        node.stall(ms);
+        break;
+      }
+      case 'jumps':
+        node.clockSkew = (dice.number() - 0.5) * 4_000;
+        world.note(`the clock of ${node.name} is ${Math.round(node.clockSkew)} ms off`);
+        break;
+      default:
+        what satisfies never;
+    }
+  }
+};
+
+/** A start that fails is tried again, as a supervisor does. */
+const restart = (world: World, node: World['nodes'][number], dice: Dice): void => {
+  node.start().catch((error: unknown) => {
+    world.note(`${node.name} did not start: ${error instanceof Error ? error.message : String(error)}`);
+    node.kill();
+    world.time.after(1_000 + dice.number() * 1_000, () => restart(world, node, dice), undefined);
+  });
+};
+
+/** Faults end, and every node is up again. */
+const calm = async (world: World): Promise<void> => {
+  world.faults.areOn = false;
+  for (let waited = 0; world.nodes.some(({ isReady }) => !isReady); waited += 1) {
+    if (waited > 3_000) throw new Error('a node does not come back');
+    await world.time.pause(100);
+  }
+};

@@ -1,0 +1,147 @@
+import type { EventStore, GrowthListener } from '../../application/ports/event-store.ts';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import type { Stores } from '../../infrastructure/stores.ts';
+import type { Dice } from './dice.ts';
+import type { Faults } from './faults.ts';
+import type { SimulatedNode } from './node.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** How a node reaches the shared stores: late, and with the faults that the dice give. */
+export interface Way {
+  readonly time: VirtualTime;
+  readonly dice: Dice;
+  readonly faults: Faults;
+  readonly trace: (text: string) => void;
+}
+
+/** Methods that answer at once and reach no server. */
+const LOCAL = new Set(['parsePosition', 'close', 'onGrowth', 'wake']);
+
+const isCallable = (value: unknown): value is (...args: unknown[]) => unknown => typeof value === 'function';
+
+const isIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+
+/** Calls of one store by one node. */
+class Calls {
+  readonly #store: string;
+  readonly #way: Way;
+  readonly #node: SimulatedNode;
+  /** Appends that were given up and may still land, by stream. */
+  readonly #landing = new Map<string, Promise<void>>();
+
+  constructor(store: string, way: Way, node: SimulatedNode) {
+    this.#store = store;
+    this.#way = way;
+    this.#node = node;
+  }
+
+  async run(method: string, args: readonly unknown[], work: () => unknown): Promise<unknown> {
+    const { time, dice, faults, trace } = this.#way;
+    const store = this.#store;
+    if (this.#landing.size > 0 && (method === 'readStream' || method === 'readStreams')) {
+      await Promise.all(this.#landing.values());
+    }
+    const fault = faults.ofCall(store, method, dice);
+    if (fault !== 'none') trace(`${this.#node.name}: ${store}.${method} ${fault}`);
+    await time.pause(fault === 'slow' ? dice.number() * 4_000 : dice.delay(1, 60));
+    if (fault === 'lost') throw new StoreUnavailable(`${store} does not answer`);
+    if (fault === 'lands later') {
+      const landed = Promise.withResolvers<void>();
+      const stream = String(args[0]);
+      this.#landing.set(stream, landed.promise);
+      // The server carries it out whether this node still lives or not.
+      time.after(
+        dice.number() * 3_000,
+        () =>
+          void time
+            .atOnce(async () => work())
+            .then(
+              () => landed.resolve(),
+              () => landed.resolve(),
+            ),
+        undefined,
+      );
+      landed.promise.then(() => this.#landing.delete(stream));
+      throw new StoreUnavailable(`${store} does not answer in time`);
+    }
+    if (this.#node.diesAt === 'call' && dice.chance(0.3)) this.#node.kill();
+    if (!this.#node.isAlive) return new Promise(() => undefined);
+    // The result, or the error, comes back after a while.
+    const outcome = await time.atOnce(async () => {
+      try {
+        return { value: await work() };
+      } catch (error) {
+        return { error };
+      }
+    });
+    if (this.#node.diesAt === 'answer' && dice.chance(0.3)) this.#node.kill();
+    await time.pause(dice.delay(0.5, 30));
+    if (fault === 'answer lost') throw new StoreUnavailable(`${store} did not answer`);
+    if ('error' in outcome) throw outcome.error;
+    return outcome.value;
+  }
+}
+
+/** The store as the node reaches it. */
+const reached = <T extends object>(name: string, store: T, way: Way, node: SimulatedNode): T => {
+  const calls = new Calls(name, way, node);
+  return new Proxy(store, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (!isCallable(value) || typeof property !== 'string') return value;
+      if (property === 'close') return async () => undefined;
+      if (LOCAL.has(property)) return value.bind(target);
+      return (...args: unknown[]) => {
+        if (property === 'list') {
+          const listed = value.apply(target, args);
+          if (isIterable(listed)) return listed;
+          return calls.run(property, args, () => listed);
+        }
+        return calls.run(property, args, () => value.apply(target, args));
+      };
+    },
+  });
+};
+
+/** Growth reaches a node later, sometimes without its events, and never while the node is dead. */
+const withGrowth = (store: EventStore, way: Way, node: SimulatedNode): EventStore => {
+  const via = reached('events', store, way, node);
+  const onGrowth = (listener: GrowthListener): (() => void) => {
+    let isOpen = true;
+    let last = 0;
+    const stop = store.onGrowth((growth) => {
+      const { time, dice, faults } = way;
+      const bare = faults.dropsGrowth(dice);
+      // In order, as one subscription delivers.
+      last = Math.max(last, time.now + dice.delay(3, faults.areOn ? 1_500 : 5));
+      time.after(
+        last - time.now,
+        () => {
+          if (isOpen) listener(bare ? undefined : growth);
+        },
+        node.owner,
+      );
+    });
+    return () => {
+      isOpen = false;
+      stop();
+    };
+  };
+  return new Proxy(via, {
+    get: (target, property) => (property === 'onGrowth' ? onGrowth : Reflect.get(target, property, target)),
+  });
+};
+
+/** The shared stores as one node reaches them. */
+export const storesOf = (shared: Stores, way: Way, node: SimulatedNode): Stores => ({
+  events: withGrowth(shared.events, way, node),
+  reads: reached('reads', shared.reads, way, node),
+  keys: reached('keys', shared.keys, way, node),
+  snapshots: reached('snapshots', shared.snapshots, way, node),
+  answers: reached('answers', shared.answers, way, node),
+  blobs: reached('blobs', shared.blobs, way, node),
+  corpus: reached('corpus', shared.corpus, way, node),
+  heads: reached('heads', shared.heads, way, node),
+  close: async () => undefined,
+});

@@ -1,0 +1,216 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as realTick } from 'node:timers/promises';
+import type { Timer, Timers } from '../../application/core/runtime/timers.ts';
+
+/** A part of the world that can die and stall: its timers are dropped or late then. */
+export interface Owner {
+  isAlive: boolean;
+  /** Runs nothing before this time. */
+  stalledUntil: number;
+}
+
+interface Entry {
+  at: number;
+  seq: number;
+  readonly run: () => void;
+  readonly owner: Owner | undefined;
+  isCancelled: boolean;
+  /** Runs although its owner is dead or stalls: queues that all nodes of this process share pass on turns in ticks. */
+  readonly outlives: boolean;
+}
+
+/** Virtual length (ms) of a tick of the event loop. */
+const TICK_MS = 0.05;
+
+const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
+
+/** Whether the process waits for its disk. */
+const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+
+/** A binary heap of entries by time. */
+class Heap {
+  readonly #entries: Entry[] = [];
+
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  push(entry: Entry): void {
+    const entries = this.#entries;
+    let at = entries.push(entry) - 1;
+    while (at > 0) {
+      const up = (at - 1) >> 1;
+      const parent = entries[up];
+      if (parent === undefined || !isBefore(entry, parent)) break;
+      entries[at] = parent;
+      at = up;
+    }
+    entries[at] = entry;
+  }
+
+  pop(): Entry | undefined {
+    const entries = this.#entries;
+    const first = entries[0];
+    const last = entries.pop();
+    if (last === undefined || entries.length === 0) return first;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      const [left, right] = [entries[child], entries[child + 1]];
+      if (left === undefined) break;
+      if (right !== undefined && isBefore(right, left)) child += 1;
+      const least = entries[child];
+      if (least === undefined || !isBefore(least, last)) break;
+      entries[at] = least;
+      at = child;
+    }
+    entries[at] = last;
+    return first;
+  }
+}
+
+/**
+ * Time that moves only from one event to the next. Runs one callback at a time, lets everything that follows from it in
+ * microtasks and ticks settle, then takes the next: a run is a function of its seed.
+ */
+export class VirtualTime {
+  readonly #heap = new Heap();
+  readonly #owners = new AsyncLocalStorage<Owner | undefined>();
+  readonly #busy = new Set<Promise<unknown>>();
+  #now = 0;
+  #seq = 0;
+  steps = 0;
+  /** More steps mean that a loop never waits. */
+  mostSteps = Number.POSITIVE_INFINITY;
+
+  /** Milliseconds since the start of the run. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Runs code as part of `owner`: the timers that it sets die and stall with it. */
+  as<T>(owner: Owner | undefined, run: () => T): T {
+    return this.#owners.run(owner, run);
+  }
+
+  get owner(): Owner | undefined {
+    return this.#owners.getStore();
+  }
+
+  after(ms: number, run: () => void, owner: Owner | undefined = this.owner, outlives = false): () => void {
+    const entry: Entry = {
+      at: this.#now + Math.max(0, ms),
+      seq: this.#nextSeq(),
+      run,
+      owner,
+      isCancelled: false,
+      outlives,
+    };
+    this.#heap.push(entry);
+    return () => {
+      entry.isCancelled = true;
+    };
+  }
+
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.after(ms, resolve));
+  }
+
+  /** Runs work of a real store; virtual time stands still until it has ended. */
+  async atOnce<T>(work: () => Promise<T>): Promise<T> {
+    const running = work();
+    this.#busy.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#busy.delete(running);
+    }
+  }
+
+  /** Runs events until the promise settles. @throws when it has not settled by `limitMs` or nothing is left to run */
+  async until<T>(promise: Promise<T>, limitMs = Number.POSITIVE_INFINITY): Promise<T> {
+    let isSettled = false;
+    const settle = (): void => {
+      isSettled = true;
+    };
+    promise.then(settle, settle);
+    await this.#settled();
+    while (!isSettled) {
+      if (this.steps > this.mostSteps) throw new Error(`more than ${this.mostSteps} steps`);
+      if (!(await this.#step(limitMs))) throw new Error(`nothing settled it by ${Math.round(this.#now)} ms`);
+    }
+    return promise;
+  }
+
+  #nextSeq(): number {
+    this.#seq += 1;
+    return this.#seq;
+  }
+
+  async #step(limitMs: number): Promise<boolean> {
+    for (;;) {
+      const entry = this.#heap.pop();
+      if (entry === undefined || entry.at > limitMs) return false;
+      const { owner } = entry;
+      if (entry.isCancelled || (owner?.isAlive === false && !entry.outlives)) continue;
+      if (owner !== undefined && !entry.outlives && owner.stalledUntil > entry.at) {
+        entry.at = owner.stalledUntil;
+        entry.seq = this.#nextSeq();
+        this.#heap.push(entry);
+        continue;
+      }
+      this.#now = Math.max(this.#now, entry.at);
+      this.steps += 1;
+      this.#owners.run(owner, entry.run);
+      await this.#settled();
+      return true;
+    }
+  }
+
+  /** Lets microtasks, ticks of libraries and stores end. */
+  async #settled(): Promise<void> {
+    await realTick();
+    while (this.#busy.size > 0 || hasFileCalls()) {
+      if (this.#busy.size > 0) await Promise.allSettled(this.#busy);
+      await realTick();
+    }
+    await realTick();
+  }
+
+  /** The product's timers on this time. */
+  timers(): Timers {
+    const cancels = new WeakMap<Timer, () => void>();
+    const cancel = (timer: Timer | undefined): void => {
+      if (timer !== undefined) cancels.get(timer)?.();
+    };
+    const start = (run: () => void, ms: number, everyMs?: number): Timer => {
+      const owner = this.owner;
+      const timer: Timer = {
+        unref: () => timer,
+        refresh: () => {
+          cancel(timer);
+          plan(ms);
+          return timer;
+        },
+      };
+      const fire = (): void => {
+        if (everyMs !== undefined) plan(everyMs);
+        run();
+      };
+      const plan = (wait: number): void => {
+        cancels.set(timer, this.after(wait, fire, owner));
+      };
+      plan(ms);
+      return timer;
+    };
+    return {
+      monotonic: () => this.#now,
+      setTimeout: (run, ms) => start(run, ms),
+      clearTimeout: cancel,
+      setInterval: (run, ms) => start(run, ms, ms),
+      clearInterval: cancel,
+      // A tick takes time, since some loops of ticks wait for time to pass.
+      setImmediate: (run) => void this.after(TICK_MS, run, this.owner, true),
+    };
+  }
+}

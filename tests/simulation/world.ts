@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { useRandom } from '../../application/core/runtime/random.ts';
+import { useTimers } from '../../application/core/runtime/timers.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
+import type { Passwords } from '../../application/ports/passwords.ts';
+import { openSqliteHeadStore } from '../../infrastructure/audit/sqlite-heads.ts';
+import { openFolderBlobStore } from '../../infrastructure/blob-store/folder.ts';
+import { readConfig } from '../../infrastructure/config.ts';
+import { openSqliteCorpusStore } from '../../infrastructure/corpus/sqlite.ts';
+import { openSqliteIdempotencyStore } from '../../infrastructure/idempotency/sqlite.ts';
+import { openSqliteKeyStore } from '../../infrastructure/key-store/sqlite.ts';
+import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
+import { openSqliteSnapshotStore } from '../../infrastructure/snapshot-store/sqlite.ts';
+import type { Stores } from '../../infrastructure/stores.ts';
+import { openMemoryEventStore } from '../support/memory-event-store.ts';
+import { Dice } from './dice.ts';
+import { Faults } from './faults.ts';
+import { SimulatedNode } from './node.ts';
+import { storesOf } from './stores.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+/** 2026-03-02T08:00:00Z, a Monday. */
+export const STARTED_AT = Date.UTC(2026, 2, 2, 8);
+export const secretOf = (name: string): string => `${name}-of-the-simulation-with-32-bytes-or-more`;
+
+/** Compares texts: the product's cost of hashing is not simulated. */
+const plainPasswords: Passwords = {
+  hash: async (password) => `plain:${password}`,
+  verify: async (hash, password) => hash === `plain:${password}`,
+};
+
+const openShared = async (folder: string, clock: () => number): Promise<Stores> => ({
+  events: openMemoryEventStore(),
+  reads: await openSqliteReadStore({ path: ':memory:', clock }),
+  keys: await openSqliteKeyStore({ path: ':memory:' }),
+  answers: await openSqliteIdempotencyStore({ path: ':memory:' }),
+  snapshots: await openSqliteSnapshotStore({ path: ':memory:' }),
+  blobs: await openFolderBlobStore({ path: join(folder, 'blobs') }),
+  corpus: await openSqliteCorpusStore({ path: ':memory:' }),
+  heads: await openSqliteHeadStore({ path: ':memory:', log: undefined }),
+  close: async () => undefined,
+});
+
+/** Nodes of the real composition over shared stores, on virtual time. */
+export class World {
+  readonly time = new VirtualTime();
+  readonly trace: string[] = [];
+  /** Wall clock (ms) at the start of the run. */
+  readonly startedAt = STARTED_AT;
+  readonly dice: Dice;
+  readonly faults: Faults;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'simulation-'));
+  readonly #restore: (() => void)[] = [];
+  readonly nodes: SimulatedNode[] = [];
+  #stores: Stores | undefined;
+
+  constructor(seed: number, share: number) {
+    this.dice = new Dice(seed, 1);
+    this.faults = new Faults(share);
+    this.#restore.push(useTimers(this.time.timers()), useRandom(new Dice(seed, 2).asRandom()));
+  }
+
+  get stores(): Stores {
+    if (this.#stores === undefined) throw new Error('the world is not open');
+    return this.#stores;
+  }
+
+  readonly note = (text: string): void => {
+    this.trace.push(`${(this.time.now / 1_000).toFixed(3).padStart(9)} ${text}`);
+  };
+
+  async open(): Promise<void> {
+    this.#stores = await openShared(this.#folder, () => STARTED_AT + this.time.now);
+  }
+
+  add(name: string, role: 'api' | 'worker' | 'all', outbound: OutboundHttp): SimulatedNode {
+    const way = {
+      time: this.time,
+      dice: new Dice(this.dice.between(0, 2 ** 31), 3),
+      faults: this.faults,
+      trace: (text: string) => this.note(text),
+    };
+    const node = new SimulatedNode({
+      name,
+      time: this.time,
+      startedAt: STARTED_AT,
+      logger: this.#logger(name),
+      config: readConfig({
+        ROLE: role,
+        DATA_DIR: this.#folder,
+        NODE_ENV: 'test',
+        DEMO: '0',
+        EMBEDDING_MODEL: 'off',
+        WEBHOOK_RETRY_SECONDS: '0.5,1,2,4',
+        RATE_LIMIT_PER_MINUTE: '0',
+        LOGIN_LIMIT_PER_MINUTE: '0',
+        TENANT_JWT_SECRET: secretOf('tenant'),
+        PLATFORM_JWT_SECRET: secretOf('platform'),
+        PARTNER_JWT_SECRET: secretOf('partner'),
+        PARTNER_EXCHANGE_SECRET: secretOf('exchange'),
+        MASTER_KEY: secretOf('master'),
+        AUDIT_SIGNING_KEY: Buffer.alloc(32, 7).toString('base64'),
+      }),
+      adapters: (owner) => ({
+        openStores: async () => storesOf(this.stores, way, owner),
+        guardedHttp: () => outbound,
+        passwords: () => plainPasswords,
+        foldsInThread: false,
+      }),
+    });
+    this.nodes.push(node);
+    return node;
+  }
+
+  #logger(name: string): Logger {
+    const line = (level: string) => (facts: object, message: string) => {
+      const error: unknown = Reflect.get(facts, 'err');
+      this.note(`${name} ${level}: ${message}${error instanceof Error ? ` (${error.message})` : ''}`);
+    };
+    const quiet = (): void => undefined;
+    return { debug: quiet, info: quiet, warn: line('warn'), error: line('error') };
+  }
+
+  async close(): Promise<void> {
+    for (const node of this.nodes) node.kill();
+    for (const restore of this.#restore) restore();
+    const { events, reads, keys, answers, snapshots, corpus, heads, blobs } = this.stores;
+    for (const store of [events, reads, keys, answers, snapshots, corpus, heads, blobs]) await store.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+/** Chromium, where it is installed, with pages of an origin of their own. */
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+export const chromiumPath = (): string | undefined => PLACES.find((path) => existsSync(path));
+
+export interface TestPages {
+  /** Where the pages are served; not the product's origin. */
+  readonly origin: string;
+  /** A blank page of {@link origin}. */
+  newPage(): Promise<Page>;
+  end(): Promise<void>;
+}
+
+/** @param path of the browser's program @param html the text of every page */
+export const startPages = async (
+  path: string,
+  html = '<!doctype html><title>A page</title>',
+): Promise<TestPages> => {
+  const server = createServer((_request, response) => {
+    response.setHeader('Content-Type', 'text/html; charset=utf-8');
+    response.end(html);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://localhost:${port}`;
+  const browser: Browser = await chromium.launch({
+    executablePath: path,
+    args: ['--no-sandbox', '--host-resolver-rules=MAP localhost 127.0.0.1'],
+  });
+  return {
+    origin,
+    newPage: async () => {
+      const page = await browser.newPage();
+      await page.goto(`${origin}/`);
+      return page;
+    },
+    end: async () => {
+      await browser.close();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+};
