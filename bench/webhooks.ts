@@ -212,9 +212,9 @@ const fill = async (useCases: UseCases, hooks: readonly string[], count: number)
       if (performance.now() > deadline) throw new Error('the deliveries were not made');
       await until(performance.now() + 100);
       found = 0;
-      let page = await deliveriesOf(reader, TENANT, hook, { limit: 200, after: undefined });
+      let page = await deliveriesOf(reader, TENANT, hook, {}, { limit: 200, after: undefined });
       for (found += page.docs.length; page.next !== undefined; found += page.docs.length) {
-        page = await deliveriesOf(reader, TENANT, hook, { limit: 200, after: page.next });
+        page = await deliveriesOf(reader, TENANT, hook, {}, { limit: 200, after: page.next });
       }
     }
   }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { catalogue } from '../domain/catalogue.ts';
+import { configurationGuide, exampleEnvironment } from './configuration.ts';
 import { readModelGuide } from './read-models.ts';
 
 /** `npm run docs`: writes the documents that are generated from the code. A test fails when they are outdated. */
@@ -69,4 +70,6 @@ export const eventCatalogue = (): string => {
 if (import.meta.main) {
   writeFileSync(new URL('events.md', import.meta.url), eventCatalogue());
   writeFileSync(new URL('read-models.md', import.meta.url), readModelGuide());
+  writeFileSync(new URL('configuration.md', import.meta.url), configurationGuide());
+  writeFileSync(new URL('../.env.example', import.meta.url), exampleEnvironment());
 }

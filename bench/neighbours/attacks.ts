@@ -109,7 +109,7 @@ const manyLines = {
   ]).flat(),
 };
 
-const workflow = (name: string, texts: number) => ({
+const workflow = (name: string, texts: number, guardLabel = 'A guard') => ({
   name,
   initial: 's0',
   states: Array.from({ length: 100 }, (_, nth) => ({ key: `s${nth}`, label: 'x'.repeat(texts) })),
@@ -118,6 +118,7 @@ const workflow = (name: string, texts: number) => ({
     from: `s${nth}`,
     to: `s${nth + 1}`,
     guard: 'record.field_1 == "x" && record.field_2 != "y"',
+    guard_label: guardLabel,
   })),
 });
 
@@ -243,7 +244,14 @@ export const attacks: readonly Attack[] = [
       });
     },
     run: (loud, signal) =>
-      loud.everyone(signal, (token) => loud.api.call('POST', 'workflows/shared/publish', token), 1),
+      loud.everyone(
+        signal,
+        async (token, nth) => {
+          await loud.api.call('PUT', 'workflows/shared', token, workflow('shared', 20, `Guard ${nth}`));
+          return loud.api.call('POST', 'workflows/shared/publish', token);
+        },
+        1,
+      ),
   },
   {
     name: 'previews of many records',
