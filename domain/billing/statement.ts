@@ -83,12 +83,72 @@ interface Place {
   held: Measure;
 }
 
-/** Assigns as much usage to a time range as it has open. @returns the assigned quantity */
-const hold = (place: Place, { quantity, billable }: Measure): number => {
-  const taken = { quantity: Math.min(quantity, place.open.quantity), billable };
+/** Invoiced late usage of a window that is not assigned to a time range yet. */
+interface Late {
+  /** Time ranges that it can be assigned to, in order. */
+  readonly places: readonly Place[];
+  billable: number;
+  included: number;
+}
+
+const hold = (place: Place, taken: Measure): void => {
   place.open = less(place.open, taken);
   place.held = plus(place.held, taken);
-  return taken.quantity;
+};
+
+/**
+ * Units of late usage for which no time range has room.
+ * @param lates by the end of their windows: the ones that end first, each in its earliest range, leave most room
+ */
+const unplaced = (lates: readonly Late[]): number => {
+  const room = new Map<Place, number>();
+  let short = 0;
+  for (const { places, billable, included } of lates) {
+    let left = billable + included;
+    for (const place of places) {
+      const open = room.get(place) ?? place.open.quantity;
+      const taken = Math.min(left, open);
+      room.set(place, open - taken);
+      left -= taken;
+    }
+    short += left;
+  }
+  return short;
+};
+
+/** Assigns as much as possible of one kind without taking the room that other late usage needs. */
+const assign = (
+  lates: readonly Late[],
+  kind: 'billable' | 'included',
+  mostFor: (place: Place) => number,
+): void => {
+  const short = unplaced(lates);
+  for (const late of lates) {
+    for (const place of late.places) {
+      const { open } = place;
+      const all = late[kind];
+      const leavesRoom = (quantity: number): boolean => {
+        late[kind] = all - quantity;
+        place.open = less(open, { quantity, billable: 0 });
+        const isShort = unplaced(lates) > short;
+        late[kind] = all;
+        place.open = open;
+        return !isShort;
+      };
+      let quantity = Math.min(all, mostFor(place));
+      if (quantity > 0 && !leavesRoom(quantity)) {
+        let [fits, fails] = [0, quantity];
+        while (fails - fits > 1) {
+          const middle = Math.floor((fits + fails) / 2);
+          if (leavesRoom(middle)) fits = middle;
+          else fails = middle;
+        }
+        quantity = fits;
+      }
+      late[kind] -= quantity;
+      hold(place, { quantity, billable: kind === 'billable' ? quantity : 0 });
+    }
+  }
 };
 
 /**
@@ -101,14 +161,7 @@ const placesOf = (
   invoices: readonly FrozenInvoice[],
   measured: (isChosen: (slice: Slice) => boolean) => Measure,
 ): readonly Place[] => {
-  const lines = lateLinesOf(invoices)
-    .filter((line) => line.meter === meter)
-    .toSorted((a, b) => (a.window.to < b.window.to ? -1 : 1))
-    .map((line) => ({
-      window: line.window,
-      billable: line.billable,
-      included: line.quantity - line.billable,
-    }));
+  const lines = lateLinesOf(invoices).filter((line) => line.meter === meter);
   if (lines.length === 0) return [];
   const places = new Map<string, Place>();
   for (const slice of slices) {
@@ -129,30 +182,20 @@ const placesOf = (
       ({ window: { from }, invoice }) =>
         (invoice !== undefined && isWithin(window.from, invoice.window)) || isWithin(from, window),
     );
-  // Assigns the earliest-ending windows first, each to its earliest place, so that every line fits if any assignment
-  // exists.
-  for (const line of lines) {
-    for (const place of placesFor(line.window)) {
-      const quantity = Math.min(line.billable, place.open.billable);
-      line.billable -= hold(place, { quantity, billable: quantity });
-    }
-  }
-  for (const line of lines) {
-    for (const place of placesFor(line.window)) {
-      const quantity = Math.min(line.included, place.open.quantity - place.open.billable);
-      line.included -= hold(place, { quantity, billable: 0 });
-    }
-  }
+  const lates = lines
+    .toSorted((a, b) => Date.parse(a.window.to) - Date.parse(b.window.to))
+    .map(
+      ({ window, quantity, billable }): Late => ({
+        places: placesFor(window),
+        billable,
+        included: quantity - billable,
+      }),
+    );
+  assign(lates, 'billable', ({ open }) => open.billable);
+  assign(lates, 'included', ({ open }) => open.quantity - open.billable);
   // Later usage can turn included units into billable ones: the rest is assigned to any open usage.
-  for (const line of lines) {
-    for (const place of placesFor(line.window)) {
-      line.billable -= hold(place, {
-        quantity: line.billable,
-        billable: Math.min(line.billable, place.open.quantity),
-      });
-      line.included -= hold(place, { quantity: line.included, billable: 0 });
-    }
-  }
+  assign(lates, 'billable', ({ open }) => open.quantity);
+  assign(lates, 'included', ({ open }) => open.quantity);
   return [...places.values()];
 };
 
