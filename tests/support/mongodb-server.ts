@@ -133,13 +133,31 @@ export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
   }
 }
 
+/** FerretDB sometimes crashes by itself; it is then started again on its port and data, so that one crash fails few tests. */
 async function start(binary: string): Promise<MongoServer> {
   const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
-  const { child, url, kill } = await launch(binary, folder, await freePort());
+  const port = await freePort();
+  let isStopping = false;
+  let { child, url, kill } = await launch(binary, folder, port);
+  const restartAfterCrash = (): void => {
+    child.once('exit', async (code, signal) => {
+      process.off('exit', kill);
+      if (isStopping) return;
+      console.log(`      FerretDB ended by itself (${signal ?? code}) and is started again`);
+      try {
+        ({ child, url, kill } = await launch(binary, folder, port));
+        restartAfterCrash();
+      } catch (error) {
+        console.log(`      it cannot be started again: ${reason(error)}`);
+      }
+    });
+  };
+  restartAfterCrash();
   return {
     url,
     kind: 'ferretdb',
     async stop() {
+      isStopping = true;
       process.off('exit', kill);
       const ended = new Promise((resolve) => child.once('exit', resolve));
       if (child.exitCode === null) {

@@ -14,6 +14,7 @@ import { MaintenanceThread } from '../../maintenance/maintenance-thread.ts';
 import { Checkpoints } from '../../sqlite/checkpoints.ts';
 import { retrying } from '../../sqlite/connection.ts';
 import { unavailable } from '../../sqlite/errors.ts';
+import { requireFreeSpace } from '../../sqlite/free-space.ts';
 import { checkAppend } from '../checks.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
 import { WINDOW } from './blocks.ts';
@@ -51,6 +52,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const writer = new Writer(db, log.state);
   const queue = new AppendQueue(
     (appends) => {
+      requireFreeSpace(path);
       const written = writer.write(appends);
       log.announce(written);
       checkpoints.wrote(pagesOf(written.events));

@@ -35,7 +35,7 @@ describe('Unbilled usage', () => {
   const slices = [used(day(17, 18).from, 1), used(day(29, 30).from, 1)];
   const card: RateCard = {
     version: 1,
-    updatedAt: undefined,
+    updatedAt: null,
     currency: 'EUR',
     rates: { jobs_started: { wholesale: '1', retail: '2', included: 1 } },
   };

@@ -23,6 +23,8 @@ describe('A full disk', () => {
     ada = await tenant.person('Ada');
     id = await talk(ada, await tenant.person('Ben'));
     await say(ada, id, 'before');
+    // The read model has stored it before the disk is filled by others.
+    await eventually('the read model', async () => (await read()).text.includes('before'));
   });
   after(async () => {
     await endWorld();
