@@ -13,6 +13,8 @@ export interface Request {
   readonly event: string | undefined;
   /** `acknowledged` by a 2xx, `refused` by a 4xx, `unknown` when nothing certain was heard. */
   outcome: 'acknowledged' | 'refused' | 'unknown';
+  /** Sent again without a key, so that it may be done twice. */
+  isRepeated: boolean;
   reply: Reply | undefined;
 }
 
@@ -75,7 +77,7 @@ export class Client {
   ): Promise<Reply | undefined> {
     const { time, note } = this.#world;
     const id = `r${String(this.#requests.length + 1).padStart(5, '0')}`;
-    const request: Request = { id, what, event, outcome: 'unknown', reply: undefined };
+    const request: Request = { id, what, event, outcome: 'unknown', isRepeated: false, reply: undefined };
     this.#requests.push(request);
     const isKeyed = method !== 'DELETE' && this.#dice.chance(0.9);
     const headers = this.#headers({
@@ -83,6 +85,7 @@ export class Client {
       ...(isKeyed ? { 'idempotency-key': `key-${id}` } : {}),
     });
     for (let tries = 1; tries <= TRIES; tries += 1) {
+      request.isRepeated = !isKeyed && tries > 1;
       const node = this.#dice.pick(this.#nodes());
       try {
         const reply = await node.call({ method, path, headers, body });

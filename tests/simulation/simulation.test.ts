@@ -14,8 +14,10 @@ describe('The simulated system', () => {
     }).timeout(120_000);
   }
 
-  it('plays the same run again for the same seed', async () => {
-    const [first, second] = [await run({ seed: 21, requests: 40 }), await run({ seed: 21, requests: 40 })];
+  it('plays the same run again for the same seed, whatever ran before', async () => {
+    const first = await run({ seed: 21, requests: 40 });
+    await run({ seed: 22, requests: 20 });
+    const second = await run({ seed: 21, requests: 40 });
     expect(second.trace).to.deep.equal(first.trace);
   }).timeout(120_000);
 });

@@ -1,28 +1,14 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
-import { randomFill } from '../runtime/random.ts';
+import { randomBytes } from '../runtime/random.ts';
 
 /** AES-256-GCM: a 12-byte IV, the ciphertext and a 16-byte tag. */
 
 const IV = 12;
 const TAG = 16;
 
-const pool = Buffer.allocUnsafe(IV * 1024);
-let poolAt = pool.length;
-
-/** IVs come from a pool of random bytes, since a system call for each is slow (decision 33). */
-const newIv = (): Buffer => {
-  if (poolAt === pool.length) {
-    randomFill(pool);
-    poolAt = 0;
-  }
-  const iv = Buffer.from(pool.subarray(poolAt, poolAt + IV));
-  poolAt += IV;
-  return iv;
-};
-
 /** Takes a key object, which is faster than raw key bytes. */
 export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): Buffer => {
-  const iv = newIv();
+  const iv = randomBytes(IV);
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   cipher.setAAD(Buffer.from(context));
   const body = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain);

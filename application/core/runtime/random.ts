@@ -10,9 +10,25 @@ export interface Random {
   uuid(): string;
 }
 
+const POOLED = 64;
+const pool = Buffer.allocUnsafe(12 * 1024);
+let poolAt = pool.length;
+
+/** Few bytes come from a pool, since a system call for each IV is slow (decision 33). */
+const pooled = (length: number): Buffer => {
+  if (poolAt + length > pool.length) {
+    randomFillSync(pool);
+    poolAt = 0;
+  }
+  const bytes = Buffer.from(pool.subarray(poolAt, poolAt + length));
+  pool.fill(0, poolAt, poolAt + length);
+  poolAt += length;
+  return bytes;
+};
+
 const nodeRandom: Random = {
   number: () => Math.random(),
-  bytes: (length) => nodeBytes(length),
+  bytes: (length) => (length <= POOLED ? pooled(length) : nodeBytes(length)),
   fill: (target) => {
     randomFillSync(target);
   },
