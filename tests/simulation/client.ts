@@ -40,12 +40,12 @@ const TRIES = 40;
 export class Client {
   readonly #world: World;
   readonly #dice: Dice;
-  readonly #token: string;
+  readonly #token: string | undefined;
   readonly #requests: Request[];
   /** Nodes that serve requests; those of a worker do not. */
   readonly #nodes: () => readonly SimulatedNode[];
 
-  constructor(world: World, dice: Dice, token: string, requests: Request[]) {
+  constructor(world: World, dice: Dice, token: string | undefined, requests: Request[]) {
     this.#world = world;
     this.#dice = dice;
     this.#token = token;
@@ -110,6 +110,6 @@ export class Client {
   }
 
   #headers(own: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    return { authorization: `Bearer ${this.#token}`, ...own };
+    return this.#token === undefined ? own : { authorization: `Bearer ${this.#token}`, ...own };
   }
 }

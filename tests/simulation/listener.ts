@@ -1,8 +1,10 @@
 import WebSocket from 'ws';
 import { z } from 'zod';
+import type { Actor } from './areas/area.ts';
+import { idOf } from './areas/messaging.ts';
 import type { Dice } from './dice.ts';
 import { connect } from './network.ts';
-import { type Actor, idOf } from './workload.ts';
+
 import type { World } from './world.ts';
 
 const frame = z.looseObject({

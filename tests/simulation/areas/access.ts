@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import type { Person } from '../client.ts';
+import type { Fact } from '../log.ts';
+import {
+  type Actor,
+  type Area,
+  type Choice,
+  type Context,
+  PerTenant,
+  type Report,
+  type Tenant,
+  V1,
+  withId,
+} from './area.ts';
+
+/** Cached rights apply for at most 5 s (docs/guarantees.md); a request takes a moment. */
+const BOUND_MS = 5_200;
+
+const minted = z.looseObject({ id: z.string(), token: z.string() });
+
+/** API tokens that are withdrawn, and people who are deactivated or forgotten. */
+export class Access implements Area {
+  readonly name = 'access';
+  readonly #context: Context;
+  readonly #faults: string[] = [];
+  readonly #forgotten = new PerTenant<Person>();
+  #people = 0;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async prepare(): Promise<void> {}
+
+  actions(tenant: Tenant, actor: Actor): readonly Choice[] {
+    const isAdmin = actor === tenant.admin;
+    return [
+      [isAdmin ? 1 : 0, () => this.#token(actor)],
+      [isAdmin ? 1 : 0, () => this.#guest(tenant, actor)],
+    ];
+  }
+
+  async #token({ client }: Actor): Promise<void> {
+    const { requests, clientWith } = this.#context;
+    const body = { name: `token ${requests.length}`, scopes: ['data:read'] };
+    const reply = await client.write('POST', `${V1}/api-tokens`, body, {
+      what: 'mint',
+      event: 'ApiTokenMinted',
+    });
+    if (reply?.status !== 201) return;
+    const { id, token } = minted.parse(reply.body);
+    const tool = clientWith(token);
+    await this.#expect(tool, `${V1}/entities/thing/records?limit=1`, 200, 'a new API token');
+    const gone = await client.write('DELETE', `${V1}/api-tokens/${id}`, undefined, { what: 'revoke' });
+    if (gone?.status !== 204) return;
+    await this.#afterBound(tool, `${V1}/entities/thing/records?limit=1`, `the revoked API token ${id}`);
+  }
+
+  /** Somebody joins, and is deactivated or forgotten. */
+  async #guest(tenant: Tenant, { client }: Actor): Promise<void> {
+    const { dice, clientOf } = this.#context;
+    this.#people += 1;
+    const id = `${tenant.id}-guest${this.#people}`;
+    const person: Person = {
+      ...{ id, tenantId: tenant.id, email: `guest${this.#people}@${tenant.id}.example` },
+      role: 'operator',
+    };
+    const guest = clientOf(person);
+    await this.#expect(guest, `${V1}/me`, 200, id);
+    const isForgotten = dice.chance(0.5);
+    const path = `${V1}/users/${id}`;
+    const reply = isForgotten
+      ? await client.write('POST', `${path}/forget`, undefined, { what: 'forget' })
+      : await client.write('PATCH', path, { status: 'deactivated' }, { what: 'deactivate' });
+    if (reply?.status !== 200) return;
+    if (isForgotten) this.#forgotten.of(tenant).push(person);
+    await this.#afterBound(guest, `${V1}/me`, id);
+  }
+
+  async #afterBound(client: Actor['client'], path: string, who: string): Promise<void> {
+    await this.#context.world.time.pause(BOUND_MS);
+    await this.#expect(client, path, 401, who);
+  }
+
+  async #expect(client: Actor['client'], path: string, status: number, who: string): Promise<void> {
+    const reply = await client.get(path);
+    if (reply.status !== status && reply.status !== 503)
+      this.#faults.push(`${who} got ${reply.status} instead of ${status} for ${path}`);
+  }
+
+  async check(log: readonly Fact[], report: Report): Promise<void> {
+    this.#faults.forEach(report);
+    for (const tenant of this.#context.tenants) {
+      for (const { id, email } of this.#forgotten.of(tenant)) {
+        if (log.some(({ data }) => data.includes(email))) report(`the log has the e-mail of ${id}`);
+        const reply = await tenant.admin.client.get(`${V1}/users/${id}`);
+        const shown = JSON.stringify(reply.body);
+        if (shown.includes(email) || withId.parse(reply.body).id !== id)
+          report(`the forgotten ${id} is shown as ${shown}`);
+      }
+    }
+  }
+}

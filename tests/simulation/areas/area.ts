@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { Client, Person, Request } from '../client.ts';
+import type { Dice } from '../dice.ts';
+import type { Fact } from '../log.ts';
+import type { World } from '../world.ts';
+
+/** What users do in one area, and the promises that hold at the end. */
+export interface Area {
+  readonly name: string;
+  /** Makes what the area needs in a new tenant. */
+  prepare(tenant: Tenant): Promise<void>;
+  /** What a person can do now, with weights; 0 for what makes no sense yet. */
+  actions(tenant: Tenant, actor: Actor): readonly Choice[];
+  /** Called when faults have ended and all work is done. */
+  check(log: readonly Fact[], report: Report): void | Promise<void>;
+}
+
+export type Choice = readonly [weight: number, act: () => Promise<void>];
+export type Report = (text: string) => void;
+
+export interface Actor extends Person {
+  readonly client: Client;
+}
+
+export interface Tenant {
+  readonly id: string;
+  /** The first is an admin. */
+  readonly people: readonly Actor[];
+  readonly admin: Actor;
+}
+
+/** What all areas of a run share. */
+export interface Context {
+  readonly world: World;
+  readonly dice: Dice;
+  readonly requests: readonly Request[];
+  readonly tenants: readonly Tenant[];
+  /** A client with a person's own token. */
+  readonly clientOf: (person: Person) => Client;
+  /** A client with any credential; undefined for none. */
+  readonly clientWith: (token: string | undefined) => Client;
+}
+
+export const V1 = '/api/v1/tenant';
+export const withId = z.looseObject({ id: z.string() });
+
+/** Creates what must exist before faults begin. @throws {Error} when it is refused */
+export const prepared = async (client: Client, path: string, body: unknown): Promise<unknown> => {
+  const reply = await client.write('POST', path, body, { what: `prepare ${path}` });
+  if (reply === undefined || reply.status >= 300)
+    throw new Error(`${path}: ${reply?.status} ${JSON.stringify(reply?.body)}`);
+  return reply.body;
+};
+
+/** A list for each tenant. */
+export class PerTenant<T> {
+  readonly #lists = new Map<string, T[]>();
+
+  of({ id }: Pick<Tenant, 'id'>): T[] {
+    const found = this.#lists.get(id) ?? [];
+    this.#lists.set(id, found);
+    return found;
+  }
+}

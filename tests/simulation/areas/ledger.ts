@@ -1,0 +1,103 @@
+import { eventsOf, type Fact } from '../log.ts';
+import {
+  type Actor,
+  type Area,
+  type Choice,
+  type Context,
+  PerTenant,
+  prepared,
+  type Report,
+  type Tenant,
+  V1,
+  withId,
+} from './area.ts';
+
+const ENTRIES = `${V1}/gl/entries`;
+
+/** Journal entries, and a rule that posts one for each record. */
+export class Ledger implements Area {
+  readonly name = 'ledger';
+  readonly #context: Context;
+  readonly #drafts = new PerTenant<string>();
+  readonly #posted = new PerTenant<string>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async prepare({ admin }: Tenant): Promise<void> {
+    for (const [code, type] of [
+      ['1000', 'Asset'],
+      ['4000', 'Revenue'],
+      ['6000', 'Expense'],
+    ] as const) {
+      await prepared(admin.client, `${V1}/gl/accounts`, { code, name: code, type });
+    }
+    await prepared(admin.client, `${V1}/gl/posting-rules`, {
+      name: 'sale',
+      source_kind: 'entity.created',
+      when: 'payload.entity_name == "thing"',
+      active: true,
+      mode: 'post',
+      lines: [
+        { account_code: '1000', side: 'debit', amount: { path: 'values.amount' } },
+        { account_code: '4000', side: 'credit', amount: { path: 'values.amount' } },
+      ],
+    });
+  }
+
+  actions(tenant: Tenant, { client }: Actor): readonly Choice[] {
+    const { dice } = this.#context;
+    const drafts = this.#drafts.of(tenant);
+    const posted = this.#posted.of(tenant);
+    return [
+      [
+        5,
+        async () => {
+          const amount = dice.between(1, 10_000);
+          const lines = [
+            { account_code: '1000', debit: amount },
+            { account_code: '4000', credit: amount },
+          ];
+          const body = { date: '2026-03-02', memo: 'simulated', lines };
+          const reply = await client.write('POST', ENTRIES, body, { what: 'draft', event: 'EntryDrafted' });
+          if (reply?.status === 201) drafts.push(withId.parse(reply.body).id);
+        },
+      ],
+      [
+        drafts.length === 0 ? 0 : 4,
+        async () => {
+          const id = dice.pick(drafts);
+          const reply = await client.write('POST', `${ENTRIES}/${id}/post`, undefined, { what: 'post' });
+          if (reply?.status === 200) posted.push(id);
+        },
+      ],
+      [
+        posted.length === 0 ? 0 : 1,
+        async () => {
+          const path = `${ENTRIES}/${dice.pick(posted)}/reverse`;
+          await client.write('POST', path, {}, { what: 'reverse' });
+        },
+      ],
+    ];
+  }
+
+  check(log: readonly Fact[], report: Report): void {
+    for (const tenant of this.#context.tenants) {
+      const posted = eventsOf(log, tenant, 'EntryPosted', 'EntryReversed');
+      posted.forEach(({ facts }, at) => {
+        if (facts.number !== at + 1) report(`entry ${at + 1} of ${tenant.id} has the number ${facts.number}`);
+      });
+      const ids = posted.map(({ facts }) => String(facts.entry_id));
+      if (new Set(ids).size !== ids.length) report(`an entry of ${tenant.id} was posted twice`);
+      const created = eventsOf(log, tenant, 'RecordCreated').filter(
+        ({ facts }) => facts.entity_name === 'thing',
+      ).length;
+      const ruled = eventsOf(log, tenant, 'EntryPosted').filter(({ facts }) =>
+        JSON.stringify(facts.source).includes('rule'),
+      ).length;
+      if (created !== ruled)
+        report(`${created} records of ${tenant.id} were created, and rules posted ${ruled} entries`);
+    }
+  }
+}

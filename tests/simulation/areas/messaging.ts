@@ -1,0 +1,199 @@
+import { z } from 'zod';
+import type { Listener } from '../listener.ts';
+import { eventsOf, type Fact } from '../log.ts';
+import {
+  type Actor,
+  type Area,
+  type Choice,
+  type Context,
+  PerTenant,
+  prepared,
+  type Report,
+  type Tenant,
+  V1,
+  withId,
+} from './area.ts';
+
+const CONVERSATIONS = `${V1}/messaging/conversations`;
+
+const conversationList = z.array(
+  z.looseObject({
+    id: z.string(),
+    unread_count: z.number(),
+    participants: z.array(z.looseObject({ user_id: z.string(), last_read_at: z.string().nullable() })),
+  }),
+);
+const messageList = z.array(
+  z.looseObject({
+    id: z.string(),
+    sender_user_id: z.string(),
+    body: z.string().optional(),
+    created_at: z.string(),
+    deleted_at: z.string().nullable(),
+  }),
+);
+
+interface Sent {
+  readonly id: string;
+  readonly conversation: string;
+  readonly sender: Actor;
+}
+
+export const idOf = (kind: 'message' | 'notification', id: string): string => `${kind} ${id}`;
+
+/** Conversations, mentions, notifications and the socket. */
+export class Messaging implements Area {
+  readonly name = 'messaging';
+  readonly #context: Context;
+  readonly #listeners: readonly Listener[];
+  readonly #conversations = new PerTenant<string>();
+  readonly #messages = new PerTenant<Sent>();
+
+  constructor(context: Context, listeners: readonly Listener[]) {
+    this.#context = context;
+    this.#listeners = listeners;
+  }
+
+  async prepare(tenant: Tenant): Promise<void> {
+    const { people, admin } = tenant;
+    for (const others of [people.slice(1, 2), people.slice(1)]) {
+      const made = await prepared(admin.client, CONVERSATIONS, {
+        participant_user_ids: others.map((one) => one.id),
+      });
+      this.#conversations.of(tenant).push(withId.parse(made).id);
+    }
+  }
+
+  actions(tenant: Tenant, actor: Actor): readonly Choice[] {
+    const own = this.#messages.of(tenant).filter(({ sender }) => sender === actor);
+    const { dice, requests } = this.#context;
+    return [
+      [10, () => this.#send(tenant, actor)],
+      [
+        own.length === 0 ? 0 : 2,
+        async () => {
+          const { id, conversation } = dice.pick(own);
+          const body = { body: `edited ${requests.length}` };
+          const path = `${CONVERSATIONS}/${conversation}/messages/${id}`;
+          await actor.client.write('PATCH', path, body, { what: 'edit', event: 'MessageEdited' });
+        },
+      ],
+      [
+        own.length === 0 ? 0 : 2,
+        async () => {
+          const { id, conversation } = dice.pick(own);
+          const path = `${CONVERSATIONS}/${conversation}/messages/${id}`;
+          await actor.client.write('DELETE', path, undefined, { what: 'delete' });
+        },
+      ],
+      [
+        4,
+        async () => {
+          const path = `${CONVERSATIONS}/${this.#conversationOf(tenant, actor)}/read`;
+          await actor.client.write('POST', path, undefined, { what: 'read' });
+        },
+      ],
+      [
+        2,
+        async () => {
+          const path = `${V1}/notifications/mark-read`;
+          await actor.client.write('POST', path, { all: true }, { what: 'mark' });
+        },
+      ],
+    ];
+  }
+
+  /** The first conversation is between the first two people. */
+  #conversationOf(tenant: Tenant, actor: Actor): string {
+    const all = this.#conversations.of(tenant);
+    return this.#context.dice.pick(actor === tenant.people[2] ? all.slice(1) : all);
+  }
+
+  async #send(tenant: Tenant, actor: Actor): Promise<void> {
+    const { dice, requests } = this.#context;
+    const conversation = this.#conversationOf(tenant, actor);
+    const mention = dice.chance(0.3) ? ` @[x](user:${dice.pick(tenant.people).id})` : '';
+    const reply = await actor.client.write(
+      'POST',
+      `${CONVERSATIONS}/${conversation}/messages`,
+      { body: `text ${requests.length}${mention}` },
+      { what: 'send', event: 'MessageSent' },
+    );
+    if (reply?.status === 201)
+      this.#messages.of(tenant).push({ id: withId.parse(reply.body).id, conversation, sender: actor });
+  }
+
+  async check(log: readonly Fact[], report: Report): Promise<void> {
+    for (const listener of this.#listeners) this.#checkListener(log, listener, report);
+    for (const { people } of this.#context.tenants) {
+      for (const person of people) await this.#checkUnread(person, report);
+    }
+    for (const { data } of log) {
+      if (/text \d|edited \d/.test(data)) report(`the log has a text unsealed: ${data.slice(0, 100)}`);
+    }
+  }
+
+  /** A listener heard each envelope for it once, in the order of the log; at its end it was given time to hear the last. */
+  #checkListener(log: readonly Fact[], { actor, heard, faults, from }: Listener, report: Report): void {
+    faults.forEach((fault) => void report(`${actor.id}: ${fault}`));
+    if (from === undefined) return;
+    const own = { id: actor.tenantId };
+    const conversations = new Set(
+      eventsOf(log, own, 'ConversationStarted')
+        .filter(({ data }) => data.includes(`"${actor.id}"`))
+        .map(({ stream }) => stream),
+    );
+    const deleted = new Set(
+      eventsOf(log, own, 'MessageDeleted').map(({ facts }) => idOf('message', String(facts.message_id))),
+    );
+    const inbox = `${actor.tenantId}.inbox-${actor.id}`;
+    const expected = eventsOf(log, own, 'MessageSent', 'NotificationRaised').flatMap(
+      ({ type, stream, facts, position }) => {
+        if (position <= from) return [];
+        if (type === 'MessageSent')
+          return conversations.has(stream) ? [idOf('message', String(facts.message_id))] : [];
+        return stream === inbox ? [idOf('notification', String(facts.notification_id))] : [];
+      },
+    );
+    const twice = heard.filter((id, at) => heard.indexOf(id) !== at);
+    if (twice.length > 0) report(`${actor.id} heard twice: ${twice.join(', ')}`);
+    const known = new Set(heard);
+    // The text of a deleted message is gone, so a replay leaves it out.
+    const missed = expected.filter((id) => !known.has(id) && !deleted.has(id));
+    if (missed.length > 0)
+      report(`${actor.id} did not hear ${missed.length} of ${expected.length}: ${missed.slice(0, 3)}`);
+    const meant = new Set(expected);
+    const foreign = heard.filter((id) => !meant.has(id));
+    if (foreign.length > 0) report(`${actor.id} heard what is not for it: ${foreign.slice(0, 3).join(', ')}`);
+    const order = expected.filter((id) => known.has(id));
+    if (order.join() !== heard.filter((id) => meant.has(id)).join())
+      report(`${actor.id} heard envelopes out of order`);
+  }
+
+  /** The count of a conversation is the definition over its messages; deleted ones have no text. */
+  async #checkUnread({ id, client }: Actor, report: Report): Promise<void> {
+    const list = conversationList.parse((await client.get(`${CONVERSATIONS}?limit=200`)).body);
+    for (const conversation of list) {
+      const all: z.output<typeof messageList> = [];
+      let path: string | undefined = `${CONVERSATIONS}/${conversation.id}/messages?limit=200`;
+      while (path !== undefined) {
+        const reply = await client.get(path);
+        all.push(...messageList.parse(reply.body));
+        path = /^<([^>]+)>/.exec(String(reply.headers.link ?? ''))?.[1];
+      }
+      const readAt = conversation.participants.find(({ user_id }) => user_id === id)?.last_read_at ?? null;
+      const unread = all.filter(
+        (one) =>
+          one.sender_user_id !== id &&
+          one.deleted_at === null &&
+          (readAt === null || one.created_at > readAt),
+      ).length;
+      if (unread !== conversation.unread_count)
+        report(
+          `${id} has ${conversation.unread_count} unread messages in ${conversation.id}, by definition ${unread}`,
+        );
+      const shown = all.find((one) => one.deleted_at !== null && one.body !== undefined);
+      if (shown !== undefined) report(`the deleted message ${shown.id} shows a text`);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import type { StoredEvent } from '../../application/ports/event-store.ts';
+import type { World } from './world.ts';
+
+/** An event as the log has it, its data unopened. */
+export interface Fact extends StoredEvent {
+  /** Id of the request that caused it. */
+  readonly correlation: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly tenant: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+const metadata = z.looseObject({ $correlationId: z.string().optional(), occurred_at: z.string() });
+const PAGE = 2_000;
+
+export const readLog = async (world: World): Promise<Fact[]> => {
+  const found: Fact[] = [];
+  for (;;) {
+    const from = found.at(-1)?.position;
+    const page = await world.stores.events.readAll({ ...(from === undefined ? {} : { from }), limit: PAGE });
+    for (const event of page) {
+      const { $correlationId: correlation = '', occurred_at: at } = metadata.parse(
+        JSON.parse(event.metadata),
+      );
+      const facts = z.record(z.string(), z.unknown()).parse(JSON.parse(event.data));
+      found.push({ ...event, at, correlation, tenant: event.stream.split('.')[0] ?? '', facts });
+    }
+    if (page.length < PAGE) return found;
+  }
+};
+
+/** Events of one type of a tenant. */
+export const eventsOf = (log: readonly Fact[], { id }: { readonly id: string }, ...types: string[]): Fact[] =>
+  log.filter(({ tenant, type }) => tenant === id && types.includes(type));
