@@ -22,9 +22,13 @@ export interface QueueRoom {
   /** Characters of all queued events. */
   chars: number;
   readonly maxChars: number;
-  /** Of one tenant in one subscriber; further events are read again from the log. */
+  /** Of one tenant in one subscriber: at least this, and up to half of the room that is free. */
   readonly ofTenant: { readonly events: number; readonly chars: number };
 }
+
+/** The share of these limits that is free for one tenant, so that a few busy tenants need not read their events twice. */
+const sharesOf = ({ chars, maxChars, ofTenant }: QueueRoom): number =>
+  Math.max(1, (maxChars - chars) / 2 / ofTenant.chars);
 
 export const queueRoom = (): QueueRoom => ({ chars: 0, ...MEMORY.queues });
 
@@ -198,7 +202,12 @@ export class TenantQueues {
     if (events.length === 0) return false;
     const { room } = this.#deps;
     const { ofTenant } = room;
-    return events.length >= ofTenant.events || chars >= ofTenant.chars || room.chars >= room.maxChars;
+    const shares = sharesOf(room);
+    return (
+      events.length >= shares * ofTenant.events ||
+      chars >= shares * ofTenant.chars ||
+      room.chars >= room.maxChars
+    );
   }
 
   #push(queue: Queue, event: StoredEvent): void {
