@@ -93,8 +93,9 @@ export class Client {
         request.reply = reply;
         if (!isPassing(reply.status)) {
           const isRefused = reply.status >= 400;
-          // A repeat without a key may be refused because the first try succeeded.
-          if (isRefused && tries > 1 && !isKeyed) return reply;
+          // A repeat without a key may be refused because the first try succeeded, and any repeat because others have
+          // deleted its target since.
+          if (isRefused && tries > 1 && (!isKeyed || reply.status === 404)) return reply;
           request.outcome = isRefused ? 'refused' : 'acknowledged';
           return reply;
         }
