@@ -36,6 +36,7 @@ import { exampleRoutes } from './pages/examples.ts';
 import { readinessOf } from './readiness.ts';
 import { closeServer, type Left } from './stopping.ts';
 import { startProjections } from './threads/projections.ts';
+import { startTracing } from './tracing.ts';
 import { SOCKET_LIMITS, SocketServer } from './ws/socket-server.ts';
 
 export interface PlatformOptions {
@@ -76,6 +77,7 @@ const SWEEP_MS = 60_000;
 /** Composes the product and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { config, logger, clock = systemClock, adapters = nodeAdapters, member } = options;
+  const stopTracing = await startTracing(config, logger);
   const wait = waitForStores(logger);
   const core = await composeCore(config, secretsOf, logger, clock, wait, adapters);
   const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
@@ -256,6 +258,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       unfinished = ending.length;
       await Promise.allSettled(ending.map((one) => Promise.resolve(one).finally(() => (unfinished -= 1))));
       await stores.close();
+      await stopTracing();
     },
   };
 };

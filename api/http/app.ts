@@ -1,9 +1,12 @@
 import express, { type Express, type Request, type Response } from 'express';
+import type { Principal } from '../../application/core/commands/principal.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { monotonic } from '../../application/core/runtime/timers.ts';
+import { startSpan, traceIdOf } from '../../application/core/runtime/tracing.ts';
 import { SearchGivenUp } from '../../application/ports/read-store.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { docsRoutes } from '../openapi/docs.ts';
+import { tenantOf } from './checks.ts';
 import { crossOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
 import { Endpoint } from './endpoint.ts';
@@ -24,6 +27,9 @@ const LEADS_TO_DOCS: ReadonlyMap<string, string> = new Map([
   ['/', 'docs'],
   ['/docs/', '../docs'],
 ]);
+
+/** Called every few seconds by machines. */
+const UNTRACED = /^\/(?:health\/|metrics$)/;
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -154,6 +160,14 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     const { statusCode: status } = exchange.response;
     const ms = monotonic() - began;
     (endpoint?.observe ?? unmatched)(status, ms / 1000);
+    const route = endpoint?.route.path ?? 'unmatched';
+    exchange.span?.rename(`${exchange.request.method} ${route}`);
+    exchange.span?.end({
+      'http.route': route,
+      'http.response.status_code': status,
+      ...ownerAttributes(exchange.principal),
+      ...(status >= 500 ? { 'error.type': String(status) } : {}),
+    });
     logRequest?.(
       { ...factsOf(exchange, endpoint), status, ms: Math.round(ms * 10) / 10 },
       exchange.principal,
@@ -169,10 +183,17 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : ids.next();
     const { path, search } = locate(request.url);
+    const parent = request.headers.traceparent;
+    const span = UNTRACED.test(path)
+      ? undefined
+      : startSpan(request.method, 'server', typeof parent === 'string' ? parent : undefined, {
+          'http.request.method': request.method,
+        });
     return answer({
       request,
       response,
       requestId,
+      span,
       path,
       search,
       impersonationLog: undefined,
@@ -185,9 +206,17 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   return app;
 };
 
+/** The caller in a span: its kind and tenant, no person. */
+const ownerAttributes = (principal: Principal | undefined) => {
+  if (principal === undefined) return {};
+  const tenantId = tenantOf(principal);
+  return { 'caller.kind': principal.kind, ...(tenantId === undefined ? {} : { 'tenant.id': tenantId }) };
+};
+
 /** Logs the route's pattern, not the path: paths of public links hold a credential. */
-const factsOf = ({ requestId, request: { method } }: Exchange, endpoint: Endpoint | undefined) => ({
+const factsOf = ({ requestId, span, request: { method } }: Exchange, endpoint: Endpoint | undefined) => ({
   request_id: requestId,
+  ...(span === undefined ? {} : { trace_id: traceIdOf(span.traceparent) }),
   method,
   route: endpoint?.route.path ?? 'unmatched',
 });

@@ -256,8 +256,8 @@ export class Endpoint {
       await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
     }
     const principal = await this.#stillAdmitted(exchange, admitted);
-    const { requestId, impersonationLog } = exchange;
-    const cause = { requestId, idempotency, impersonationLog };
+    const { requestId, impersonationLog, span } = exchange;
+    const cause = { requestId, idempotency, impersonationLog, traceparent: span?.traceparent };
     const request = {
       principal,
       context: principal === undefined ? undefined : requestContext({ principal, ...cause }, this.#deps.ids),

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import type { Principal } from '../../application/core/commands/principal.ts';
+import type { Span } from '../../application/ports/tracing.ts';
 import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
@@ -12,6 +13,8 @@ export interface Exchange {
   readonly request: Request;
   readonly response: ServerResponse;
   readonly requestId: string;
+  /** Undefined without traces. */
+  readonly span: Span | undefined;
   /** The path without the query, percent-encoded. */
   readonly path: string;
   /** The text after `?`; empty without one. */

@@ -13,6 +13,7 @@ import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { openEvents, openReads } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
+import { startTracing } from '../tracing.ts';
 import { ProgressReports } from './progress-reports.ts';
 import type { ThreadData } from './projections.ts';
 import { type FromProjections, type ProjectionMetric, toProjections } from './protocol.ts';
@@ -27,6 +28,7 @@ const run = async (): Promise<void> => {
   // `startProjections` wrote it in the same release, so it is not validated.
   const { config, lease } = workerData as ThreadData;
   const logger = createLogger(config.LOG_LEVEL);
+  const stopTracing = await startTracing(config, logger);
   const post = (message: FromProjections): void => port.postMessage(message);
   const events = await openEvents(config, logger);
   const reads = await openReads(config);
@@ -101,6 +103,7 @@ const run = async (): Promise<void> => {
   await Promise.all([...runners.values()].map((runner) => runner.run(stopping.signal)));
   await events.close();
   await reads.close();
+  await stopTracing();
   port.close();
 };
 

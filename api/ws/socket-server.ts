@@ -11,6 +11,7 @@ import {
   setTimeout,
   type Timer,
 } from '../../application/core/runtime/timers.ts';
+import { continueSpan } from '../../application/core/runtime/tracing.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import type { Authentication } from '../../application/identity/authentication.ts';
 import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
@@ -19,12 +20,6 @@ import type { EventStore, Position } from '../../application/ports/event-store.t
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
-import {
-  UserForgotten,
-  UserPasswordSet,
-  UserRoleChanged,
-  UserStatusChanged,
-} from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { checkOrigin } from '../http/cors.ts';
 import { errorAnswer } from '../http/errors.ts';
@@ -40,6 +35,7 @@ import { CLOSE, Peer } from './peer.ts';
 import { Peers, type SocketLimits } from './peers.ts';
 import { Replays } from './replays.ts';
 import { refuse, tokenOf } from './upgrade.ts';
+import { WITHDRAWALS, withdrawnFrom } from './withdrawals.ts';
 
 /**
  * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
@@ -77,12 +73,7 @@ const MAX_FRAME_BYTES = 64 * 1024;
 const CHECK_MS = 1000;
 
 /** Types of the events that the server handles. */
-const LOOKED_AT = [
-  ...[TenantStatusChanged, UserStatusChanged, UserRoleChanged, UserForgotten, UserPasswordSet].map(
-    ({ type }) => type,
-  ),
-  ...ENVELOPE_TYPES,
-];
+const LOOKED_AT = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
 
 /** Connected at a time, of this node (docs/limits.md). */
 export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
@@ -261,15 +252,8 @@ export class SocketServer {
     const tenant = dataOf(TenantStatusChanged, event);
     if (tenant?.status === 'suspended') forbid(this.#peers.ofTenant(tenant.tenant_id));
     if (!this.#peers.hasTenant(event.tenantId)) return;
-    const status = dataOf(UserStatusChanged, event);
-    if (status?.status === 'deactivated') forbid(this.#peers.ofUser(event.tenantId, status.user_id));
-    const forgotten = dataOf(UserForgotten, event);
-    if (forgotten !== undefined) forbid(this.#peers.ofUser(event.tenantId, forgotten.user_id));
-    const password = dataOf(UserPasswordSet, event);
-    if (password?.ends_sessions === true) forbid(this.#peers.ofUser(event.tenantId, password.user_id));
-    const role = dataOf(UserRoleChanged, event);
-    // A lowered role: the user may reconnect with the remaining rights.
-    if (role?.role === 'operator') forbid(this.#peers.ofUser(event.tenantId, role.user_id));
+    const userId = withdrawnFrom(event);
+    if (userId !== undefined) forbid(this.#peers.ofUser(event.tenantId, userId));
     if (ENVELOPE_TYPES.includes(event.type)) this.#lanes.add(event);
   }
 
@@ -277,6 +261,7 @@ export class SocketServer {
     const text = envelope.text();
     if (text === undefined) return;
     this.#deps.told(event.tenantId, event.position);
+    const span = continueSpan('socket send', 'producer', event.traceparent, { 'tenant.id': event.tenantId });
     const frame = textFrame(text);
     let sent = 0;
     for (const userId of envelope.recipients) {
@@ -285,6 +270,7 @@ export class SocketServer {
       }
     }
     this.#deps.metrics.envelopesSent(sent);
+    span?.end({ 'socket.count': sent });
   }
 
   /** Sends a resync for an event without an envelope: the tenant's clients read its data over REST. */

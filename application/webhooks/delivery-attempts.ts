@@ -13,6 +13,7 @@ import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { monotonic } from '../core/runtime/timers.ts';
+import { continueSpan } from '../core/runtime/tracing.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -121,8 +122,16 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
     const connection = `${tenantId}/${subscription.id}`;
     const calledAt = clock.now();
     const began = monotonic();
-    const answer = await this.#call(connection, state, subscription, secret, before, bodyOf(events), signal);
+    const span = continueSpan('webhook', 'client', first.traceparent, {
+      ...{ 'event.name': state.event, 'delivery.attempt': attempt, 'tenant.id': tenantId },
+    });
+    const traced = { body: bodyOf(events), traceparent: span?.traceparent };
+    const answer = await this.#call(connection, state, subscription, secret, before, traced, signal);
     const outcome = this.#outcomeOf(answer, attempt);
+    span?.end(
+      answer.kind === 'answered' ? { 'http.response.status_code': answer.status } : {},
+      outcome.kind === 'delivered' ? undefined : outcome.kind,
+    );
     this.deps.metrics.deliveryAttempted(outcome.kind, (monotonic() - began) / 1000);
     if (outcome.kind === 'delivered') own.delivered?.();
     const ms = clock.now() - calledAt;
@@ -163,12 +172,13 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
     { url }: Subscription,
     secret: SigningKey,
     before: SigningKey | undefined,
-    body: Buffer,
+    { body, traceparent }: { readonly body: Buffer; readonly traceparent: string | undefined },
     signal: AbortSignal,
   ): Promise<OutboundAnswer> {
     const { clock, http, timeoutMs } = this.deps;
     const signed = { event, deliveryId: id, attempt: attempts + 1, body, now: clock.now(), secret };
-    const headers = headersOf({ ...signed, previous: before });
+    const signatures = headersOf({ ...signed, previous: before });
+    const headers = traceparent === undefined ? signatures : { ...signatures, traceparent };
     const maxResponseBytes = MAX_RESPONSE_BYTES;
     return http.request({ url, method: 'POST', headers, body, timeoutMs, maxResponseBytes, reuse }, signal);
   }

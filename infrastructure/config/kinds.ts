@@ -71,6 +71,34 @@ export const networks = () =>
     .refine((found) => found.every(isNetwork), 'must be a list of networks such as 10.0.0.0/8')
     .default([]);
 
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** `name=value` pairs with commas between, percent-encoded, as OpenTelemetry has them. */
+export const pairs = () =>
+  z
+    .string()
+    .transform((value, context): Readonly<Record<string, string>> => {
+      const found: Record<string, string> = {};
+      for (const part of list(value).filter((each) => each !== '')) {
+        const [, name, text] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) *= *(.*)$/.exec(part) ?? [];
+        const plain = decoded(text ?? '');
+        // Control characters would break a header.
+        if (name === undefined || plain === undefined || /[^ -~]/.test(plain)) {
+          context.addIssue({ code: 'custom', message: 'must be pairs such as name=value,other=value' });
+          return z.NEVER;
+        }
+        found[name] = plain;
+      }
+      return found;
+    })
+    .optional();
+
 const isOrigin = (text: string): boolean =>
   /^https?:$/.test(URL.parse(text)?.protocol ?? '') && URL.parse(text)?.origin === text;
 

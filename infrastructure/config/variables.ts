@@ -9,6 +9,7 @@ import {
   oneOf,
   origin,
   origins,
+  pairs,
   secret,
   text,
   trustProxy,
@@ -202,6 +203,47 @@ export const environment = z.object({
     .regex(/^[\x21-\x7e]+$/, 'must be printable characters without spaces')
     .optional()
     .register(about, { meaning: 'sent to the billing system as bearer token', isSecret: true }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().register(about, {
+    meaning: 'receiver of traces by OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` is added',
+    unset: 'no traces',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl
+    .optional()
+    .register(about, { meaning: 'the whole URL of the receiver instead' }),
+  OTEL_EXPORTER_OTLP_HEADERS: pairs().register(about, {
+    meaning: 'headers sent to the receiver, as `name=value,other=value`',
+    isSecret: true,
+  }),
+  OTEL_EXPORTER_OTLP_TIMEOUT: whole(1, 600_000, 10_000).register(about, {
+    meaning: 'limit of one call of the receiver',
+    unit: 'ms',
+  }),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .min(1)
+    .default('workflow-platform')
+    .register(about, { meaning: 'name of the service in traces' }),
+  OTEL_RESOURCE_ATTRIBUTES: pairs().register(about, {
+    meaning: 'more attributes of the service, as `name=value,other=value`',
+  }),
+  OTEL_TRACES_SAMPLER: oneOf(
+    'parentbased_always_on',
+    'parentbased_always_off',
+    'parentbased_traceidratio',
+    'always_on',
+    'always_off',
+    'traceidratio',
+  )
+    .default('parentbased_always_on')
+    .register(about, { meaning: 'which traces are recorded' }),
+  OTEL_TRACES_SAMPLER_ARG: number(1)
+    .refine((value) => value <= 1, 'must be a number from 0 to 1')
+    .register(about, { meaning: 'share of the traces that `…traceidratio` records', unit: '0 to 1' }),
+  OTEL_BSP_SCHEDULE_DELAY: whole(1, 600_000, 5_000).register(about, {
+    meaning: 'longest wait of a finished span before it is sent',
+    unit: 'ms',
+  }),
+  OTEL_SDK_DISABLED: flag.default(false).register(about, { meaning: '`true` turns traces off' }),
 });
 
 export type Environment = z.output<typeof environment>;

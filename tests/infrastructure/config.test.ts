@@ -37,6 +37,12 @@ describe('The configuration', () => {
       WEBHOOK_SECRET_GRACE_HOURS: 24,
       ASSISTANT_TIMEOUT_MS: 30_000,
       EMBEDDING_MODEL: 'bundled',
+      OTEL_EXPORTER_OTLP_TIMEOUT: 10_000,
+      OTEL_SERVICE_NAME: 'workflow-platform',
+      OTEL_TRACES_SAMPLER: 'parentbased_always_on',
+      OTEL_TRACES_SAMPLER_ARG: 1,
+      OTEL_BSP_SCHEDULE_DELAY: 5000,
+      OTEL_SDK_DISABLED: false,
     });
   });
 
@@ -102,6 +108,11 @@ describe('The configuration', () => {
     ['PORT', '70000'],
     ['PORT', '80a'],
     ['NODE_ENV', 'staging-secret'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'x-api-key'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'x-api-key=a%0d%0ab: c'],
+    ['OTEL_RESOURCE_ATTRIBUTES', 'a b=c'],
+    ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
     ['CORS_ORIGINS', '*'],
     ['CORS_ORIGINS', 'https://app.example/'],
     ['CORS_ORIGINS', 'https://app.example,'],

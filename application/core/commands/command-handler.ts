@@ -5,6 +5,7 @@ import type { Metrics } from '../../ports/metrics.ts';
 import type { AnyEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
 import { nextTick } from '../runtime/timers.ts';
+import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
 import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -32,6 +33,13 @@ export class CommandHandler extends WithDeps<
    * @throws {StoreUnavailable} when the outcome is unknown
    */
   execute<S, E extends AnyEvent, Facts = undefined>(command: Command<S, E, Facts>): Promise<Outcome<S, E>> {
+    const { cause, type } = command;
+    const span = continueSpan(`command ${type.category}`, 'internal', cause.traceparent);
+    if (span === undefined) return this.#execute(command);
+    return during(span, this.#execute({ ...command, cause: { ...cause, traceparent: span.traceparent } }));
+  }
+
+  #execute<S, E extends AnyEvent, Facts = undefined>(command: Command<S, E, Facts>): Promise<Outcome<S, E>> {
     const stream = streamName(command.tenantId, command.type.category, command.id);
     return new Promise<Outcome<S, E>>((resolve, reject) => {
       this.#group.arrived(1);

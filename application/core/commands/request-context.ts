@@ -55,15 +55,19 @@ export const requestContext = (
     readonly requestId: string;
     readonly idempotency: IdempotencyUse | undefined;
     readonly impersonationLog?: ImpersonationLog | undefined;
+    readonly traceparent?: string | undefined;
   },
   ids: Ids,
 ): RequestContext => {
-  const { principal, requestId, idempotency, impersonationLog } = request;
+  const { principal, requestId, idempotency, impersonationLog, traceparent } = request;
   const impersonatedBy = impersonatorOf(principal);
   const actor = actorOf(principal);
   if (idempotency === undefined) {
     return {
-      cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId, impersonationLog },
+      cause: {
+        ...{ actor, impersonatedBy, correlationId: requestId, causationId: requestId },
+        ...{ traceparent, impersonationLog },
+      },
       priorAttempt: undefined,
       newId: () => ids.next(),
     };
@@ -76,6 +80,7 @@ export const requestContext = (
       impersonatedBy,
       correlationId: requestId,
       causationId: uuidFromName(name),
+      traceparent,
       impersonationLog,
     },
     priorAttempt: idempotency.priorAttempt,

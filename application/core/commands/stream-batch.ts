@@ -10,6 +10,7 @@ import {
 import type { WrappedKey } from '../../ports/key-store.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../events/event-codec.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
+import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
 import type { PriorAttempt, Waiting } from './command.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -73,7 +74,10 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
       if (events.length > 0) {
         const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
         position = await this.deps.states.whileAppending(stream, async () => {
-          const appended = await this.deps.group.append({ stream, expected, events }, newKeys);
+          const span = continueSpan('append', 'producer', batch[0]?.command.cause.traceparent, {
+            'event.count': events.length,
+          });
+          const appended = await during(span, this.deps.group.append({ stream, expected, events }, newKeys));
           const type: AnyStreamType | undefined = batch[0]?.command.type;
           if (passing) this.deps.states.onEvent(stream, head.revision);
           else if (type !== undefined)

@@ -30,6 +30,8 @@ export interface Cause {
   readonly correlationId: string;
   /** The id of the event or keyed request that is the direct cause. */
   readonly causationId: string;
+  /** The span that leads to the event, as the header of W3C Trace Context; undefined without traces (decision 60). */
+  readonly traceparent?: string | undefined;
   /** Set to `appended` when something was appended; not stored. */
   readonly impersonationLog?: ImpersonationLog | undefined;
 }
@@ -45,6 +47,7 @@ interface Recorded {
   readonly impersonatedBy: string | undefined;
   readonly correlationId: string;
   readonly causationId: string;
+  readonly traceparent?: string | undefined;
   readonly hash: string;
 }
 
@@ -93,6 +96,8 @@ export const metadataSchema = z.object({
   prev_hash: z.string(),
   schema_version: z.number().int(),
   tenant_id: z.string(),
+  /** W3C Trace Context, where the writer made traces. */
+  traceparent: z.string().optional(),
 });
 type Metadata = z.output<typeof metadataSchema>;
 
@@ -158,6 +163,7 @@ export class EventCodec {
       impersonatedBy: cause.impersonatedBy,
       correlationId: cause.correlationId,
       causationId: cause.causationId,
+      traceparent: cause.traceparent,
       hash: digest,
     };
     // Large events are not cached, which bounds the cache to a few MB.
@@ -213,6 +219,7 @@ export class EventCodec {
       impersonatedBy: metadata.impersonated_by,
       correlationId: metadata.$correlationId,
       causationId: metadata.$causationId,
+      traceparent: metadata.traceparent,
       hash: metadata.hash,
     };
   }

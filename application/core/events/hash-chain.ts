@@ -13,6 +13,7 @@ interface Cause {
   readonly impersonatedBy?: string | undefined;
   readonly correlationId: string;
   readonly causationId: string;
+  readonly traceparent?: string | undefined;
 }
 
 const actorText = ({ id, kind, user_id }: Actor): string =>
@@ -22,7 +23,7 @@ const actorText = ({ id, kind, user_id }: Actor): string =>
 
 /** Canonical JSON of the event's metadata in two parts, before and after the member `hash`. */
 export const metadataTexts = (
-  { actor, causationId, correlationId, impersonatedBy }: Cause,
+  { actor, causationId, correlationId, impersonatedBy, traceparent }: Cause,
   at: number,
   previous: string,
   version: number,
@@ -32,7 +33,8 @@ export const metadataTexts = (
     `"actor":${actorText(actor)},`,
   `${impersonatedBy === undefined ? '' : `"impersonated_by":${JSON.stringify(impersonatedBy)},`}` +
     `"occurred_at":"${new Date(at).toISOString()}","prev_hash":"${previous}",` +
-    `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}}`,
+    `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}` +
+    `${traceparent === undefined ? '' : `,"traceparent":${JSON.stringify(traceparent)}`}}`,
 ];
 
 /** The hash of an event, as `metadata.hash` holds it. Each part is one line without a line feed. */

@@ -1,5 +1,9 @@
 import type { StoredEvent } from '../../ports/event-store.ts';
 
+/** The `traceparent` of a stored event, which may not be decodable. */
+export const traceparentOf = (event: Pick<StoredEvent, 'metadata'>): string | undefined =>
+  /"traceparent":"([^"]+)"/.exec(event.metadata)?.[1];
+
 /** `occurred_at` (ms) of a stored event, which may not be decodable. */
 export const occurredAt = (event: Pick<StoredEvent, 'metadata'>): number | undefined => {
   const found = /"occurred_at":"([^"]+)"/.exec(event.metadata)?.[1];

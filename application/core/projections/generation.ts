@@ -11,10 +11,13 @@ import {
   type ParkedTenant,
   type ReadStore,
 } from '../../ports/read-store.ts';
+import type { Span } from '../../ports/tracing.ts';
 import type { EventCodec } from '../events/event-codec.ts';
+import { occurredAt, traceparentOf } from '../events/occurred-at.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
 import { monotonic } from '../runtime/timers.ts';
+import { continueSpan, isTracing } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
 import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
 
@@ -28,6 +31,10 @@ export interface GenerationDeps {
   /** Cache budget shared with other projections; default: a separate one. */
   readonly budget?: CacheBudget;
 }
+
+/** Age (ms) of an event whose fold is no longer traced, and most spans of a batch. */
+const TRACED_MS = 60_000;
+const MOST_SPANS = 100;
 
 interface Poison {
   readonly index: number;
@@ -117,6 +124,7 @@ export class Generation extends WithDeps<GenerationDeps> {
 
   async #apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {
     const started = monotonic();
+    const spans = this.#spansOf(events);
     let rest = events;
     for (;;) {
       const { batch, poison } = await this.#fold(rest);
@@ -137,7 +145,19 @@ export class Generation extends WithDeps<GenerationDeps> {
       await this.#park(poison.event, poison.error, 1);
       rest = rest.slice(poison.index);
     }
+    for (const span of spans) span.end();
     this.deps.metrics.eventsProjected(this.projection.name, events.length, (monotonic() - started) / 1000);
+  }
+
+  /** Spans of recent events: a rebuild belongs to no request. */
+  #spansOf(events: readonly StoredEvent[]): readonly Span[] {
+    if (!isTracing()) return [];
+    const since = this.deps.clock.now() - TRACED_MS;
+    return events.slice(-MOST_SPANS).flatMap((stored) => {
+      if (!this.#types.has(stored.type) || (occurredAt(stored) ?? 0) < since) return [];
+      const name = `projection ${this.projection.name}`;
+      return continueSpan(name, 'consumer', traceparentOf(stored), { 'event.type': stored.type }) ?? [];
+    });
   }
 
   async #retry(tenantId: string): Promise<void> {

@@ -7,6 +7,7 @@ export const causeOf = (event: LoggedEvent): Cause => ({
   impersonatedBy: event.impersonatedBy,
   correlationId: event.correlationId,
   causationId: event.id,
+  traceparent: event.traceparent,
 });
 
 /** Turns `read_model_behind` into `unavailable`, so that the subscriber restarts instead of skipping the event. */

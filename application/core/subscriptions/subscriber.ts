@@ -5,6 +5,7 @@ import type { TenantTurns, Turn } from '../concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { tenantPrefix } from '../events/stream-name.ts';
 import { pause, timer } from '../runtime/timers.ts';
+import { continueSpan, isTracing } from '../runtime/tracing.ts';
 import { audit, catchError, concatMap, defer, lastValueFrom, retry, Subject, throwError } from '../rxjs.ts';
 import { holdLease, type LeaseOptions } from './lease.ts';
 import type { LogFollower } from './log-follower.ts';
@@ -157,18 +158,38 @@ const handledTogether = async (
   part: readonly StoredEvent[],
   turn: Turn,
 ): Promise<boolean> => {
+  const { events, end } = traced(
+    subscriber,
+    part.map((stored) => codec.decode(stored)),
+  );
   try {
-    await handleAll(
-      part.map((stored) => codec.decode(stored)),
-      turn,
-    );
+    await handleAll(events, turn);
+    end();
     return true;
   } catch (error) {
+    end(error);
     subscriber.begin?.();
     if (isUnavailable(error)) throw error;
     logger.warn({ err: error, subscriber: subscriber.name }, 'events are handled one by one');
     return false;
   }
+};
+
+/** The events with a span each: what they lead to belongs to it. */
+const traced = (
+  { name }: Subscriber,
+  events: readonly LoggedEvent[],
+): { readonly events: readonly LoggedEvent[]; readonly end: (error?: unknown) => void } => {
+  if (!isTracing()) return { events, end: () => undefined };
+  const spans = events.map((event) =>
+    continueSpan(`subscriber ${name}`, 'consumer', event.traceparent, { 'event.type': event.type }),
+  );
+  return {
+    events: events.map((event, at) => ({ ...event, traceparent: spans[at]?.traceparent })),
+    end: (error) => {
+      for (const span of spans) span?.end({}, error);
+    },
+  };
 };
 
 /** Handles one event; skips it when all its tries fail. */
@@ -180,7 +201,16 @@ const handledAlone = async (
   stored: StoredEvent,
   turn: Turn,
 ): Promise<void> => {
-  const handle = (): Promise<void> => subscriber.handle(codec.decode(stored), turn);
+  const handle = async (): Promise<void> => {
+    const { events, end } = traced(subscriber, [codec.decode(stored)]);
+    try {
+      for (const event of events) await subscriber.handle(event, turn);
+      end();
+    } catch (error) {
+      end(error);
+      throw error;
+    }
+  };
   // Unavailable stores and busy streams do not count as failures: the tenant's events are tried again later.
   const isFinal = (error: unknown): boolean => signal.aborted || isUnavailable(error);
   try {
