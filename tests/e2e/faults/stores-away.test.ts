@@ -2,7 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { z } from 'zod';
+import type { Answer } from '../../support/client.ts';
 import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { type OwnMongo, startOwnMongo } from '../../support/mongodb-server.ts';
 import { eventually } from '../../support/server.ts';
 import { BASE, endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
 
@@ -17,7 +20,31 @@ interface Away {
 const goesAndComesBack = (start: () => { readonly world: World; readonly store: Away }): void => {
   let ada: Member;
   let id: string;
-  const write = (body: string) => ada.api.post(`${BASE}/${id}/messages`, { body });
+  let tries = 0;
+  const acknowledged: string[] = [];
+  const write = async (what: string) => {
+    tries += 1;
+    const body = `${what} ${tries}.`;
+    const answer = await ada.api.post(`${BASE}/${id}/messages`, { body });
+    if (answer.status === 201) acknowledged.push(body);
+    return answer;
+  };
+  /** All texts, undefined while they cannot be read. */
+  const bodies = async (): Promise<string[] | undefined> => {
+    const found: string[] = [];
+    for (let path: string | undefined = `${BASE}/${id}/messages?limit=200`; path !== undefined; ) {
+      const answer: Answer = await ada.api.get(path);
+      if (answer.status !== 200) return undefined;
+      found.push(
+        ...z
+          .array(z.looseObject({ body: z.string() }))
+          .parse(answer.json)
+          .map(({ body }) => body),
+      );
+      path = /^<([^>]+)>/.exec(answer.header('link') ?? '')?.[1];
+    }
+    return found;
+  };
   const health = async () => (await start().world.anybody.get('/health/ready')).status;
 
   it('answers 503 with Retry-After meanwhile, and says so', async () => {
@@ -49,15 +76,15 @@ const goesAndComesBack = (start: () => { readonly world: World; readonly store: 
     await store.restart();
     await eventually('a write', async () => (await write('after')).status === 201, 60_000);
     await eventually('the status', async () => (await health()) === 200, 60_000);
-    const text = await eventually(
+    const found = await eventually(
       'the read',
       async () => {
-        const answer = await ada.api.get(`${BASE}/${id}/messages`);
-        return answer.status === 200 && answer.text.includes('after') && answer.text;
+        const all = await bodies();
+        return all?.includes(acknowledged.at(-1) ?? '') && all;
       },
       60_000,
     );
-    expect(text).to.contain('before');
+    expect(found).to.include.members(['before', ...acknowledged]);
     expect(world.server.pid).to.equal(pid);
   }).timeout(120_000);
 };
@@ -76,6 +103,27 @@ describe('An EventStoreDB that dies and comes back', () => {
     await endWorld();
     await store.stop();
     await rm(folder, { recursive: true, force: true });
+  });
+
+  goesAndComesBack(() => ({ world, store }));
+});
+
+describe('A MongoDB that dies and comes back', () => {
+  let store: OwnMongo;
+  let world: World;
+
+  before(async function () {
+    const made = await startOwnMongo();
+    if ('unavailable' in made) {
+      console.log(`      ${made.unavailable}: the test is skipped`);
+      return void this.skip();
+    }
+    store = made;
+    world = await startWorld({ env: { MONGODB_URL: `${store.url}/away` } });
+  });
+  after(async () => {
+    await endWorld();
+    await store?.stop();
   });
 
   goesAndComesBack(() => ({ world, store }));
