@@ -1,4 +1,5 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { Logger } from '../application/ports/logger.ts';
 import { type Config, ConfigError } from './config.ts';
 import { codeOf } from './error-code.ts';
@@ -8,13 +9,25 @@ export const keepFilesPrivate = (): void => {
   process.umask(0o077);
 };
 
+/** Makes a folder and those above it. `mkdir` with `recursive` never returns in file systems such as `/proc`. */
+const makeFolder = (path: string): void => {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+};
+
 /**
  * Makes the data folder, and refuses one that this user cannot write before any store waits for it.
  * @throws {ConfigError}
  */
 export const requireDataFolder = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): void => {
   try {
-    mkdirSync(DATA_DIR, { recursive: true });
+    makeFolder(resolve(DATA_DIR));
     accessSync(DATA_DIR, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const code = codeOf(error) ?? 'unknown';

@@ -80,6 +80,13 @@ describe('A start', () => {
     }
   });
 
+  it('ends with one sentence for a data folder where none can be made', async () => {
+    const { code, output } = await startAndExit({ DATA_DIR: '/proc/data/of-the-product' });
+    expect(`${code},${output}`).to.match(
+      /^1,DATA_DIR must be a folder that this user can write \([A-Z]+\)\.\n$/,
+    );
+  });
+
   it('ends with one sentence when the port is in use, and the other server goes on', async () => {
     const world = await startWorld();
     const { code, output } = await startAndExit({ PORT: String(world.server.port) });
