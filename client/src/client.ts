@@ -15,6 +15,8 @@ export interface ClientOptions {
   /** Not needed to sign in. */
   readonly token?: TokenSource | undefined;
   readonly retry?: RetryOptions | undefined;
+  /** Whether reads wait until they show this client's last write, at any node of the server; default true. */
+  readonly readsOwnWrites?: boolean | undefined;
   /** Default: the global one. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
@@ -82,7 +84,13 @@ interface Untyped {
 }
 
 /** A client of one server and one caller. */
-export const createClient = ({ url, token, retry = {}, ...own }: ClientOptions): Client => {
+export const createClient = ({
+  url,
+  token,
+  retry = {},
+  readsOwnWrites = true,
+  ...own
+}: ClientOptions): Client => {
   const tokenNow = async (): Promise<string | undefined> => (typeof token === 'function' ? token() : token);
   const plain = own.fetch ?? ((request: Request) => globalThis.fetch(request));
   const authorized = async (request: Request): Promise<Response> => {
@@ -90,7 +98,7 @@ export const createClient = ({ url, token, retry = {}, ...own }: ClientOptions):
     if (present !== undefined) request.headers.set('authorization', `Bearer ${present}`);
     return plain(request);
   };
-  const send = retrying(authorized, retry);
+  const send = retrying(readsOwnWrites ? positioned(authorized) : authorized, retry);
   const api = createFetchClient<paths>({
     baseUrl: url,
     fetch: async (request) => checked(await send(request)),
@@ -132,11 +140,29 @@ export const createClient = ({ url, token, retry = {}, ...own }: ClientOptions):
         url,
         token: tokenNow,
         renews: typeof token === 'function',
-        check: async () => checked(await authorized(new Request(new URL('/api/v1/tenant/me', url)))),
+        check: async (after) => {
+          const headers = after === undefined ? {} : { [MIN_POSITION]: after };
+          await checked(await authorized(new Request(new URL('/api/v1/tenant/me', url), { headers })));
+        },
       }),
   };
   // The methods take what their types allow.
   return client as unknown as Client;
+};
+
+const MIN_POSITION = 'x-min-position';
+
+/** Asks each read for at least the position that the last write was answered with. */
+const positioned = (send: (request: Request) => Promise<Response>) => {
+  let written: string | undefined;
+  return async (request: Request): Promise<Response> => {
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && written !== undefined && !request.headers.has(MIN_POSITION))
+      request.headers.set(MIN_POSITION, written);
+    const response = await send(request);
+    if (!isRead) written = response.headers.get('x-event-position') ?? written;
+    return response;
+  };
 };
 
 const asList = (page: unknown): readonly unknown[] => {

@@ -26,7 +26,10 @@ export type Envelope = MessageEnvelope | NotificationEnvelope;
 
 export type SocketState =
   | { readonly kind: 'connecting' }
-  /** `resumed`: what was missed since the last position follows. Otherwise read the present state over REST now. */
+  /**
+   * `resumed`: what was missed since the last position follows. Otherwise read the present state over REST now: it is the first
+   * connection, or the server refused the position as malformed.
+   */
   | { readonly kind: 'ready'; readonly resumed: boolean }
   /** The connection was lost; the next one is tried after `ms`. */
   | { readonly kind: 'waiting'; readonly ms: number }
@@ -55,8 +58,8 @@ interface Connecting extends SocketOptions {
   readonly token: () => Promise<string | undefined>;
   /** Whether `token` may give another one later. */
   readonly renews: boolean;
-  /** @throws {ApiError} when the credential is refused */
-  readonly check: () => Promise<unknown>;
+  /** @throws {ApiError} when the credential is refused, or the position (400) */
+  readonly check: (after: string | undefined) => Promise<unknown>;
 }
 
 type Frame = Envelope | { readonly kind: 'system'; readonly event: string; readonly position: string };
@@ -112,14 +115,14 @@ class ResumingSocket implements Socket {
     const socket = new WebSocket(url, token === undefined ? [] : ['bearer', token]);
     let wasOpen = false;
     this.#socket = socket;
-    this.#timer = setTimeout(() => this.#lost(socket, wasOpen, undefined), READY_MS);
+    this.#timer = setTimeout(() => this.#lost(socket, wasOpen, undefined, after), READY_MS);
     socket.onopen = () => {
       wasOpen = true;
     };
     socket.onmessage = ({ data }) => {
       if (socket === this.#socket) this.#take(JSON.parse(String(data)), after);
     };
-    socket.onclose = ({ code }) => this.#lost(socket, wasOpen, code);
+    socket.onclose = ({ code }) => this.#lost(socket, wasOpen, code, after);
     // A close follows.
     socket.onerror = () => undefined;
   }
@@ -140,7 +143,7 @@ class ResumingSocket implements Socket {
     }
   }
 
-  #lost(socket: WebSocket, wasOpen: boolean, code: number | undefined): void {
+  #lost(socket: WebSocket, wasOpen: boolean, code: number | undefined, after: string | undefined): void {
     if (socket !== this.#socket) return;
     this.#socket = undefined;
     clearTimeout(this.#timer);
@@ -148,19 +151,21 @@ class ResumingSocket implements Socket {
     if (code === FORBIDDEN) this.#end(new Error('The account or the tenant is not active.'));
     else if (code === EXPIRED && !this.#options.renews) this.#end(new Error('The token has expired.'));
     else if (wasOpen) this.#wait();
-    else void this.#check();
+    else void this.#check(after);
   }
 
   /** A browser does not say why a handshake failed; a request does. */
-  async #check(): Promise<void> {
+  async #check(after: string | undefined): Promise<void> {
     try {
-      await this.#options.check();
+      await this.#options.check(after);
     } catch (error) {
       const status = error instanceof ApiError ? error.status : 0;
       if (status === 403 || (status === 401 && !this.#options.renews)) {
         this.#end(error instanceof Error ? error : undefined);
         return;
       }
+      // Another try with a position that is none would be refused for ever.
+      if (status === 400 && this.#position === after) this.#position = undefined;
     }
     this.#wait();
   }

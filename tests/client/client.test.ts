@@ -89,6 +89,25 @@ describe('The client', () => {
     expect(found.filter(({ body }) => body === 'only once').map(({ id }) => id)).to.deep.equal([sent.id]);
   });
 
+  it('asks reads for its last write, unless that is turned off', async () => {
+    for (const readsOwnWrites of [undefined, false]) {
+      const asked: (string | null)[] = [];
+      let written: string | null = null;
+      const noting = async (request: Request): Promise<Response> => {
+        if (request.method === 'GET') asked.push(request.headers.get('x-min-position'));
+        const answer = await fetch(request);
+        if (request.method === 'POST') written = answer.headers.get('x-event-position');
+        return answer;
+      };
+      const client = createClient({ url, token: ben.token, fetch: noting, readsOwnWrites });
+      await client.get('/api/v1/tenant/me');
+      await client.post(MESSAGES, { params: params(), body: { body: 'read this' } });
+      await client.get(MESSAGES, { params: params() });
+      expect(written).to.be.a('string');
+      expect(asked).to.deep.equal([null, readsOwnWrites === false ? null : written]);
+    }
+  });
+
   it('gives up after the tries it may make, and repeats no DELETE with an unknown effect', async () => {
     const tried: string[] = [];
     const away = (answer: () => Response) => (request: Request) => {
@@ -218,6 +237,19 @@ describe('The client', () => {
       next.close();
       expect(later).to.deep.equal(['while away']);
     }).timeout(30_000);
+
+    it('begins anew when the server refuses the position', async () => {
+      const states: SocketState[] = [];
+      const socket = createClient({ url, token: ben.token }).socket({
+        after: 'no position',
+        onEnvelope: () => undefined,
+        onState: (state) => states.push(state),
+        retry: { first: 1 },
+      });
+      const ready = await eventually('a connection', () => states.find(({ kind }) => kind === 'ready'));
+      expect(ready).to.deep.equal({ kind: 'ready', resumed: false });
+      socket.close();
+    });
 
     it('ends with the reason when the credential is refused for good', async () => {
       const states: SocketState[] = [];
