@@ -4377,6 +4377,7 @@ export interface components {
                 readonly prev_hash: string;
                 readonly schema_version: number;
                 readonly tenant_id: string;
+                readonly traceparent?: string;
             } & {
                 readonly [key: string]: unknown;
             }) | {
@@ -5348,6 +5349,13 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "email": "cleo@workshop.example",
+                 *       "password": "correct horse battery",
+                 *       "tenant": "workshop"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["LoginBody"];
             };
         };
@@ -5358,6 +5366,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 86400,
+                     *       "user": {
+                     *         "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *         "email": "cleo@workshop.example",
+                     *         "display_name": "Cleo K.",
+                     *         "role": "operator",
+                     *         "tenant_id": "workshop"
+                     *       }
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["LoginAnswer"];
                 };
             };
@@ -5464,6 +5486,12 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "user_id": "ada",
+                 *       "reason": "Ticket 4711: a list stays empty."
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ImpersonateBody"];
             };
         };
@@ -5475,6 +5503,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 3600
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ImpersonateAnswer"];
                 };
             };
@@ -5498,6 +5533,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "ben",
+                     *       "email": "ben@workshop.example",
+                     *       "display_name": "ben",
+                     *       "role": "operator",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:10.078Z",
+                     *       "tenant_id": "workshop"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Me"];
                 };
             };
@@ -5527,6 +5573,26 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "ada",
+                     *         "email": "ada@workshop.example",
+                     *         "display_name": "ada",
+                     *         "role": "admin",
+                     *         "status": "active",
+                     *         "created_at": "2026-03-02T08:00:09.018Z"
+                     *       },
+                     *       {
+                     *         "id": "ben",
+                     *         "email": "ben@workshop.example",
+                     *         "display_name": "ben",
+                     *         "role": "operator",
+                     *         "status": "active",
+                     *         "created_at": "2026-03-02T08:00:10.078Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["UserList"];
                 };
             };
@@ -5544,6 +5610,14 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "email": "cleo@workshop.example",
+                 *       "display_name": "Cleo",
+                 *       "role": "operator",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateUserBody"];
             };
         };
@@ -5555,6 +5629,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "email": "cleo@workshop.example",
+                     *       "display_name": "Cleo",
+                     *       "role": "operator",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["User"];
                 };
             };
@@ -5581,6 +5665,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "email": "cleo@workshop.example",
+                     *       "display_name": "Cleo",
+                     *       "role": "operator",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["User"];
                 };
             };
@@ -5601,6 +5695,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "display_name": "Cleo K."
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeUserBody"];
             };
         };
@@ -5612,6 +5711,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "email": "cleo@workshop.example",
+                     *       "display_name": "Cleo K.",
+                     *       "role": "operator",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["User"];
                 };
             };
@@ -5639,6 +5748,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "email": "[erased]",
+                     *       "display_name": "[erased]",
+                     *       "role": "operator",
+                     *       "status": "deactivated",
+                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["User"];
                 };
             };
@@ -5656,6 +5775,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "current_password": "correct horse battery",
+                 *       "new_password": "staple and battery"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeOwnPasswordBody"];
             };
         };
@@ -5667,6 +5792,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 86400,
+                     *       "user": {
+                     *         "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *         "email": "cleo@workshop.example",
+                     *         "display_name": "Cleo K.",
+                     *         "role": "operator",
+                     *         "tenant_id": "workshop"
+                     *       }
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PasswordChanged"];
                 };
             };
@@ -5694,6 +5833,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "url": "http://simulation/auth/password-reset#xxxxxxxx",
+                     *       "expires_at": "2026-03-03T08:00:18.099Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PasswordReset"];
                 };
             };
@@ -5765,6 +5910,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *         "name": "Nightly import",
+                     *         "prefix": "xxxxxxxx",
+                     *         "scopes": [
+                     *           "data:read",
+                     *           "data:write"
+                     *         ],
+                     *         "created_by": "ada",
+                     *         "created_at": "2026-03-02T08:01:45.467Z",
+                     *         "expires_at": "2026-05-31T08:01:45.467Z",
+                     *         "last_used_at": null,
+                     *         "revoked_at": null
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["ApiTokenList"];
                 };
             };
@@ -5782,6 +5945,15 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "Nightly import",
+                 *       "scopes": [
+                 *         "data:read",
+                 *         "data:write"
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["MintApiTokenBody"];
             };
         };
@@ -5793,6 +5965,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *       "name": "Nightly import",
+                     *       "token": "svc_pat_xxxxxxxx",
+                     *       "prefix": "xxxxxxxx",
+                     *       "scopes": [
+                     *         "data:read",
+                     *         "data:write"
+                     *       ],
+                     *       "expires_at": "2026-05-31T08:01:45.467Z",
+                     *       "created_at": "2026-03-02T08:01:45.467Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["MintedApiToken"];
                 };
             };
@@ -5819,6 +6005,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *       "name": "Nightly import",
+                     *       "prefix": "xxxxxxxx",
+                     *       "scopes": [
+                     *         "data:read",
+                     *         "data:write"
+                     *       ],
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:45.467Z",
+                     *       "expires_at": "2026-05-31T08:01:45.467Z",
+                     *       "last_used_at": null,
+                     *       "revoked_at": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ApiToken"];
                 };
             };
@@ -5843,6 +6045,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *       "name": "Nightly import",
+                     *       "prefix": "xxxxxxxx",
+                     *       "scopes": [
+                     *         "data:read",
+                     *         "data:write"
+                     *       ],
+                     *       "expires_at": "2026-05-31T08:01:45.467Z",
+                     *       "created_at": "2026-03-02T08:01:45.467Z",
+                     *       "created_by": "ada",
+                     *       "last_used_at": null,
+                     *       "revoked_at": "2026-03-02T08:01:48.471Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ApiToken"];
                 };
             };
@@ -5867,6 +6085,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 3600
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["MintTestTokenAnswer"];
                 };
             };
@@ -5896,6 +6121,25 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "workshop",
+                     *         "name": "The Workshop",
+                     *         "plan": "business",
+                     *         "partner_id": "north",
+                     *         "entitlements": {
+                     *           "ledger": true,
+                     *           "assistant": false
+                     *         },
+                     *         "currency": "EUR",
+                     *         "timezone": "Europe/Vienna",
+                     *         "status": "active",
+                     *         "created_at": "2026-03-02T08:00:05.009Z",
+                     *         "sso": null
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["TenantList"];
                 };
             };
@@ -5913,6 +6157,19 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "workshop",
+                 *       "name": "The Workshop",
+                 *       "plan": "business",
+                 *       "partner_id": "north",
+                 *       "currency": "EUR",
+                 *       "timezone": "Europe/Vienna",
+                 *       "entitlements": {
+                 *         "ledger": true
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateTenantBody"];
             };
         };
@@ -5924,6 +6181,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "workshop",
+                     *       "name": "The Workshop",
+                     *       "plan": "business",
+                     *       "partner_id": "north",
+                     *       "entitlements": {
+                     *         "ledger": true,
+                     *         "assistant": false
+                     *       },
+                     *       "currency": "EUR",
+                     *       "timezone": "Europe/Vienna",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:05.009Z",
+                     *       "sso": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -5950,6 +6224,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "workshop",
+                     *       "name": "The Workshop",
+                     *       "plan": "business",
+                     *       "partner_id": "north",
+                     *       "entitlements": {
+                     *         "ledger": true,
+                     *         "assistant": false
+                     *       },
+                     *       "currency": "EUR",
+                     *       "timezone": "Europe/Vienna",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:05.009Z",
+                     *       "sso": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -5970,6 +6261,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "Workshop"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeTenantBody"];
             };
         };
@@ -5981,6 +6277,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "workshop",
+                     *       "name": "Workshop",
+                     *       "plan": "business",
+                     *       "partner_id": "north",
+                     *       "entitlements": {
+                     *         "ledger": true,
+                     *         "assistant": false
+                     *       },
+                     *       "currency": "EUR",
+                     *       "timezone": "Europe/Vienna",
+                     *       "status": "active",
+                     *       "created_at": "2026-03-02T08:00:05.009Z",
+                     *       "sso": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ChangedTenant"];
                 };
             };
@@ -6004,6 +6317,171 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "name": "tenants",
+                     *         "generation": "v4",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "partners",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "invoices",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "logins",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "users",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "api_tokens",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "extensions",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "conversations",
+                     *         "generation": "v2",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "notifications",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "files",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "workflows",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "entities",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "records",
+                     *         "generation": "v2",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "jobs",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "links",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "forms",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "ledger",
+                     *         "generation": "v2",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "posting_rules",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "metering",
+                     *         "generation": "v2",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "webhooks",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "webhook_deliveries",
+                     *         "generation": "v3",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "bulk",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       },
+                     *       {
+                     *         "name": "open_work",
+                     *         "generation": "v1",
+                     *         "state": "active",
+                     *         "checkpoint": "0000000000000067",
+                     *         "parked": []
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["ProjectionList"];
                 };
             };
@@ -6091,6 +6569,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "north",
+                     *         "name": "North Hosting",
+                     *         "home_tenant_id": null,
+                     *         "created_at": "2026-03-02T08:00:01.005Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["PartnerList"];
                 };
             };
@@ -6108,6 +6596,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "north",
+                 *       "name": "North Hosting"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreatePartnerBody"];
             };
         };
@@ -6119,6 +6613,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "north",
+                     *       "name": "North Hosting",
+                     *       "home_tenant_id": null,
+                     *       "created_at": "2026-03-02T08:00:01.005Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Partner"];
                 };
             };
@@ -6145,6 +6647,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "north",
+                     *       "name": "North Hosting",
+                     *       "home_tenant_id": null,
+                     *       "created_at": "2026-03-02T08:00:01.005Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Partner"];
                 };
             };
@@ -6165,6 +6675,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "North"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangePartnerBody"];
             };
         };
@@ -6176,6 +6691,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "north",
+                     *       "name": "North",
+                     *       "home_tenant_id": null,
+                     *       "created_at": "2026-03-02T08:00:01.005Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Partner"];
                 };
             };
@@ -6223,6 +6746,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "nora",
+                     *         "email": "nora@north.example"
+                     *       },
+                     *       "partner": {
+                     *         "id": "north",
+                     *         "name": "North"
+                     *       },
+                     *       "permissions": [
+                     *         "partner-billing"
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["GetPartnerSessionAnswer"];
                 };
             };
@@ -6246,6 +6784,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "item_name_template": "{meter} {period}",
+                     *       "item_description": "{quantity} for {customer}"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BillingProfile"];
                 };
             };
@@ -6263,6 +6807,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "item_name_template": "{meter} {period}",
+                 *       "item_description": "{quantity} for {customer}"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["BillingProfile"];
             };
         };
@@ -6274,6 +6824,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "item_name_template": "{meter} {period}",
+                     *       "item_description": "{quantity} for {customer}"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BillingProfile"];
                 };
             };
@@ -6297,6 +6853,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "version": 1,
+                     *       "currency": "EUR",
+                     *       "rates": {
+                     *         "jobs_started": {
+                     *           "wholesale": "20",
+                     *           "retail": "35",
+                     *           "included": 0
+                     *         }
+                     *       },
+                     *       "updated_at": "2026-03-02T08:02:08.491Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["RateCard"];
                 };
             };
@@ -6318,6 +6888,18 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "currency": "EUR",
+                 *       "rates": {
+                 *         "jobs_started": {
+                 *           "wholesale": "20",
+                 *           "retail": "35",
+                 *           "included": 0
+                 *         }
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ReplaceRateCardBody"];
             };
         };
@@ -6329,6 +6911,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "version": 1,
+                     *       "currency": "EUR",
+                     *       "rates": {
+                     *         "jobs_started": {
+                     *           "wholesale": "20",
+                     *           "retail": "35",
+                     *           "included": 0
+                     *         }
+                     *       },
+                     *       "updated_at": "2026-03-02T08:02:08.491Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["RateCard"];
                 };
             };
@@ -6357,6 +6953,121 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "customer": {
+                     *           "id": "workshop",
+                     *           "name": "Workshop"
+                     *         },
+                     *         "window": {
+                     *           "from": "2026-03-01T00:00:00.000Z",
+                     *           "to": "2026-04-01T00:00:00.000Z",
+                     *           "open": true
+                     *         },
+                     *         "currency": "EUR",
+                     *         "rate_card_version": 1,
+                     *         "lines": [
+                     *           {
+                     *             "meter": "active_users",
+                     *             "quantity": 3,
+                     *             "included": 0,
+                     *             "billable": 3,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "jobs_started",
+                     *             "quantity": 2,
+                     *             "included": 0,
+                     *             "billable": 2,
+                     *             "wholesale_rate": "20",
+                     *             "retail_rate": "35",
+                     *             "wholesale": 40,
+                     *             "retail": 70,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}"
+                     *           },
+                     *           {
+                     *             "meter": "job_transitions",
+                     *             "quantity": 2,
+                     *             "included": 0,
+                     *             "billable": 2,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "records_created",
+                     *             "quantity": 2,
+                     *             "included": 0,
+                     *             "billable": 2,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "forms_submitted",
+                     *             "quantity": 1,
+                     *             "included": 0,
+                     *             "billable": 1,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "messages_sent",
+                     *             "quantity": 1,
+                     *             "included": 0,
+                     *             "billable": 1,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "webhooks_delivered",
+                     *             "quantity": 5,
+                     *             "included": 0,
+                     *             "billable": 5,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           }
+                     *         ],
+                     *         "totals": {
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "margin": 30,
+                     *           "margin_pct": 42.86
+                     *         }
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["StatementList"];
                 };
             };
@@ -6423,6 +7134,32 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "event_id": "019cad90-2d87-702f-ac2f-0abb3f91c040",
+                     *         "position": "000000000000001d",
+                     *         "type": "RecordCreated",
+                     *         "stream": "workshop.record-019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "at": "2026-03-02T08:00:33.159Z",
+                     *         "actor": {
+                     *           "kind": "user",
+                     *           "id": "ada"
+                     *         }
+                     *       },
+                     *       {
+                     *         "event_id": "019cad91-4026-7295-b295-bab33dbc7799",
+                     *         "position": "0000000000000051",
+                     *         "type": "RecordCreated",
+                     *         "stream": "workshop.record-53305448-c7f1-5547-a70e-036fa0b24a15",
+                     *         "at": "2026-03-02T08:01:43.462Z",
+                     *         "actor": {
+                     *           "kind": "public",
+                     *           "id": "form:019cad91-2845-7400-be6f-ac2179c4a859"
+                     *         }
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["UsageEventList"];
                 };
             };
@@ -6453,6 +7190,51 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z",
+                     *         "open": true
+                     *       },
+                     *       "scope": "customer",
+                     *       "buckets": [
+                     *         {
+                     *           "scope": {
+                     *             "kind": "customer",
+                     *             "id": "workshop",
+                     *             "name": "Workshop"
+                     *           },
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "margin": 30,
+                     *           "margin_pct": 42.86,
+                     *           "invoiced": {
+                     *             "wholesale": 0,
+                     *             "retail": 0
+                     *           },
+                     *           "unbilled": {
+                     *             "wholesale": 40,
+                     *             "retail": 70
+                     *           }
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86,
+                     *         "invoiced": {
+                     *           "wholesale": 0,
+                     *           "retail": 0
+                     *         },
+                     *         "unbilled": {
+                     *           "wholesale": 40,
+                     *           "retail": 70
+                     *         }
+                     *       }
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Reconciliation"];
                 };
             };
@@ -6516,6 +7298,125 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad91-c538-731a-89d6-3d9cd5cacd24",
+                     *         "number": "workshop-1",
+                     *         "customer": {
+                     *           "id": "workshop",
+                     *           "name": "Workshop"
+                     *         },
+                     *         "window": {
+                     *           "from": "2026-03-01T00:00:00.000Z",
+                     *           "to": "2026-04-01T00:00:00.000Z"
+                     *         },
+                     *         "revision": 1,
+                     *         "currency": "EUR",
+                     *         "lines": [
+                     *           {
+                     *             "meter": "active_users",
+                     *             "quantity": 3,
+                     *             "included": 0,
+                     *             "billable": 3,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "jobs_started",
+                     *             "quantity": 2,
+                     *             "included": 0,
+                     *             "billable": 2,
+                     *             "wholesale_rate": "20",
+                     *             "retail_rate": "35",
+                     *             "wholesale": 40,
+                     *             "retail": 70,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}"
+                     *           },
+                     *           {
+                     *             "meter": "job_transitions",
+                     *             "quantity": 2,
+                     *             "included": 0,
+                     *             "billable": 2,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "records_created",
+                     *             "quantity": 2,
+                     *             "included": 0,
+                     *             "billable": 2,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "forms_submitted",
+                     *             "quantity": 1,
+                     *             "included": 0,
+                     *             "billable": 1,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "messages_sent",
+                     *             "quantity": 1,
+                     *             "included": 0,
+                     *             "billable": 1,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           },
+                     *           {
+                     *             "meter": "webhooks_delivered",
+                     *             "quantity": 5,
+                     *             "included": 0,
+                     *             "billable": 5,
+                     *             "wholesale_rate": null,
+                     *             "retail_rate": null,
+                     *             "wholesale": 0,
+                     *             "retail": 0,
+                     *             "item_name": "{meter} {period}",
+                     *             "item_description": "{quantity} for {customer}",
+                     *             "unrated": true
+                     *           }
+                     *         ],
+                     *         "totals": {
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "margin": 30,
+                     *           "margin_pct": 42.86
+                     *         },
+                     *         "rate_card_version": 1,
+                     *         "state": "generated",
+                     *         "generated_at": "2026-03-02T08:02:17.536Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["PartnerInvoiceList"];
                 };
             };
@@ -6533,6 +7434,13 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "customer_id": "workshop",
+                 *       "from": "2026-03-01T00:00:00.000Z",
+                 *       "to": "2026-04-01T00:00:00.000Z"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["GenerateInvoiceBody"];
             };
         };
@@ -6554,6 +7462,123 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-d4e6-723f-b8c6-e3e2b8019c93",
+                     *       "number": "workshop-2",
+                     *       "customer": {
+                     *         "id": "workshop",
+                     *         "name": "Workshop"
+                     *       },
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z"
+                     *       },
+                     *       "revision": 2,
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "meter": "active_users",
+                     *           "quantity": 3,
+                     *           "included": 0,
+                     *           "billable": 3,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "jobs_started",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": "20",
+                     *           "retail_rate": "35",
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}"
+                     *         },
+                     *         {
+                     *           "meter": "job_transitions",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "records_created",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "forms_submitted",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "messages_sent",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "webhooks_delivered",
+                     *           "quantity": 5,
+                     *           "included": 0,
+                     *           "billable": 5,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86
+                     *       },
+                     *       "rate_card_version": 1,
+                     *       "state": "generated",
+                     *       "generated_at": "2026-03-02T08:02:21.584Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
@@ -6580,6 +7605,123 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-c538-731a-89d6-3d9cd5cacd24",
+                     *       "number": "workshop-1",
+                     *       "customer": {
+                     *         "id": "workshop",
+                     *         "name": "Workshop"
+                     *       },
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z"
+                     *       },
+                     *       "revision": 1,
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "meter": "active_users",
+                     *           "quantity": 3,
+                     *           "included": 0,
+                     *           "billable": 3,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "jobs_started",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": "20",
+                     *           "retail_rate": "35",
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}"
+                     *         },
+                     *         {
+                     *           "meter": "job_transitions",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "records_created",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "forms_submitted",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "messages_sent",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "webhooks_delivered",
+                     *           "quantity": 5,
+                     *           "included": 0,
+                     *           "billable": 5,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86
+                     *       },
+                     *       "rate_card_version": 1,
+                     *       "state": "generated",
+                     *       "generated_at": "2026-03-02T08:02:17.536Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
@@ -6668,6 +7810,125 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-d4e6-723f-b8c6-e3e2b8019c93",
+                     *       "number": "workshop-2",
+                     *       "customer": {
+                     *         "id": "workshop",
+                     *         "name": "Workshop"
+                     *       },
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z"
+                     *       },
+                     *       "revision": 2,
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "meter": "active_users",
+                     *           "quantity": 3,
+                     *           "included": 0,
+                     *           "billable": 3,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "jobs_started",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": "20",
+                     *           "retail_rate": "35",
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}"
+                     *         },
+                     *         {
+                     *           "meter": "job_transitions",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "records_created",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "forms_submitted",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "messages_sent",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "webhooks_delivered",
+                     *           "quantity": 5,
+                     *           "included": 0,
+                     *           "billable": 5,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86
+                     *       },
+                     *       "rate_card_version": 1,
+                     *       "state": "issued",
+                     *       "generated_at": "2026-03-02T08:02:21.584Z",
+                     *       "issued_at": "2026-03-02T08:02:22.608Z",
+                     *       "upstream_ref": "recorded-partner-invoice-019cad91-d4e6-723f-b8c6-e3e2b8019c93-2"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
@@ -6707,6 +7968,124 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-c538-731a-89d6-3d9cd5cacd24",
+                     *       "number": "workshop-1",
+                     *       "customer": {
+                     *         "id": "workshop",
+                     *         "name": "Workshop"
+                     *       },
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z"
+                     *       },
+                     *       "revision": 1,
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "meter": "active_users",
+                     *           "quantity": 3,
+                     *           "included": 0,
+                     *           "billable": 3,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "jobs_started",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": "20",
+                     *           "retail_rate": "35",
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}"
+                     *         },
+                     *         {
+                     *           "meter": "job_transitions",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "records_created",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "forms_submitted",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "messages_sent",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "webhooks_delivered",
+                     *           "quantity": 5,
+                     *           "included": 0,
+                     *           "billable": 5,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "{meter} {period}",
+                     *           "item_description": "{quantity} for {customer}",
+                     *           "unrated": true
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86
+                     *       },
+                     *       "rate_card_version": 1,
+                     *       "state": "void",
+                     *       "generated_at": "2026-03-02T08:02:17.536Z",
+                     *       "voided_at": "2026-03-02T08:02:20.540Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
@@ -6744,6 +8123,40 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "at": "2026-03-02T08:02:01.486Z",
+                     *         "action": "webhook_secret_rotated",
+                     *         "subject": {
+                     *           "kind": "webhooks",
+                     *           "id": "main"
+                     *         },
+                     *         "position": "000000000000005e",
+                     *         "request_id": "019cad91-868e-7188-8588-d4404c6a083f",
+                     *         "actor": {
+                     *           "kind": "user",
+                     *           "id": "ada",
+                     *           "email": "ada@workshop.example"
+                     *         }
+                     *       },
+                     *       {
+                     *         "at": "2026-03-02T08:01:54.481Z",
+                     *         "action": "extension_deactivated",
+                     *         "subject": {
+                     *           "kind": "extension",
+                     *           "id": "labels"
+                     *         },
+                     *         "position": "000000000000005d",
+                     *         "request_id": "019cad91-6b31-716d-816d-5804bdf631f0",
+                     *         "actor": {
+                     *           "kind": "user",
+                     *           "id": "ada",
+                     *           "email": "ada@workshop.example"
+                     *         }
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["LogLineList"];
                 };
             };
@@ -6773,6 +8186,45 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "stream": "workshop.record-019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "revision": 5,
+                     *       "position": "0000000000000035",
+                     *       "at": "2026-03-02T08:01:03.263Z",
+                     *       "state": {
+                     *         "status": "live",
+                     *         "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "entity_name": "repair",
+                     *         "values": {
+                     *           "amount": 5200,
+                     *           "due": "2026-03-09",
+                     *           "title": "Pump 4 leaks"
+                     *         },
+                     *         "types": {
+                     *           "amount": "integer",
+                     *           "due": "date",
+                     *           "title": "text"
+                     *         },
+                     *         "version": 5,
+                     *         "job": {
+                     *           "workflow": "repairs",
+                     *           "workflow_version": 1,
+                     *           "state": "reported",
+                     *           "version": 3,
+                     *           "started_at": "2026-03-02T08:00:33.159Z",
+                     *           "moved_at": "2026-03-02T08:00:43.200Z"
+                     *         },
+                     *         "created_at": "2026-03-02T08:00:33.159Z",
+                     *         "updated_at": "2026-03-02T08:01:03.263Z",
+                     *         "created_by": "ada",
+                     *         "registrations": {},
+                     *         "referenced": false,
+                     *         "pending": [],
+                     *         "barred": []
+                     *       }
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PastState"];
                 };
             };
@@ -6814,6 +8266,69 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "position": "0000000000000005",
+                     *         "stream": "workshop.email-061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c",
+                     *         "revision": 0,
+                     *         "id": "019cad8f-cf38-704f-a84f-9575733bb4b9",
+                     *         "type": "EmailReserved",
+                     *         "data": {
+                     *           "email_hash": "061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c",
+                     *           "user_id": "ada"
+                     *         },
+                     *         "metadata": {
+                     *           "$causationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
+                     *           "$correlationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
+                     *           "actor": {
+                     *             "id": "sign-on",
+                     *             "kind": "system"
+                     *           },
+                     *           "hash": "7274f96d8af07061e89ea8cc4ec1a928a032b31bba9cb47e4ae73fddd8efc1e5",
+                     *           "occurred_at": "2026-03-02T08:00:09.016Z",
+                     *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *           "schema_version": 1,
+                     *           "tenant_id": "workshop"
+                     *         },
+                     *         "sealed": {
+                     *           "data": "{\"email_hash\":\"061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c\",\"user_id\":\"ada\"}",
+                     *           "metadata": "{\"$causationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"$correlationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"7274f96d8af07061e89ea8cc4ec1a928a032b31bba9cb47e4ae73fddd8efc1e5\",\"occurred_at\":\"2026-03-02T08:00:09.016Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
+                     *         }
+                     *       },
+                     *       {
+                     *         "position": "0000000000000006",
+                     *         "stream": "workshop.user-ada",
+                     *         "revision": 0,
+                     *         "id": "019cad8f-cf3a-705e-9c5e-988adf76b492",
+                     *         "type": "UserRegistered",
+                     *         "data": {
+                     *           "display_name": "ada",
+                     *           "email": "ada@workshop.example",
+                     *           "origin": "token",
+                     *           "role": "admin",
+                     *           "user_id": "ada"
+                     *         },
+                     *         "metadata": {
+                     *           "$causationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
+                     *           "$correlationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
+                     *           "actor": {
+                     *             "id": "sign-on",
+                     *             "kind": "system"
+                     *           },
+                     *           "hash": "a95fb71aabba41f328cdfd98db7c2229f340f84b16e21469876736173d61e26f",
+                     *           "occurred_at": "2026-03-02T08:00:09.018Z",
+                     *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *           "schema_version": 1,
+                     *           "tenant_id": "workshop"
+                     *         },
+                     *         "sealed": {
+                     *           "data": "{\"display_name\":\"v1:workshop/person-ada:Ee5DxpwRL7ajsH3YorVvfPiX+aDfNcdA9wKyzRAMlQ==\",\"email\":\"v1:workshop/person-ada:V4ndHDCVaX9mKiZ9e02NJVr/jc79lt3pMAYuwRGMKYFXxUIFK4bSI68p25QvBHJZ\",\"origin\":\"token\",\"role\":\"admin\",\"user_id\":\"ada\"}",
+                     *           "metadata": "{\"$causationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"$correlationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"a95fb71aabba41f328cdfd98db7c2229f340f84b16e21469876736173d61e26f\",\"occurred_at\":\"2026-03-02T08:00:09.018Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
+                     *         }
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["AuditedEventList"];
                     readonly "application/x-ndjson": string;
                 };
@@ -6868,6 +8383,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "ext_id": "labels",
+                     *         "name": "Labels",
+                     *         "version": "1.0.0",
+                     *         "scopes": [
+                     *           "data:read"
+                     *         ],
+                     *         "url": null,
+                     *         "state": "inactive",
+                     *         "created_by": "ada",
+                     *         "created_at": "2026-03-02T08:01:50.476Z",
+                     *         "updated_at": "2026-03-02T08:01:50.476Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["ExtensionList"];
                 };
             };
@@ -6885,6 +8417,16 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "ext_id": "labels",
+                 *       "name": "Labels",
+                 *       "version": "1.0.0",
+                 *       "scopes": [
+                 *         "data:read"
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["InstallExtensionBody"];
             };
         };
@@ -6896,6 +8438,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ext_id": "labels",
+                     *       "name": "Labels",
+                     *       "version": "1.0.0",
+                     *       "scopes": [
+                     *         "data:read"
+                     *       ],
+                     *       "url": null,
+                     *       "state": "inactive",
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:50.476Z",
+                     *       "updated_at": "2026-03-02T08:01:50.476Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Extension"];
                 };
             };
@@ -6923,6 +8480,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ext_id": "labels",
+                     *       "name": "Labels",
+                     *       "version": "1.0.0",
+                     *       "scopes": [
+                     *         "data:read"
+                     *       ],
+                     *       "url": null,
+                     *       "state": "active",
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:50.476Z",
+                     *       "updated_at": "2026-03-02T08:01:52.478Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Extension"];
                 };
             };
@@ -6950,6 +8522,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ext_id": "labels",
+                     *       "name": "Labels",
+                     *       "version": "1.0.0",
+                     *       "scopes": [
+                     *         "data:read"
+                     *       ],
+                     *       "url": null,
+                     *       "state": "inactive",
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:50.476Z",
+                     *       "updated_at": "2026-03-02T08:01:54.481Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Extension"];
                 };
             };
@@ -6999,6 +8586,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 900
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["MintExtensionTokenAnswer"];
                 };
             };
@@ -7028,6 +8622,29 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
+                     *         "dm_key": "db44016473854dbe960148893f824b6d4782e84c4515ef761db3b124831b2e4d",
+                     *         "participants": [
+                     *           {
+                     *             "user_id": "ada",
+                     *             "display_name": "ada",
+                     *             "last_read_at": null
+                     *           },
+                     *           {
+                     *             "user_id": "ben",
+                     *             "display_name": "ben",
+                     *             "last_read_at": null
+                     *           }
+                     *         ],
+                     *         "created_at": "2026-03-02T08:00:46.209Z",
+                     *         "unread_count": 0,
+                     *         "last_message_at": "2026-03-02T08:00:47.211Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["ListedConversationList"];
                 };
             };
@@ -7047,6 +8664,13 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "participant_user_ids": [
+                 *         "ben"
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["StartConversationBody"];
             };
         };
@@ -7068,6 +8692,25 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
+                     *       "dm_key": "db44016473854dbe960148893f824b6d4782e84c4515ef761db3b124831b2e4d",
+                     *       "participants": [
+                     *         {
+                     *           "user_id": "ada",
+                     *           "display_name": "ada",
+                     *           "last_read_at": null
+                     *         },
+                     *         {
+                     *           "user_id": "ben",
+                     *           "display_name": "ben",
+                     *           "last_read_at": null
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-03-02T08:00:46.209Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Conversation"];
                 };
             };
@@ -7094,6 +8737,27 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
+                     *       "dm_key": "db44016473854dbe960148893f824b6d4782e84c4515ef761db3b124831b2e4d",
+                     *       "participants": [
+                     *         {
+                     *           "user_id": "ada",
+                     *           "display_name": "ada",
+                     *           "last_read_at": null
+                     *         },
+                     *         {
+                     *           "user_id": "ben",
+                     *           "display_name": "ben",
+                     *           "last_read_at": null
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-03-02T08:00:46.209Z",
+                     *       "unread_count": 0,
+                     *       "last_message_at": "2026-03-02T08:00:47.211Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ListedConversation"];
                 };
             };
@@ -7128,6 +8792,18 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *         "sender_user_id": "ada",
+                     *         "body": "Can you look at pump 4, @[ben](user:ben)?",
+                     *         "created_at": "2026-03-02T08:00:47.211Z",
+                     *         "edited_at": null,
+                     *         "deleted_at": null
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["MessageList"];
                 };
             };
@@ -7148,6 +8824,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "body": "Can you look at pump 4, @[Ben](user:ben)?"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["MessageBody"];
             };
         };
@@ -7159,6 +8840,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *       "sender_user_id": "ada",
+                     *       "body": "Can you look at pump 4, @[ben](user:ben)?",
+                     *       "created_at": "2026-03-02T08:00:47.211Z",
+                     *       "edited_at": null,
+                     *       "deleted_at": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Message"];
                 };
             };
@@ -7185,6 +8876,15 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *       "sender_user_id": "ada",
+                     *       "created_at": "2026-03-02T08:00:47.211Z",
+                     *       "edited_at": "2026-03-02T08:00:51.219Z",
+                     *       "deleted_at": "2026-03-02T08:01:00.227Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Message"];
                 };
             };
@@ -7207,6 +8907,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "body": "Can you look at pump 4 today?"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["MessageBody"];
             };
         };
@@ -7218,6 +8923,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *       "sender_user_id": "ada",
+                     *       "body": "Can you look at pump 4 today?",
+                     *       "created_at": "2026-03-02T08:00:47.211Z",
+                     *       "edited_at": "2026-03-02T08:00:51.219Z",
+                     *       "deleted_at": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Message"];
                 };
             };
@@ -7274,6 +8989,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0834c0be-d937-5e35-9074-ffc984699a5f",
+                     *         "kind": "message_mention",
+                     *         "actor_email": "ada@workshop.example",
+                     *         "subject_kind": "conversation",
+                     *         "subject_id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
+                     *         "note_id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *         "snippet": "Can you look at pump 4, @ben?",
+                     *         "read_at": null,
+                     *         "created_at": "2026-03-02T08:00:47.213Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["NotificationList"];
                 };
             };
@@ -7297,6 +9027,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "unread": 1
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["CountUnreadNotificationsAnswer"];
                 };
             };
@@ -7314,6 +9049,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "all": true
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["MarkNotificationsReadBody"];
             };
         };
@@ -7325,6 +9065,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "marked": 1
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["MarkNotificationsReadAnswer"];
                 };
             };
@@ -7354,6 +9099,39 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "name": "repair",
+                     *         "label": "Repair",
+                     *         "fields": [
+                     *           {
+                     *             "key": "title",
+                     *             "label": "Title",
+                     *             "type": "text",
+                     *             "required": true,
+                     *             "max_length": 200
+                     *           },
+                     *           {
+                     *             "key": "amount",
+                     *             "label": "Amount",
+                     *             "type": "integer",
+                     *             "required": false,
+                     *             "min": 0
+                     *           },
+                     *           {
+                     *             "key": "due",
+                     *             "label": "Due",
+                     *             "type": "date",
+                     *             "required": false
+                     *           }
+                     *         ],
+                     *         "workflow": "repairs",
+                     *         "created_at": "2026-03-02T08:00:24.115Z",
+                     *         "updated_at": "2026-03-02T08:00:24.115Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["EntityList"];
                 };
             };
@@ -7371,6 +9149,35 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "repair",
+                 *       "label": "Repair",
+                 *       "fields": [
+                 *         {
+                 *           "key": "title",
+                 *           "label": "Title",
+                 *           "type": "text",
+                 *           "required": true,
+                 *           "max_length": 200
+                 *         },
+                 *         {
+                 *           "key": "amount",
+                 *           "label": "Amount",
+                 *           "type": "integer",
+                 *           "required": false,
+                 *           "min": 0
+                 *         },
+                 *         {
+                 *           "key": "due",
+                 *           "label": "Due",
+                 *           "type": "date",
+                 *           "required": false
+                 *         }
+                 *       ],
+                 *       "workflow": "repairs"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["DefineEntityBody"];
             };
         };
@@ -7382,6 +9189,37 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repair",
+                     *       "label": "Repair",
+                     *       "fields": [
+                     *         {
+                     *           "key": "title",
+                     *           "label": "Title",
+                     *           "type": "text",
+                     *           "required": true,
+                     *           "max_length": 200
+                     *         },
+                     *         {
+                     *           "key": "amount",
+                     *           "label": "Amount",
+                     *           "type": "integer",
+                     *           "required": false,
+                     *           "min": 0
+                     *         },
+                     *         {
+                     *           "key": "due",
+                     *           "label": "Due",
+                     *           "type": "date",
+                     *           "required": false
+                     *         }
+                     *       ],
+                     *       "workflow": "repairs",
+                     *       "created_at": "2026-03-02T08:00:24.115Z",
+                     *       "updated_at": "2026-03-02T08:00:24.115Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Entity"];
                 };
             };
@@ -7408,6 +9246,37 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repair",
+                     *       "label": "Repair",
+                     *       "fields": [
+                     *         {
+                     *           "key": "title",
+                     *           "label": "Title",
+                     *           "type": "text",
+                     *           "required": true,
+                     *           "max_length": 200
+                     *         },
+                     *         {
+                     *           "key": "amount",
+                     *           "label": "Amount",
+                     *           "type": "integer",
+                     *           "required": false,
+                     *           "min": 0
+                     *         },
+                     *         {
+                     *           "key": "due",
+                     *           "label": "Due",
+                     *           "type": "date",
+                     *           "required": false
+                     *         }
+                     *       ],
+                     *       "workflow": "repairs",
+                     *       "created_at": "2026-03-02T08:00:24.115Z",
+                     *       "updated_at": "2026-03-02T08:00:24.115Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Entity"];
                 };
             };
@@ -7428,6 +9297,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "label": "Repairs"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeEntityBody"];
             };
         };
@@ -7439,6 +9313,37 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repair",
+                     *       "label": "Repairs",
+                     *       "fields": [
+                     *         {
+                     *           "key": "title",
+                     *           "label": "Title",
+                     *           "type": "text",
+                     *           "required": true,
+                     *           "max_length": 200
+                     *         },
+                     *         {
+                     *           "key": "amount",
+                     *           "label": "Amount",
+                     *           "type": "integer",
+                     *           "required": false,
+                     *           "min": 0
+                     *         },
+                     *         {
+                     *           "key": "due",
+                     *           "label": "Due",
+                     *           "type": "date",
+                     *           "required": false
+                     *         }
+                     *       ],
+                     *       "workflow": "repairs",
+                     *       "created_at": "2026-03-02T08:00:24.115Z",
+                     *       "updated_at": "2026-03-02T08:00:27.119Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Entity"];
                 };
             };
@@ -7479,6 +9384,25 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "entity_name": "repair",
+                     *         "values": {
+                     *           "title": "Pump 4 leaks",
+                     *           "amount": 4900,
+                     *           "due": "2026-03-09"
+                     *         },
+                     *         "state": "reported",
+                     *         "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "version": 1,
+                     *         "created_at": "2026-03-02T08:00:33.159Z",
+                     *         "updated_at": "2026-03-02T08:00:33.159Z",
+                     *         "created_by": "ada"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["EntityRecordList"];
                 };
             };
@@ -7501,6 +9425,15 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "title": "Pump 4 leaks",
+                 *         "amount": 4900,
+                 *         "due": "2026-03-09"
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateRecordBody"];
             };
         };
@@ -7512,6 +9445,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_name": "repair",
+                     *       "values": {
+                     *         "title": "Pump 4 leaks",
+                     *         "amount": 4900,
+                     *         "due": "2026-03-09"
+                     *       },
+                     *       "state": "reported",
+                     *       "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:33.159Z",
+                     *       "updated_at": "2026-03-02T08:00:33.159Z",
+                     *       "created_by": "ada"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["EntityRecord"];
                 };
             };
@@ -7540,6 +9490,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_name": "repair",
+                     *       "values": {
+                     *         "title": "Pump 4 leaks",
+                     *         "amount": 4900,
+                     *         "due": "2026-03-09"
+                     *       },
+                     *       "state": "reported",
+                     *       "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:33.159Z",
+                     *       "updated_at": "2026-03-02T08:00:33.159Z",
+                     *       "created_by": "ada"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["EntityRecord"];
                 };
             };
@@ -7591,6 +9558,13 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "amount": 5100
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateRecordBody"];
             };
         };
@@ -7602,6 +9576,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_name": "repair",
+                     *       "values": {
+                     *         "title": "Pump 4 leaks",
+                     *         "amount": 5100,
+                     *         "due": "2026-03-09"
+                     *       },
+                     *       "state": "reported",
+                     *       "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:33.159Z",
+                     *       "updated_at": "2026-03-02T08:00:36.186Z",
+                     *       "created_by": "ada"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["EntityRecord"];
                 };
             };
@@ -7636,6 +9627,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-3d43-7311-8852-42d17cd6ef67",
+                     *         "body": "The seal is worn; a new one is ordered.",
+                     *         "author_user_id": "ada",
+                     *         "author": {
+                     *           "kind": "user",
+                     *           "id": "ada"
+                     *         },
+                     *         "created_at": "2026-03-02T08:00:37.188Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["NoteList"];
                 };
             };
@@ -7658,6 +9663,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "body": "The seal is worn; a new one is ordered."
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["AddNoteBody"];
             };
         };
@@ -7669,6 +9679,18 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-3d43-7311-8852-42d17cd6ef67",
+                     *       "body": "The seal is worn; a new one is ordered.",
+                     *       "author_user_id": "ada",
+                     *       "author": {
+                     *         "kind": "user",
+                     *         "id": "ada"
+                     *       },
+                     *       "created_at": "2026-03-02T08:00:37.188Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Note"];
                 };
             };
@@ -7703,6 +9725,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /** @example [] */
                     readonly "application/json": components["schemas"]["FileAttachmentList"];
                 };
             };
@@ -7855,6 +9878,48 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "name": "repairs",
+                     *         "status": "published",
+                     *         "version": 1,
+                     *         "initial": "reported",
+                     *         "states": [
+                     *           {
+                     *             "key": "reported",
+                     *             "label": "Reported"
+                     *           },
+                     *           {
+                     *             "key": "in_repair",
+                     *             "label": "In repair"
+                     *           },
+                     *           {
+                     *             "key": "done",
+                     *             "label": "Done",
+                     *             "final": true
+                     *           }
+                     *         ],
+                     *         "transitions": [
+                     *           {
+                     *             "event_name": "begin",
+                     *             "from": "reported",
+                     *             "to": "in_repair"
+                     *           },
+                     *           {
+                     *             "event_name": "finish",
+                     *             "from": "in_repair",
+                     *             "to": "done",
+                     *             "guard": "record.amount >= 0",
+                     *             "guard_label": "Priced"
+                     *           }
+                     *         ],
+                     *         "published_at": "2026-03-02T08:00:21.106Z",
+                     *         "created_at": "2026-03-02T08:00:19.101Z",
+                     *         "updated_at": "2026-03-02T08:00:21.106Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["WorkflowList"];
                 };
             };
@@ -7872,6 +9937,41 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "repairs",
+                 *       "initial": "reported",
+                 *       "states": [
+                 *         {
+                 *           "key": "reported",
+                 *           "label": "Reported"
+                 *         },
+                 *         {
+                 *           "key": "in_repair",
+                 *           "label": "In repair"
+                 *         },
+                 *         {
+                 *           "key": "done",
+                 *           "label": "Done",
+                 *           "final": true
+                 *         }
+                 *       ],
+                 *       "transitions": [
+                 *         {
+                 *           "event_name": "begin",
+                 *           "from": "reported",
+                 *           "to": "in_repair"
+                 *         },
+                 *         {
+                 *           "event_name": "finish",
+                 *           "from": "in_repair",
+                 *           "to": "done",
+                 *           "guard": "record.amount >= 0",
+                 *           "guard_label": "Priced"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateWorkflowBody"];
             };
         };
@@ -7883,6 +9983,46 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repairs",
+                     *       "status": "draft",
+                     *       "version": 0,
+                     *       "initial": "reported",
+                     *       "states": [
+                     *         {
+                     *           "key": "reported",
+                     *           "label": "Reported"
+                     *         },
+                     *         {
+                     *           "key": "in_repair",
+                     *           "label": "In repair"
+                     *         },
+                     *         {
+                     *           "key": "done",
+                     *           "label": "Done",
+                     *           "final": true
+                     *         }
+                     *       ],
+                     *       "transitions": [
+                     *         {
+                     *           "event_name": "begin",
+                     *           "from": "reported",
+                     *           "to": "in_repair"
+                     *         },
+                     *         {
+                     *           "event_name": "finish",
+                     *           "from": "in_repair",
+                     *           "to": "done",
+                     *           "guard": "record.amount >= 0",
+                     *           "guard_label": "Priced"
+                     *         }
+                     *       ],
+                     *       "published_at": null,
+                     *       "created_at": "2026-03-02T08:00:19.101Z",
+                     *       "updated_at": "2026-03-02T08:00:19.101Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Workflow"];
                 };
             };
@@ -7909,6 +10049,46 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repairs",
+                     *       "status": "published",
+                     *       "version": 1,
+                     *       "initial": "reported",
+                     *       "states": [
+                     *         {
+                     *           "key": "reported",
+                     *           "label": "Reported"
+                     *         },
+                     *         {
+                     *           "key": "in_repair",
+                     *           "label": "In repair"
+                     *         },
+                     *         {
+                     *           "key": "done",
+                     *           "label": "Done",
+                     *           "final": true
+                     *         }
+                     *       ],
+                     *       "transitions": [
+                     *         {
+                     *           "event_name": "begin",
+                     *           "from": "reported",
+                     *           "to": "in_repair"
+                     *         },
+                     *         {
+                     *           "event_name": "finish",
+                     *           "from": "in_repair",
+                     *           "to": "done",
+                     *           "guard": "record.amount >= 0",
+                     *           "guard_label": "Priced"
+                     *         }
+                     *       ],
+                     *       "published_at": "2026-03-02T08:00:21.106Z",
+                     *       "created_at": "2026-03-02T08:00:19.101Z",
+                     *       "updated_at": "2026-03-02T08:00:21.106Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Workflow"];
                 };
             };
@@ -7929,6 +10109,40 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "initial": "reported",
+                 *       "states": [
+                 *         {
+                 *           "key": "reported",
+                 *           "label": "Reported"
+                 *         },
+                 *         {
+                 *           "key": "in_repair",
+                 *           "label": "In repair"
+                 *         },
+                 *         {
+                 *           "key": "done",
+                 *           "label": "Done",
+                 *           "final": true
+                 *         }
+                 *       ],
+                 *       "transitions": [
+                 *         {
+                 *           "event_name": "begin",
+                 *           "from": "reported",
+                 *           "to": "in_repair"
+                 *         },
+                 *         {
+                 *           "event_name": "finish",
+                 *           "from": "in_repair",
+                 *           "to": "done",
+                 *           "guard": "record.amount >= 0",
+                 *           "guard_label": "Priced"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["SaveWorkflowDraftBody"];
             };
         };
@@ -7940,6 +10154,46 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repairs",
+                     *       "status": "draft",
+                     *       "version": 0,
+                     *       "initial": "reported",
+                     *       "states": [
+                     *         {
+                     *           "key": "reported",
+                     *           "label": "Reported"
+                     *         },
+                     *         {
+                     *           "key": "in_repair",
+                     *           "label": "In repair"
+                     *         },
+                     *         {
+                     *           "key": "done",
+                     *           "label": "Done",
+                     *           "final": true
+                     *         }
+                     *       ],
+                     *       "transitions": [
+                     *         {
+                     *           "event_name": "begin",
+                     *           "from": "reported",
+                     *           "to": "in_repair"
+                     *         },
+                     *         {
+                     *           "event_name": "finish",
+                     *           "from": "in_repair",
+                     *           "to": "done",
+                     *           "guard": "record.amount >= 0",
+                     *           "guard_label": "Priced"
+                     *         }
+                     *       ],
+                     *       "published_at": null,
+                     *       "created_at": "2026-03-02T08:00:19.101Z",
+                     *       "updated_at": "2026-03-02T08:00:19.101Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Workflow"];
                 };
             };
@@ -7969,6 +10223,46 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "repairs",
+                     *       "status": "published",
+                     *       "version": 1,
+                     *       "initial": "reported",
+                     *       "states": [
+                     *         {
+                     *           "key": "reported",
+                     *           "label": "Reported"
+                     *         },
+                     *         {
+                     *           "key": "in_repair",
+                     *           "label": "In repair"
+                     *         },
+                     *         {
+                     *           "key": "done",
+                     *           "label": "Done",
+                     *           "final": true
+                     *         }
+                     *       ],
+                     *       "transitions": [
+                     *         {
+                     *           "event_name": "begin",
+                     *           "from": "reported",
+                     *           "to": "in_repair"
+                     *         },
+                     *         {
+                     *           "event_name": "finish",
+                     *           "from": "in_repair",
+                     *           "to": "done",
+                     *           "guard": "record.amount >= 0",
+                     *           "guard_label": "Priced"
+                     *         }
+                     *       ],
+                     *       "published_at": "2026-03-02T08:00:21.106Z",
+                     *       "created_at": "2026-03-02T08:00:19.101Z",
+                     *       "updated_at": "2026-03-02T08:00:21.106Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Workflow"];
                 };
             };
@@ -8004,6 +10298,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "entity_name": "repair",
+                     *         "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "workflow": "repairs",
+                     *         "workflow_version": 1,
+                     *         "state": "reported",
+                     *         "final": false,
+                     *         "version": 1,
+                     *         "created_at": "2026-03-02T08:00:33.159Z",
+                     *         "updated_at": "2026-03-02T08:00:33.159Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["JobList"];
                 };
             };
@@ -8030,6 +10340,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_name": "repair",
+                     *       "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "workflow": "repairs",
+                     *       "workflow_version": 1,
+                     *       "state": "reported",
+                     *       "final": false,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:33.159Z",
+                     *       "updated_at": "2026-03-02T08:00:33.159Z",
+                     *       "history": [],
+                     *       "allowed_events": [
+                     *         "begin"
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["JobDetail"];
                 };
             };
@@ -8050,6 +10378,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "event_name": "begin",
+                 *       "expected_state": "reported"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["TransitionJobBody"];
             };
         };
@@ -8061,6 +10395,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_name": "repair",
+                     *       "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "workflow": "repairs",
+                     *       "workflow_version": 1,
+                     *       "state": "in_repair",
+                     *       "final": false,
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:33.159Z",
+                     *       "updated_at": "2026-03-02T08:00:42.198Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
@@ -8081,6 +10429,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "to_state": "reported",
+                 *       "reason": "Begun on the wrong pump."
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["OverrideJobBody"];
             };
         };
@@ -8092,6 +10446,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_name": "repair",
+                     *       "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "workflow": "repairs",
+                     *       "workflow_version": 1,
+                     *       "state": "reported",
+                     *       "final": false,
+                     *       "version": 3,
+                     *       "created_at": "2026-03-02T08:00:33.159Z",
+                     *       "updated_at": "2026-03-02T08:00:43.200Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Job"];
                 };
             };
@@ -8124,6 +10492,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-58a9-7061-93c5-e64e3e0c42b5",
+                     *         "page_slug": "state-of-repair",
+                     *         "expires_at": "2026-04-01T08:00:44.202Z",
+                     *         "revoked_at": null,
+                     *         "created_at": "2026-03-02T08:00:44.202Z",
+                     *         "created_by": {
+                     *           "kind": "user",
+                     *           "id": "ada"
+                     *         }
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["LinkList"];
                 };
             };
@@ -8144,6 +10527,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "page_slug": "state-of-repair"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateLinkBody"];
             };
         };
@@ -8155,6 +10543,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-58a9-7061-93c5-e64e3e0c42b5",
+                     *       "token": "xxxxxxxx",
+                     *       "url": "/public/validate/g4wO1a9pg16_I0E3dllLCqPh9EW2ZuDIGrMu027R8dU",
+                     *       "expires_at": "2026-04-01T08:00:44.202Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["MadeLink"];
                 };
             };
@@ -8234,6 +10630,26 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *         "slug": "report-a-fault",
+                     *         "title": "Report a broken pump",
+                     *         "entity_name": "repair",
+                     *         "fields": [
+                     *           {
+                     *             "field_key": "title",
+                     *             "label": "What is wrong?",
+                     *             "required": true
+                     *           }
+                     *         ],
+                     *         "status": "published",
+                     *         "created_at": "2026-03-02T08:01:37.353Z",
+                     *         "updated_at": "2026-03-02T08:01:39.356Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["FormList"];
                 };
             };
@@ -8251,6 +10667,20 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "slug": "report-a-fault",
+                 *       "title": "Report a fault",
+                 *       "entity_name": "repair",
+                 *       "fields": [
+                 *         {
+                 *           "field_key": "title",
+                 *           "label": "What is wrong?",
+                 *           "required": true
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateFormBody"];
             };
         };
@@ -8262,6 +10692,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "slug": "report-a-fault",
+                     *       "title": "Report a fault",
+                     *       "entity_name": "repair",
+                     *       "fields": [
+                     *         {
+                     *           "field_key": "title",
+                     *           "label": "What is wrong?",
+                     *           "required": true
+                     *         }
+                     *       ],
+                     *       "status": "draft",
+                     *       "created_at": "2026-03-02T08:01:37.353Z",
+                     *       "updated_at": "2026-03-02T08:01:37.353Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Form"];
                 };
             };
@@ -8288,6 +10736,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "slug": "report-a-fault",
+                     *       "title": "Report a broken pump",
+                     *       "entity_name": "repair",
+                     *       "fields": [
+                     *         {
+                     *           "field_key": "title",
+                     *           "label": "What is wrong?",
+                     *           "required": true
+                     *         }
+                     *       ],
+                     *       "status": "published",
+                     *       "created_at": "2026-03-02T08:01:37.353Z",
+                     *       "updated_at": "2026-03-02T08:01:39.356Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Form"];
                 };
             };
@@ -8330,6 +10796,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "title": "Report a broken pump"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeFormBody"];
             };
         };
@@ -8341,6 +10812,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "slug": "report-a-fault",
+                     *       "title": "Report a broken pump",
+                     *       "entity_name": "repair",
+                     *       "fields": [
+                     *         {
+                     *           "field_key": "title",
+                     *           "label": "What is wrong?",
+                     *           "required": true
+                     *         }
+                     *       ],
+                     *       "status": "draft",
+                     *       "created_at": "2026-03-02T08:01:37.353Z",
+                     *       "updated_at": "2026-03-02T08:01:38.355Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Form"];
                 };
             };
@@ -8368,6 +10857,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "slug": "report-a-fault",
+                     *       "title": "Report a broken pump",
+                     *       "entity_name": "repair",
+                     *       "fields": [
+                     *         {
+                     *           "field_key": "title",
+                     *           "label": "What is wrong?",
+                     *           "required": true
+                     *         }
+                     *       ],
+                     *       "status": "published",
+                     *       "created_at": "2026-03-02T08:01:37.353Z",
+                     *       "updated_at": "2026-03-02T08:01:39.356Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Form"];
                 };
             };
@@ -8395,6 +10902,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "slug": "report-a-fault",
+                     *       "title": "Report a broken pump",
+                     *       "entity_name": "repair",
+                     *       "fields": [
+                     *         {
+                     *           "field_key": "title",
+                     *           "label": "What is wrong?",
+                     *           "required": true
+                     *         }
+                     *       ],
+                     *       "status": "archived",
+                     *       "created_at": "2026-03-02T08:01:37.353Z",
+                     *       "updated_at": "2026-03-02T08:01:44.464Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Form"];
                 };
             };
@@ -8420,6 +10945,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant": "workshop",
+                     *       "slug": "report-a-fault",
+                     *       "title": "Report a broken pump",
+                     *       "fields": [
+                     *         {
+                     *           "field_key": "title",
+                     *           "label": "What is wrong?",
+                     *           "required": true,
+                     *           "type": "text",
+                     *           "max_length": 200
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PublicForm"];
                 };
             };
@@ -8442,7 +10983,23 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "title": "Pump 2 is loud"
+                 *       },
+                 *       "submission_id": "kiosk-1-0001"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["SubmitFormBody"];
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "title": "Pump 2 is loud"
+                 *       },
+                 *       "submission_id": "kiosk-1-0001"
+                 *     }
+                 */
                 readonly "application/x-www-form-urlencoded": components["schemas"]["SubmitFormBody"];
             };
         };
@@ -8453,6 +11010,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "submission_id": "kiosk-1-0001"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Submitted"];
                 };
             };
@@ -8472,6 +11034,27 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "entity_name": "repair",
+                 *       "operation": "edit",
+                 *       "selection": {
+                 *         "kind": "ids",
+                 *         "ids": [
+                 *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                 *         ]
+                 *       },
+                 *       "op_params": {
+                 *         "kind": "edit",
+                 *         "fields": [
+                 *           {
+                 *             "field_key": "amount",
+                 *             "new_value": 5200
+                 *           }
+                 *         ]
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["PreviewBulkOperationBody"];
             };
         };
@@ -8483,6 +11066,39 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-ba97-7360-8f60-45a3495b7df5",
+                     *       "entity_name": "repair",
+                     *       "operation": "edit",
+                     *       "selection": {
+                     *         "kind": "ids",
+                     *         "ids": [
+                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *         ]
+                     *       },
+                     *       "op_params": {
+                     *         "kind": "edit",
+                     *         "fields": [
+                     *           {
+                     *             "field_key": "amount",
+                     *             "new_value": 5200
+                     *           }
+                     *         ]
+                     *       },
+                     *       "status": "previewed",
+                     *       "preview": {
+                     *         "total_resolved": 1,
+                     *         "would_succeed": 0,
+                     *         "would_skip": 1,
+                     *         "would_error": 0,
+                     *         "errors": [],
+                     *         "sample_affected": []
+                     *       },
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:09.275Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
                 };
             };
@@ -8512,6 +11128,52 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-9b41-7002-b002-5fcfadd027d9",
+                     *         "entity_name": "repair",
+                     *         "operation": "edit",
+                     *         "selection": {
+                     *           "kind": "ids",
+                     *           "ids": [
+                     *             "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *           ]
+                     *         },
+                     *         "op_params": {
+                     *           "kind": "edit",
+                     *           "fields": [
+                     *             {
+                     *               "field_key": "amount",
+                     *               "new_value": 5200
+                     *             }
+                     *           ]
+                     *         },
+                     *         "status": "previewed",
+                     *         "preview": {
+                     *           "total_resolved": 1,
+                     *           "would_succeed": 1,
+                     *           "would_skip": 0,
+                     *           "would_error": 0,
+                     *           "errors": [],
+                     *           "sample_affected": [
+                     *             {
+                     *               "record_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *               "current_state": "reported",
+                     *               "before": {
+                     *                 "amount": 5100
+                     *               },
+                     *               "after": {
+                     *                 "amount": 5200
+                     *               }
+                     *             }
+                     *           ]
+                     *         },
+                     *         "created_by": "ada",
+                     *         "created_at": "2026-03-02T08:01:01.254Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["BulkOpSessionList"];
                 };
             };
@@ -8538,6 +11200,57 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-9b41-7002-b002-5fcfadd027d9",
+                     *       "entity_name": "repair",
+                     *       "operation": "edit",
+                     *       "selection": {
+                     *         "kind": "ids",
+                     *         "ids": [
+                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *         ]
+                     *       },
+                     *       "op_params": {
+                     *         "kind": "edit",
+                     *         "fields": [
+                     *           {
+                     *             "field_key": "amount",
+                     *             "new_value": 5200
+                     *           }
+                     *         ]
+                     *       },
+                     *       "status": "committed",
+                     *       "preview": {
+                     *         "total_resolved": 1,
+                     *         "would_succeed": 1,
+                     *         "would_skip": 0,
+                     *         "would_error": 0,
+                     *         "errors": [],
+                     *         "sample_affected": [
+                     *           {
+                     *             "record_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *             "current_state": "reported",
+                     *             "before": {
+                     *               "amount": 5100
+                     *             },
+                     *             "after": {
+                     *               "amount": 5200
+                     *             }
+                     *           }
+                     *         ]
+                     *       },
+                     *       "result": {
+                     *         "succeeded": 1,
+                     *         "skipped": 0,
+                     *         "errored": 0,
+                     *         "committed_at": "2026-03-02T08:01:03.265Z"
+                     *       },
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:01.254Z",
+                     *       "committed_by": "ada"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
                 };
             };
@@ -8567,6 +11280,57 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-9b41-7002-b002-5fcfadd027d9",
+                     *       "entity_name": "repair",
+                     *       "operation": "edit",
+                     *       "selection": {
+                     *         "kind": "ids",
+                     *         "ids": [
+                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *         ]
+                     *       },
+                     *       "op_params": {
+                     *         "kind": "edit",
+                     *         "fields": [
+                     *           {
+                     *             "field_key": "amount",
+                     *             "new_value": 5200
+                     *           }
+                     *         ]
+                     *       },
+                     *       "status": "committed",
+                     *       "preview": {
+                     *         "total_resolved": 1,
+                     *         "would_succeed": 1,
+                     *         "would_skip": 0,
+                     *         "would_error": 0,
+                     *         "errors": [],
+                     *         "sample_affected": [
+                     *           {
+                     *             "record_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *             "current_state": "reported",
+                     *             "before": {
+                     *               "amount": 5100
+                     *             },
+                     *             "after": {
+                     *               "amount": 5200
+                     *             }
+                     *           }
+                     *         ]
+                     *       },
+                     *       "result": {
+                     *         "succeeded": 1,
+                     *         "skipped": 0,
+                     *         "errored": 0,
+                     *         "committed_at": "2026-03-02T08:01:03.265Z"
+                     *       },
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:01.254Z",
+                     *       "committed_by": "ada"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
                 };
             };
@@ -8606,6 +11370,40 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-ba97-7360-8f60-45a3495b7df5",
+                     *       "entity_name": "repair",
+                     *       "operation": "edit",
+                     *       "selection": {
+                     *         "kind": "ids",
+                     *         "ids": [
+                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *         ]
+                     *       },
+                     *       "op_params": {
+                     *         "kind": "edit",
+                     *         "fields": [
+                     *           {
+                     *             "field_key": "amount",
+                     *             "new_value": 5200
+                     *           }
+                     *         ]
+                     *       },
+                     *       "status": "cancelled",
+                     *       "preview": {
+                     *         "total_resolved": 1,
+                     *         "would_succeed": 0,
+                     *         "would_skip": 1,
+                     *         "would_error": 0,
+                     *         "errors": [],
+                     *         "sample_affected": []
+                     *       },
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:01:09.275Z",
+                     *       "cancelled_at": "2026-03-02T08:01:10.276Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
                 };
             };
@@ -8661,6 +11459,26 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "code": "1200",
+                     *         "name": "Receivables",
+                     *         "type": "Asset",
+                     *         "active": true,
+                     *         "created_at": "2026-03-02T08:01:11.278Z",
+                     *         "updated_at": "2026-03-02T08:01:11.278Z"
+                     *       },
+                     *       {
+                     *         "code": "4000",
+                     *         "name": "Repairs",
+                     *         "type": "Revenue",
+                     *         "active": true,
+                     *         "created_at": "2026-03-02T08:01:12.278Z",
+                     *         "updated_at": "2026-03-02T08:01:12.278Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["AccountList"];
                 };
             };
@@ -8678,6 +11496,13 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "code": "4000",
+                 *       "name": "Repairs",
+                 *       "type": "Revenue"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateAccountBody"];
             };
         };
@@ -8689,6 +11514,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "code": "4000",
+                     *       "name": "Repairs",
+                     *       "type": "Revenue",
+                     *       "active": true,
+                     *       "created_at": "2026-03-02T08:01:12.278Z",
+                     *       "updated_at": "2026-03-02T08:01:12.278Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Account"];
                 };
             };
@@ -8715,6 +11550,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "code": "4000",
+                     *       "name": "Repairs",
+                     *       "type": "Revenue",
+                     *       "active": true,
+                     *       "created_at": "2026-03-02T08:01:12.278Z",
+                     *       "updated_at": "2026-03-02T08:01:12.278Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Account"];
                 };
             };
@@ -8735,6 +11580,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "Revenue of repairs"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeAccountBody"];
             };
         };
@@ -8746,6 +11596,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "code": "4000",
+                     *       "name": "Revenue of repairs",
+                     *       "type": "Revenue",
+                     *       "active": true,
+                     *       "created_at": "2026-03-02T08:01:12.278Z",
+                     *       "updated_at": "2026-03-02T08:01:15.283Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Account"];
                 };
             };
@@ -8769,6 +11629,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "locked_through": "2025-12-31"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BooksLock"];
                 };
             };
@@ -8786,6 +11651,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "locked_through": "2025-12-31"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["BooksLock"];
             };
         };
@@ -8797,6 +11667,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "locked_through": "2025-12-31"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BooksLock"];
                 };
             };
@@ -8834,6 +11709,41 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *         "number": 1,
+                     *         "state": "posted",
+                     *         "date": "2026-03-02",
+                     *         "memo": "Invoice 17, pump 4",
+                     *         "currency": "EUR",
+                     *         "lines": [
+                     *           {
+                     *             "line_no": 1,
+                     *             "account_code": "1200",
+                     *             "account_name": "Receivables",
+                     *             "debit": 12500,
+                     *             "credit": 0
+                     *           },
+                     *           {
+                     *             "line_no": 2,
+                     *             "account_code": "4000",
+                     *             "account_name": "Revenue of repairs",
+                     *             "debit": 0,
+                     *             "credit": 12500
+                     *           }
+                     *         ],
+                     *         "total_debit": 12500,
+                     *         "total_credit": 12500,
+                     *         "source": {
+                     *           "kind": "manual"
+                     *         },
+                     *         "created_at": "2026-03-02T08:01:16.286Z",
+                     *         "posted_at": "2026-03-02T08:01:18.289Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["JournalEntryList"];
                 };
             };
@@ -8851,6 +11761,22 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "date": "2026-03-02",
+                 *       "memo": "Invoice 17",
+                 *       "lines": [
+                 *         {
+                 *           "account_code": "1200",
+                 *           "debit": 12500
+                 *         },
+                 *         {
+                 *           "account_code": "4000",
+                 *           "credit": 12500
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateEntryBody"];
             };
         };
@@ -8862,6 +11788,38 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "number": null,
+                     *       "state": "draft",
+                     *       "date": "2026-03-02",
+                     *       "memo": "Invoice 17",
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "line_no": 1,
+                     *           "account_code": "1200",
+                     *           "account_name": "Receivables",
+                     *           "debit": 12500,
+                     *           "credit": 0
+                     *         },
+                     *         {
+                     *           "line_no": 2,
+                     *           "account_code": "4000",
+                     *           "account_name": "Revenue of repairs",
+                     *           "debit": 0,
+                     *           "credit": 12500
+                     *         }
+                     *       ],
+                     *       "total_debit": 12500,
+                     *       "total_credit": 12500,
+                     *       "source": {
+                     *         "kind": "manual"
+                     *       },
+                     *       "created_at": "2026-03-02T08:01:16.286Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["JournalEntry"];
                 };
             };
@@ -8888,6 +11846,39 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "number": 1,
+                     *       "state": "posted",
+                     *       "date": "2026-03-02",
+                     *       "memo": "Invoice 17, pump 4",
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "line_no": 1,
+                     *           "account_code": "1200",
+                     *           "account_name": "Receivables",
+                     *           "debit": 12500,
+                     *           "credit": 0
+                     *         },
+                     *         {
+                     *           "line_no": 2,
+                     *           "account_code": "4000",
+                     *           "account_name": "Revenue of repairs",
+                     *           "debit": 0,
+                     *           "credit": 12500
+                     *         }
+                     *       ],
+                     *       "total_debit": 12500,
+                     *       "total_credit": 12500,
+                     *       "source": {
+                     *         "kind": "manual"
+                     *       },
+                     *       "created_at": "2026-03-02T08:01:16.286Z",
+                     *       "posted_at": "2026-03-02T08:01:18.289Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["JournalEntry"];
                 };
             };
@@ -8930,6 +11921,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "memo": "Invoice 17, pump 4"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeEntryBody"];
             };
         };
@@ -8941,6 +11937,38 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "number": null,
+                     *       "state": "draft",
+                     *       "date": "2026-03-02",
+                     *       "memo": "Invoice 17, pump 4",
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "line_no": 1,
+                     *           "account_code": "1200",
+                     *           "account_name": "Receivables",
+                     *           "debit": 12500,
+                     *           "credit": 0
+                     *         },
+                     *         {
+                     *           "line_no": 2,
+                     *           "account_code": "4000",
+                     *           "account_name": "Revenue of repairs",
+                     *           "debit": 0,
+                     *           "credit": 12500
+                     *         }
+                     *       ],
+                     *       "total_debit": 12500,
+                     *       "total_credit": 12500,
+                     *       "source": {
+                     *         "kind": "manual"
+                     *       },
+                     *       "created_at": "2026-03-02T08:01:16.286Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["JournalEntry"];
                 };
             };
@@ -8968,6 +11996,39 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "number": 1,
+                     *       "state": "posted",
+                     *       "date": "2026-03-02",
+                     *       "memo": "Invoice 17, pump 4",
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "line_no": 1,
+                     *           "account_code": "1200",
+                     *           "account_name": "Receivables",
+                     *           "debit": 12500,
+                     *           "credit": 0
+                     *         },
+                     *         {
+                     *           "line_no": 2,
+                     *           "account_code": "4000",
+                     *           "account_name": "Revenue of repairs",
+                     *           "debit": 0,
+                     *           "credit": 12500
+                     *         }
+                     *       ],
+                     *       "total_debit": 12500,
+                     *       "total_credit": 12500,
+                     *       "source": {
+                     *         "kind": "manual"
+                     *       },
+                     *       "created_at": "2026-03-02T08:01:16.286Z",
+                     *       "posted_at": "2026-03-02T08:01:18.289Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["JournalEntry"];
                 };
             };
@@ -8988,6 +12049,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "memo": "Invoiced twice"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ReverseEntryBody"];
             };
         };
@@ -8999,6 +12065,41 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-e9b3-7331-b975-45cb0afb45de",
+                     *       "number": 2,
+                     *       "state": "posted",
+                     *       "date": "2026-03-02",
+                     *       "memo": "Invoiced twice",
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "line_no": 1,
+                     *           "account_code": "1200",
+                     *           "account_name": "Receivables",
+                     *           "debit": 0,
+                     *           "credit": 12500
+                     *         },
+                     *         {
+                     *           "line_no": 2,
+                     *           "account_code": "4000",
+                     *           "account_name": "Revenue of repairs",
+                     *           "debit": 12500,
+                     *           "credit": 0
+                     *         }
+                     *       ],
+                     *       "total_debit": 12500,
+                     *       "total_credit": 12500,
+                     *       "source": {
+                     *         "kind": "reversal",
+                     *         "id": "019cad90-d5fc-7198-bd74-849497c4645b"
+                     *       },
+                     *       "reversal_of": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "created_at": "2026-03-02T08:01:21.332Z",
+                     *       "posted_at": "2026-03-02T08:01:21.336Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["JournalEntry"];
                 };
             };
@@ -9028,6 +12129,36 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *         "name": "Finished repairs",
+                     *         "source_kind": "job.transition",
+                     *         "active": true,
+                     *         "when": "payload.to_state == 'done'",
+                     *         "lines": [
+                     *           {
+                     *             "account_code": "1200",
+                     *             "side": "debit",
+                     *             "amount": {
+                     *               "fixed": 4900
+                     *             }
+                     *           },
+                     *           {
+                     *             "account_code": "4000",
+                     *             "side": "credit",
+                     *             "amount": {
+                     *               "remainder": true
+                     *             }
+                     *           }
+                     *         ],
+                     *         "mode": "draft",
+                     *         "created_at": "2026-03-02T08:01:29.342Z",
+                     *         "updated_at": "2026-03-02T08:01:29.342Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["PostingRuleList"];
                 };
             };
@@ -9045,6 +12176,30 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "Finished repairs",
+                 *       "source_kind": "job.transition",
+                 *       "when": "payload.to_state == 'done'",
+                 *       "mode": "draft",
+                 *       "lines": [
+                 *         {
+                 *           "account_code": "1200",
+                 *           "side": "debit",
+                 *           "amount": {
+                 *             "fixed": 4900
+                 *           }
+                 *         },
+                 *         {
+                 *           "account_code": "4000",
+                 *           "side": "credit",
+                 *           "amount": {
+                 *             "remainder": true
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreatePostingRuleBody"];
             };
         };
@@ -9056,6 +12211,34 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *       "name": "Finished repairs",
+                     *       "source_kind": "job.transition",
+                     *       "active": true,
+                     *       "when": "payload.to_state == 'done'",
+                     *       "lines": [
+                     *         {
+                     *           "account_code": "1200",
+                     *           "side": "debit",
+                     *           "amount": {
+                     *             "fixed": 4900
+                     *           }
+                     *         },
+                     *         {
+                     *           "account_code": "4000",
+                     *           "side": "credit",
+                     *           "amount": {
+                     *             "remainder": true
+                     *           }
+                     *         }
+                     *       ],
+                     *       "mode": "draft",
+                     *       "created_at": "2026-03-02T08:01:29.342Z",
+                     *       "updated_at": "2026-03-02T08:01:29.342Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PostingRule"];
                 };
             };
@@ -9105,6 +12288,34 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *       "name": "Finished repairs",
+                     *       "source_kind": "job.transition",
+                     *       "active": true,
+                     *       "when": "payload.to_state == 'done'",
+                     *       "lines": [
+                     *         {
+                     *           "account_code": "1200",
+                     *           "side": "debit",
+                     *           "amount": {
+                     *             "fixed": 4900
+                     *           }
+                     *         },
+                     *         {
+                     *           "account_code": "4000",
+                     *           "side": "credit",
+                     *           "amount": {
+                     *             "remainder": true
+                     *           }
+                     *         }
+                     *       ],
+                     *       "mode": "draft",
+                     *       "created_at": "2026-03-02T08:01:29.342Z",
+                     *       "updated_at": "2026-03-02T08:01:29.342Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PostingRule"];
                 };
             };
@@ -9125,6 +12336,11 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "name": "Repairs that are done"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangePostingRuleBody"];
             };
         };
@@ -9136,6 +12352,34 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *       "name": "Repairs that are done",
+                     *       "source_kind": "job.transition",
+                     *       "active": true,
+                     *       "when": "payload.to_state == 'done'",
+                     *       "lines": [
+                     *         {
+                     *           "account_code": "1200",
+                     *           "side": "debit",
+                     *           "amount": {
+                     *             "fixed": 4900
+                     *           }
+                     *         },
+                     *         {
+                     *           "account_code": "4000",
+                     *           "side": "credit",
+                     *           "amount": {
+                     *             "remainder": true
+                     *           }
+                     *         }
+                     *       ],
+                     *       "mode": "draft",
+                     *       "created_at": "2026-03-02T08:01:29.342Z",
+                     *       "updated_at": "2026-03-02T08:01:32.347Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PostingRule"];
                 };
             };
@@ -9156,6 +12400,13 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "payload": {
+                 *         "to_state": "done"
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["PreviewPostingRuleBody"];
             };
         };
@@ -9167,6 +12418,39 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "matches": true,
+                     *       "entry": {
+                     *         "state": "draft",
+                     *         "date": "2026-03-02",
+                     *         "memo": "Repairs that are done",
+                     *         "currency": "EUR",
+                     *         "lines": [
+                     *           {
+                     *             "line_no": 1,
+                     *             "account_code": "1200",
+                     *             "account_name": "Receivables",
+                     *             "debit": 4900,
+                     *             "credit": 0
+                     *           },
+                     *           {
+                     *             "line_no": 2,
+                     *             "account_code": "4000",
+                     *             "account_name": "Revenue of repairs",
+                     *             "debit": 0,
+                     *             "credit": 4900
+                     *           }
+                     *         ],
+                     *         "total_debit": 4900,
+                     *         "total_credit": 4900,
+                     *         "source": {
+                     *           "kind": "job.transition",
+                     *           "rule_id": "019cad91-08fe-72fe-969b-ce9129beb1fe"
+                     *         }
+                     *       }
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PostingRulePreview"];
                 };
             };
@@ -9196,6 +12480,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /** @example [] */
                     readonly "application/json": components["schemas"]["PostingFailureList"];
                 };
             };
@@ -9255,6 +12540,46 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "currency": "EUR",
+                     *       "from": null,
+                     *       "to": "2026-03-02",
+                     *       "accounts": [
+                     *         {
+                     *           "code": "1200",
+                     *           "name": "Receivables",
+                     *           "type": "Asset",
+                     *           "opening_debit": 0,
+                     *           "opening_credit": 0,
+                     *           "debit": 12500,
+                     *           "credit": 12500,
+                     *           "closing_debit": 0,
+                     *           "closing_credit": 0
+                     *         },
+                     *         {
+                     *           "code": "4000",
+                     *           "name": "Revenue of repairs",
+                     *           "type": "Revenue",
+                     *           "opening_debit": 0,
+                     *           "opening_credit": 0,
+                     *           "debit": 12500,
+                     *           "credit": 12500,
+                     *           "closing_debit": 0,
+                     *           "closing_credit": 0
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "opening_debit": 0,
+                     *         "opening_credit": 0,
+                     *         "debit": 25000,
+                     *         "credit": 25000,
+                     *         "closing_debit": 0,
+                     *         "closing_credit": 0
+                     *       },
+                     *       "balanced": true
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["TrialBalance"];
                 };
             };
@@ -9287,6 +12612,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "currency": "EUR",
+                     *       "from": "2026-01-01",
+                     *       "to": "2026-12-31",
+                     *       "revenue": [
+                     *         {
+                     *           "code": "4000",
+                     *           "name": "Revenue of repairs",
+                     *           "amount": 0
+                     *         }
+                     *       ],
+                     *       "expenses": [],
+                     *       "total_revenue": 0,
+                     *       "total_expenses": 0,
+                     *       "net_income": 0
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ProfitAndLoss"];
                 };
             };
@@ -9317,6 +12660,26 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "currency": "EUR",
+                     *       "as_of": "2026-12-31",
+                     *       "assets": [
+                     *         {
+                     *           "code": "1200",
+                     *           "name": "Receivables",
+                     *           "amount": 0
+                     *         }
+                     *       ],
+                     *       "liabilities": [],
+                     *       "equity": [],
+                     *       "current_earnings": 0,
+                     *       "total_assets": 0,
+                     *       "total_liabilities": 0,
+                     *       "total_equity": 0,
+                     *       "balanced": true
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BalanceSheet"];
                 };
             };
@@ -9433,6 +12796,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *         "url": "https://hooks.workshop.example/platform",
+                     *         "events": [
+                     *           "entity.created",
+                     *           "job.transition"
+                     *         ],
+                     *         "description": "",
+                     *         "state": "active",
+                     *         "created_at": "2026-03-02T08:00:28.121Z",
+                     *         "updated_at": "2026-03-02T08:00:28.121Z",
+                     *         "consecutive_dead_letters": 0,
+                     *         "secret_rotated_at": null
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["WebhookSubscriptionList"];
                 };
             };
@@ -9450,6 +12831,15 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.workshop.example/platform",
+                 *       "events": [
+                 *         "entity.created",
+                 *         "job.transition"
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["CreateWebhookBody"];
             };
         };
@@ -9461,6 +12851,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "url": "https://hooks.workshop.example/platform",
+                     *       "events": [
+                     *         "entity.created",
+                     *         "job.transition"
+                     *       ],
+                     *       "description": "",
+                     *       "state": "active",
+                     *       "created_at": "2026-03-02T08:00:28.121Z",
+                     *       "updated_at": "2026-03-02T08:00:28.121Z",
+                     *       "consecutive_dead_letters": 0,
+                     *       "secret_rotated_at": null,
+                     *       "secret": "whsec_xxxxxxxx"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["WebhookSubscriptionWithSecret"];
                 };
             };
@@ -9487,6 +12894,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "url": "https://hooks.workshop.example/platform",
+                     *       "events": [
+                     *         "entity.created",
+                     *         "job.transition"
+                     *       ],
+                     *       "description": "",
+                     *       "state": "active",
+                     *       "created_at": "2026-03-02T08:00:28.121Z",
+                     *       "updated_at": "2026-03-02T08:00:28.121Z",
+                     *       "consecutive_dead_letters": 0,
+                     *       "secret_rotated_at": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["WebhookSubscription"];
                 };
             };
@@ -9529,6 +12952,15 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         "entity.created",
+                 *         "job.transition",
+                 *         "entity.updated"
+                 *       ]
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeWebhookBody"];
             };
         };
@@ -9540,6 +12972,23 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "url": "https://hooks.workshop.example/platform",
+                     *       "events": [
+                     *         "entity.created",
+                     *         "job.transition",
+                     *         "entity.updated"
+                     *       ],
+                     *       "description": "",
+                     *       "state": "active",
+                     *       "created_at": "2026-03-02T08:00:28.121Z",
+                     *       "updated_at": "2026-03-02T08:00:31.127Z",
+                     *       "consecutive_dead_letters": 0,
+                     *       "secret_rotated_at": null
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["WebhookSubscription"];
                 };
             };
@@ -9567,6 +13016,24 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "url": "https://hooks.workshop.example/platform",
+                     *       "events": [
+                     *         "entity.created",
+                     *         "job.transition",
+                     *         "entity.updated"
+                     *       ],
+                     *       "description": "",
+                     *       "state": "active",
+                     *       "created_at": "2026-03-02T08:00:28.121Z",
+                     *       "updated_at": "2026-03-02T08:02:01.486Z",
+                     *       "consecutive_dead_letters": 0,
+                     *       "secret_rotated_at": "2026-03-02T08:02:01.486Z",
+                     *       "secret": "whsec_xxxxxxxx"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["WebhookSubscriptionWithSecret"];
                 };
             };
@@ -9605,6 +13072,76 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "9f392a2e-544c-5d23-a727-69e4371b4a79",
+                     *         "event": "entity.created",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:01:43.466Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:43.487Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "dd14edf8-3b6e-51d9-bedc-5d18cc3e893e",
+                     *         "event": "entity.updated",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:01:03.279Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:03.291Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "6802ff5b-2120-5ca7-909b-7f28534f296d",
+                     *         "event": "job.transition",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:00:42.200Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:42.212Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "865f7041-d16e-5433-abde-be9bc57bd976",
+                     *         "event": "entity.updated",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:00:36.189Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:36.198Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "9ce40d85-38e0-54c2-9784-1219f62b88f4",
+                     *         "event": "entity.created",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:00:33.161Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:33.177Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "019cad90-2980-7302-9fec-22c86999e6a0",
+                     *         "event": "webhook.test",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:00:32.129Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:32.195Z",
+                     *         "next_attempt_at": null
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["WebhookDeliveryList"];
                 };
             };
@@ -9631,6 +13168,31 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "9f392a2e-544c-5d23-a727-69e4371b4a79",
+                     *       "event": "entity.created",
+                     *       "status": "delivered",
+                     *       "attempts": 1,
+                     *       "response_code": 200,
+                     *       "last_error": null,
+                     *       "created_at": "2026-03-02T08:01:43.466Z",
+                     *       "last_attempt_at": "2026-03-02T08:01:43.487Z",
+                     *       "next_attempt_at": null,
+                     *       "subscription_id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "body": "{\"id\":\"9f392a2e-544c-5d23-a727-69e4371b4a79\",\"event\":\"entity.created\",\"occurred_at\":\"2026-03-02T08:01:43.462Z\",\"tenant_id\":\"workshop\",\"data\":{\"entity_name\":\"repair\",\"entity_id\":\"53305448-c7f1-5547-a70e-036fa0b24a15\",\"values\":{\"title\":\"Pump 2 is loud\"},\"version\":1}}",
+                     *       "history": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "at": "2026-03-02T08:01:43.487Z",
+                     *           "status": "delivered",
+                     *           "response_code": 200,
+                     *           "ms": 20,
+                     *           "error": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["WebhookDeliveryDetail"];
                 };
             };
@@ -9658,6 +13220,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivery_id": "019cad90-2980-7302-9fec-22c86999e6a0"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
                 };
             };
@@ -9784,6 +13351,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "live"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["HealthLiveAnswer"];
                 };
             };
@@ -9804,6 +13376,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ready",
+                     *       "checks": {
+                     *         "event_store": "ok",
+                     *         "read_store": "ok",
+                     *         "key_store": "ok",
+                     *         "blob_store": "ok",
+                     *         "read_models": "ok",
+                     *         "first_run": "ok"
+                     *       }
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Ready"];
                 };
             };

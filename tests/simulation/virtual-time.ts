@@ -22,6 +22,9 @@ interface Entry {
 /** Virtual length (ms) of a tick of the event loop. */
 const TICK_MS = 0.05;
 
+/** Most events that {@link VirtualTime.drain} looks at. */
+const MOST_TICKS = 100_000;
+
 const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
 
 /** Whether the process waits for its disk. */
@@ -164,6 +167,18 @@ export class VirtualTime {
       this.#owners.run(owner, entry.run);
       await this.#settled();
       return true;
+    }
+  }
+
+  /** Runs the ticks that outlive their owners, and drops all other events: queues of the process are empty for the next run. */
+  async drain(): Promise<void> {
+    for (let left = MOST_TICKS; left > 0; left -= 1) {
+      const entry = this.#heap.pop();
+      if (entry === undefined) return;
+      if (entry.isCancelled || !entry.outlives) continue;
+      this.#now = Math.max(this.#now, entry.at);
+      this.#owners.run(entry.owner, entry.run);
+      await this.#settled();
     }
   }
 

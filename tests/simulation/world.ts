@@ -126,6 +126,7 @@ export class World {
 
   async close(): Promise<void> {
     for (const node of this.nodes) node.kill();
+    await this.time.drain();
     for (const restore of this.#restore) restore();
     const { events, reads, keys, answers, snapshots, corpus, heads, blobs } = this.stores;
     for (const store of [events, reads, keys, answers, snapshots, corpus, heads, blobs]) await store.close();
