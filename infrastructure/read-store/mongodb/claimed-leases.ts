@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { Lease } from '../../../application/ports/read-store.ts';
 import { insertOnce, numberIn, type Row, textIn } from '../../mongodb/calls.ts';
-import type { Leases } from './leases.ts';
+import { type Leases, LONGEST_MS } from './leases.ts';
 
 /**
  * Leases for servers without update pipelines (FerretDB 1.x). Their updates are not atomic: they read, and then write, so
@@ -33,15 +33,16 @@ export function claimedLeases(db: Db): Leases {
     return top?._id === row._id ? { name, owner, fence: numberIn(row, 'fence') } : undefined;
   }
 
-  function isHeldAt(row: Row, time: number): boolean {
-    return row.owner !== null && numberIn(row, 'expires_at') > time;
+  function isHeldAt(row: Row, time: number, ttlMs = 0): boolean {
+    const left = numberIn(row, 'expires_at') - time;
+    return row.owner !== null && left > 0 && left <= Math.max(ttlMs, LONGEST_MS);
   }
 
   return {
     async acquire(name, owner, ttlMs) {
       const [top, time] = [await highest(name), await now()];
       if (top !== undefined && top.owner === owner) return renew(top, owner, time + ttlMs);
-      if (top !== undefined && isHeldAt(top, time)) return undefined;
+      if (top !== undefined && isHeldAt(top, time, ttlMs)) return undefined;
       const fence = top === undefined ? 1 : numberIn(top, 'fence') + 1;
       const claim = { _id: `${name}#${fence}`, lease: name, fence, owner, expires_at: time + ttlMs };
       if (!(await insertOnce(claims, claim))) return undefined;

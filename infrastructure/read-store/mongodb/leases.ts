@@ -2,6 +2,9 @@ import type { Db, Document } from 'mongodb';
 import type { Lease } from '../../../application/ports/read-store.ts';
 import { isDuplicateKey, isRefusal, numberIn, type Row } from '../../mongodb/calls.ts';
 
+/** A lease that lasts longer (ms) was taken before the server's clock was set back; nobody may wait until that time comes again. */
+export const LONGEST_MS = 120_000;
+
 /** Leases of one database. Operations are safe to repeat. */
 export interface Leases {
   acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
@@ -48,7 +51,7 @@ export function pipelineLeases(db: Db): Leases {
       await leases.updateOne({ _id: name, owner, fence }, { $set: { owner: null, expires_at: new Date(0) } });
     },
     async isHeld(name) {
-      const isLater = { $expr: { $gt: ['$expires_at', '$$NOW'] } };
+      const isLater = { $expr: { $and: [{ $gt: ['$expires_at', '$$NOW'] }, { $not: [isFromLater(0)] }] } };
       return (await leases.findOne({ _id: name, owner: { $ne: null }, ...isLater })) !== null;
     },
     async fenceOf(name) {
@@ -58,13 +61,17 @@ export function pipelineLeases(db: Db): Leases {
   };
 }
 
+const isFromLater = (ttlMs: number): Document => ({
+  $gt: ['$expires_at', { $add: ['$$NOW', Math.max(ttlMs, LONGEST_MS)] }],
+});
+
 /** Literals are wrapped, so that an owner's name is never read as an expression. */
 function takeOrRenew(owner: string, ttlMs: number): Document[] {
   const me = { $literal: owner };
   const holder = { $ifNull: ['$owner', null] };
   const mine = { $eq: [holder, me] };
   const over = { $lte: [{ $ifNull: ['$expires_at', new Date(0)] }, '$$NOW'] };
-  const given = { $or: [mine, over, { $eq: [holder, null] }] };
+  const given = { $or: [mine, over, isFromLater(ttlMs), { $eq: [holder, null] }] };
   // All expressions of one stage see the document as it was before the stage.
   return [
     {

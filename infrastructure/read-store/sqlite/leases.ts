@@ -40,8 +40,9 @@ export function sqliteLeases(connection: SqliteConnection, clock: () => number):
       }),
     isHeld: async (name) =>
       connection
-        .prepare('SELECT 1 FROM leases WHERE name = ? AND owner IS NOT NULL AND expires_at > CAST(? AS REAL)')
-        .get(name, clock() / 1000) !== undefined,
+        .prepare(`SELECT 1 FROM leases WHERE name = :name AND owner IS NOT NULL AND expires_at > CAST(:now AS REAL)
+           AND expires_at <= CAST(:now AS REAL) + ${LONGEST_S}`)
+        .get({ name, now: clock() / 1000 }) !== undefined,
   };
 }
 

@@ -28,6 +28,8 @@ const place = (stored: NewEvent, revision: number): StoredEvent => ({
   position: formatPosition(revision + 1),
 });
 
+const TRACED = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+
 /** Encodes a chain of entries and decodes it with a new codec. */
 const chainOf = (texts: readonly string[], keys = ring()) => {
   const codec = new EventCodec(bookEvents, keys);
@@ -41,7 +43,8 @@ const chainOf = (texts: readonly string[], keys = ring()) => {
       'acme',
       head,
       { id: id(n), type, data, at: BEGINNING + n },
-      causeOf(`c${n}`),
+      // Some events of a chain are traced, others not.
+      n % 3 === 1 ? { ...causeOf(`c${n}`), traceparent: TRACED } : causeOf(`c${n}`),
     );
     head = encoded.recorded;
     return place(encoded.stored, n);
@@ -128,7 +131,7 @@ describe('the event codec', () => {
   });
 
   it('stores canonical JSON with the documented metadata names', () => {
-    for (const { data, metadata } of chainOf(['x', 'y']).stored) {
+    for (const [n, { data, metadata }] of chainOf(['x', 'y']).stored.entries()) {
       expect(data).to.equal(canonicalJson(JSON.parse(data)));
       expect(metadata).to.equal(canonicalJson(JSON.parse(metadata)));
       expect(Object.keys(JSON.parse(metadata))).to.deep.equal([
@@ -140,6 +143,7 @@ describe('the event codec', () => {
         'prev_hash',
         'schema_version',
         'tenant_id',
+        ...(n === 1 ? ['traceparent'] : []),
       ]);
     }
   });

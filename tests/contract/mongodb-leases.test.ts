@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { MongoClient } from 'mongodb';
+import type { ReadStore } from '../../application/ports/read-store.ts';
+import { openMongoReadStore } from '../../infrastructure/read-store/mongodb/store.ts';
+import { describeWithMongo, type TestDatabase } from '../support/mongodb-server.ts';
+
+const HOUR_MS = 3_600_000;
+
+await describeWithMongo('leases of a server whose clock is set back', (title, start) => {
+  describe(title, () => {
+    let database: TestDatabase;
+    let store: ReadStore;
+    let client: MongoClient;
+
+    before(async () => {
+      database = start();
+      store = await openMongoReadStore({ url: database.url, dbName: database.dbName });
+      client = new MongoClient(database.url);
+    });
+    after(async () => {
+      await store.close();
+      await client.close();
+      await database.dispose();
+    });
+
+    it('are free when they last longer than any lease, and keep their fence', async () => {
+      const held = await store.acquireLease('work', 'dead', 60_000);
+      expect(await store.acquireLease('work', 'next', 60_000)).to.equal(undefined);
+      expect(await store.isLeaseHeld('work')).to.equal(true);
+      // As a holder left it an hour before the clock was set back by as much.
+      const db = client.db(database.dbName);
+      const later = Date.now() + HOUR_MS;
+      await db.collection('meta_lease_claims').updateMany({}, { $set: { expires_at: later } });
+      await db.collection('meta_leases').updateMany({}, { $set: { expires_at: new Date(later) } });
+      expect(await store.isLeaseHeld('work')).to.equal(false);
+      const next = await store.acquireLease('work', 'next', 60_000);
+      expect(next?.fence).to.be.greaterThan(held?.fence ?? Number.POSITIVE_INFINITY);
+      expect(await store.acquireLease('work', 'dead', 60_000)).to.equal(undefined);
+    });
+  });
+});
