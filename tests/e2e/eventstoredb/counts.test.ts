@@ -40,7 +40,7 @@ describe('What one process sends and receives over EventStoreDB', () => {
     expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 50);
   });
 
-  it('is each event once also where the server drops the subscription again and again', async () => {
+  it('is each event at most twice where the server drops the subscription again and again', async () => {
     const socket = await listen(world.server, ben.token);
     const [room = ''] = rooms;
     const counted = await countedDuring(store, async () => {
@@ -50,6 +50,7 @@ describe('What one process sends and receives over EventStoreDB', () => {
     socket.close();
     expect(counted.drops, 'dropped subscriptions').to.be.greaterThan(0);
     const received = counted.subscribed + counted.readOfAll;
-    expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 2 * counted.drops + 50);
+    // Followers that see a gap read pages beside the one that the new subscription begins with (decision 30).
+    expect(received).to.be.within(counted.appended, counted.appended * 2 + 2 * counted.drops + 50);
   });
 });
