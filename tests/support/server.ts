@@ -127,7 +127,10 @@ export const cleanUp = async (): Promise<void> => {
   const stores = [...eventStores.values()];
   eventStores.clear();
   for (const store of stores) await (await store).stop();
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+  // Processes of a supervisor that was killed still write for a moment.
+  for (const folder of folders.splice(0)) {
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
 };
 
 const listening = z.object({ msg: z.literal('listening'), api: z.url() });
