@@ -221,7 +221,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     limits,
     catchUp,
     socketLimits: shareOf(SOCKET_LIMITS, member?.place.processes ?? 1),
-    told: (tenantId, position) => readModels.answered(tenantId, position),
+    onPosition: (tenantId, position) => readModels.answered(tenantId, position),
     appendLine: (line) => impersonation.appendLine(line),
     clock,
     metrics,

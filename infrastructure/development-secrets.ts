@@ -57,7 +57,7 @@ const kept = (config: Config): Secrets | undefined => {
 };
 
 /** Reads stored secrets or creates them; of concurrent processes one creates them and the others read them. */
-const keptOrMade = (config: Config): Secrets => {
+const storedOrNew = (config: Config): Secrets => {
   const found = kept(config);
   if (found !== undefined) return found;
   const fresh = {
@@ -105,7 +105,7 @@ const given = (config: Config): Secrets | undefined => {
  * the owner only. In production the configuration requires all of them.
  * @throws {ConfigError} when two of them are equal
  */
-export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, keptOrMade(config));
+export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, storedOrNew(config));
 
 /** One secret from the environment or the data folder; undefined when neither has it. Creates nothing. */
 export const knownSecret = (config: Config, name: RequiredSecret): string | undefined =>
@@ -159,14 +159,14 @@ export const rotated = (
  * Runs {@link rotated} in the data folder.
  * @throws {ConfigError} when it holds no secrets, or another rotation is under way
  */
-export const rotateKept = (
+export const rotateStored = (
   config: Config,
   name: SigningSecret,
   step: Rotation = 'rotate',
   force = false,
 ): Rotated => {
   let done: Rotated = 'made';
-  changeKept(config, (secrets) => {
+  changeStored(config, (secrets) => {
     const found = {
       current: secrets[name],
       previous: secrets[previousOf(name)],
@@ -181,11 +181,15 @@ export const rotateKept = (
 };
 
 /** Drops all but the current secret: tokens of the others are refused from the next start. @throws {ConfigError} */
-export const dropKept = (config: Config, name: SigningSecret): void => {
-  changeKept(config, (secrets) => ({ ...secrets, [previousOf(name)]: undefined, [nextOf(name)]: undefined }));
+export const dropStored = (config: Config, name: SigningSecret): void => {
+  changeStored(config, (secrets) => ({
+    ...secrets,
+    [previousOf(name)]: undefined,
+    [nextOf(name)]: undefined,
+  }));
 };
 
-const changeKept = (config: Config, change: (secrets: Secrets) => Secrets): void => {
+const changeStored = (config: Config, change: (secrets: Secrets) => Secrets): void => {
   const path = pathIn(config);
   if (!existsSync(path)) {
     throw new ConfigError(`No development secrets are kept in ${config.DATA_DIR}: start the server once.`);

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type Config, nextOf, previousOf, type SigningSecret } from '../../infrastructure/config.ts';
 import {
-  dropKept,
+  dropStored,
   type Rotated,
   type Rotation,
   rotated,
-  rotateKept,
+  rotateStored,
 } from '../../infrastructure/development-secrets.ts';
 import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
 
@@ -50,7 +50,7 @@ const rotateInFolder = (config: Config, { secret }: Family, step: Rotation, forc
       throw new Refusal(`Take ${one} out of the environment first: it would hide the kept one.`);
     }
   }
-  const done = rotateKept(config, secret, step, force);
+  const done = rotateStored(config, secret, step, force);
   say(
     {
       made: `${secret} was made anew in ${config.DATA_DIR}; the one before is kept as ${previousOf(secret)}.`,
@@ -109,7 +109,7 @@ export const dropPreviousKey: AdminCommand = {
         `${secret} comes from the environment: take ${others} away there and restart every server.`,
       );
     }
-    dropKept(config, secret);
+    dropStored(config, secret);
     say(`${others} were dropped from ${config.DATA_DIR}, as far as they were there. Restart every server.`);
   },
 };

@@ -9,7 +9,7 @@ import { type EventStore, latest, type Position } from '../../application/ports/
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { TokenBuckets } from '../http/rate-limits.ts';
-import { STUCK_MS } from './lanes.ts';
+import { STUCK_MS } from './live-queues.ts';
 import { CLOSE, type Peer, UNREAD_MS } from './peer.ts';
 
 export interface ReplaysDeps {
@@ -18,7 +18,7 @@ export interface ReplaysDeps {
   readonly codec: EventCodec;
   /** Position of the live events. */
   readonly position: () => Position | undefined;
-  readonly told: (tenantId: string, position: Position) => void;
+  readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'envelopesSent'>;
   readonly logger: Logger;
   /** Monotonic milliseconds. */
@@ -43,7 +43,7 @@ interface Place {
 
 interface Replay {
   readonly peer: Peer;
-  readonly patience: RetryPolicy;
+  readonly retries: RetryPolicy;
   /** The store or reader that the replay waits for, and since when; undefined when it does not wait. */
   waits: { readonly for: 'store' | 'reader'; readonly since: number } | undefined;
   failure: unknown;
@@ -80,8 +80,8 @@ export class Replays {
 
   async #run(peer: Peer): Promise<void> {
     const clock = { now: this.#deps.monotonic };
-    const patience = new RetryPolicy({ clock, limitMs: Number.POSITIVE_INFINITY }, peer.gone);
-    const replay: Replay = { peer, patience, waits: undefined, failure: undefined };
+    const retries = new RetryPolicy({ clock, limitMs: Number.POSITIVE_INFINITY }, peer.gone);
+    const replay: Replay = { peer, retries, waits: undefined, failure: undefined };
     this.#running.add(replay);
     try {
       if (!(await this.#sendOwed(replay))) this.#resync(peer);
@@ -182,7 +182,7 @@ export class Replays {
 
   /** Opens a text and hands its frame to the connection in one tick, then waits until the frame is sent. */
   async #send(replay: Replay, { stream, revision }: Place): Promise<void> {
-    const { events, codec, envelopes, told, metrics, monotonic } = this.#deps;
+    const { events, codec, envelopes, onPosition, metrics, monotonic } = this.#deps;
     const { peer } = replay;
     const found = await this.#fromStore(replay, async () => {
       const [stored] = await events.readStream(stream, { from: revision, limit: 1 });
@@ -191,7 +191,7 @@ export class Replays {
     });
     const text = found?.envelope.text();
     if (found === undefined || text === undefined) return;
-    told(peer.tenantId, found.position);
+    onPosition(peer.tenantId, found.position);
     replay.waits = { for: 'reader', since: monotonic() };
     await peer.sendAndFlush(text);
     replay.waits = undefined;
@@ -200,9 +200,9 @@ export class Replays {
 
   /** Retries until the store answers. @throws {Interrupted} when the peer has gone, and permanent errors */
   async #fromStore<T>(replay: Replay, ask: () => Promise<T>): Promise<T> {
-    const { peer, patience } = replay;
+    const { peer, retries } = replay;
     try {
-      return await patience.with(async () => {
+      return await retries.with(async () => {
         const giveBack = await this.#turns.take(peer.tenantId, peer.userId);
         try {
           if (!peer.isOpen) throw new Interrupted();
@@ -226,7 +226,7 @@ export class Replays {
   #resync(peer: Peer): void {
     const position = latest(this.#deps.position(), peer.owed);
     if (position !== undefined) {
-      this.#deps.told(peer.tenantId, position);
+      this.#deps.onPosition(peer.tenantId, position);
       peer.replayed(position);
     }
     peer.send(JSON.stringify({ kind: 'system', event: 'resync', position: position ?? '' }));

@@ -30,7 +30,7 @@ import { countRequest, type RateLimits } from '../http/rate-limits.ts';
 import { checkHost } from '../http/server.ts';
 import { SOCKET_PATH } from '../http/socket-path.ts';
 import { textFrame } from './frame.ts';
-import { Lanes } from './lanes.ts';
+import { LiveQueues } from './live-queues.ts';
 import { CLOSE, Peer } from './peer.ts';
 import { Peers, type SocketLimits } from './peers.ts';
 import { Replays } from './replays.ts';
@@ -55,8 +55,8 @@ export interface SocketServerDeps {
   readonly socketLimits?: SocketLimits;
   readonly origins?: readonly string[]; // of pages, besides the server's own
   readonly appendLine: AppendLine;
-  /** Called with positions that peers are told, so that their next REST reads include them. */
-  readonly told: (tenantId: string, position: Position) => void;
+  /** Called with positions that peers are onPosition, so that their next REST reads include them. */
+  readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'socketsOpen' | 'socketClosed' | 'envelopesSent'> &
     Pick<HttpMetrics, 'refused'>;
   readonly logger: Logger;
@@ -89,7 +89,7 @@ export class SocketServer {
   readonly #deps: SocketServerDeps;
   readonly #server: WebSocketServer;
   readonly #peers: Peers;
-  readonly #lanes: Lanes;
+  readonly #queues: LiveQueues;
   readonly #replays: Replays;
   readonly #heartbeat: Timer;
   readonly #checks: Timer;
@@ -110,7 +110,7 @@ export class SocketServer {
       const issue = { path: 'Sec-WebSocket-Key', code: 'invalid_format', message: error.message };
       refuse(socket, errorAnswer(invalid([issue])), deps.ids.next());
     });
-    const { envelopes, events, codec, told, metrics, logger } = deps;
+    const { envelopes, events, codec, onPosition, metrics, logger } = deps;
     const elapsed = deps.monotonic ?? monotonic;
     const position = () => deps.feed.position;
     this.#replays = new Replays({
@@ -118,18 +118,18 @@ export class SocketServer {
       events,
       codec,
       position,
-      told,
+      onPosition,
       metrics,
       logger,
       monotonic: elapsed,
     });
-    this.#lanes = new Lanes({
+    this.#queues = new LiveQueues({
       envelopes,
       logger,
       monotonic: elapsed,
       send: (event, envelope) => this.#send(event, envelope),
-      unmade: (event) => this.#resync(event),
-      givenUp: (tenantId) => {
+      onFailed: (event) => this.#resync(event),
+      onDropped: (tenantId) => {
         for (const peer of this.#peers.ofTenant(tenantId)) peer.close(CLOSE.resume, 'try again');
       },
     });
@@ -138,7 +138,7 @@ export class SocketServer {
     }, deps.heartbeatMs ?? HEARTBEAT_MS).unref();
     this.#checks = setInterval(() => {
       this.#replays.check();
-      this.#lanes.check();
+      this.#queues.check();
       const now = elapsed();
       for (const peer of this.#peers.all()) peer.checkReader(now);
     }, CHECK_MS).unref();
@@ -226,7 +226,7 @@ export class SocketServer {
       clearTimeout(expiry);
       metrics.socketClosed(code);
       this.#peers.remove(peer);
-      if (!this.#peers.hasTenant(tenantId)) this.#lanes.end(tenantId);
+      if (!this.#peers.hasTenant(tenantId)) this.#queues.end(tenantId);
       metrics.socketsOpen(this.#peers.count);
     });
     peer.send(JSON.stringify({ kind: 'system', event: 'ready', position: after ?? start ?? '' }));
@@ -254,13 +254,13 @@ export class SocketServer {
     if (!this.#peers.hasTenant(event.tenantId)) return;
     const userId = withdrawnFrom(event);
     if (userId !== undefined) forbid(this.#peers.ofUser(event.tenantId, userId));
-    if (ENVELOPE_TYPES.includes(event.type)) this.#lanes.add(event);
+    if (ENVELOPE_TYPES.includes(event.type)) this.#queues.add(event);
   }
 
   #send(event: LoggedEvent, envelope: Envelope): void {
     const text = envelope.text();
     if (text === undefined) return;
-    this.#deps.told(event.tenantId, event.position);
+    this.#deps.onPosition(event.tenantId, event.position);
     const span = continueSpan('socket send', 'producer', event.traceparent, { 'tenant.id': event.tenantId });
     const frame = textFrame(text);
     let sent = 0;
@@ -275,7 +275,7 @@ export class SocketServer {
 
   /** Sends a resync for an event without an envelope: the tenant's clients read its data over REST. */
   #resync({ tenantId, position }: LoggedEvent): void {
-    this.#deps.told(tenantId, position);
+    this.#deps.onPosition(tenantId, position);
     const frame = textFrame(JSON.stringify({ kind: 'system', event: 'resync', position }));
     for (const peer of this.#peers.ofTenant(tenantId)) peer.deliver(position, frame);
   }

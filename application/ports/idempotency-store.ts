@@ -17,7 +17,7 @@ export interface KeyUse {
 }
 
 /** The stored record of a key: the start of a request, or its answer. */
-export type KeptUse = {
+export type StoredUse = {
   readonly scope: string;
   readonly key: string;
   /** ms */
@@ -42,7 +42,7 @@ export interface IdempotencyStore {
   /** Stores the first answer for the key until `expiresAt` (ms); later ones are ignored. */
   put(scope: string, key: string, answer: StoredAnswer, expiresAt: number): Promise<void>;
   /** Every beginning and every answer, in no order. */
-  list(): AsyncIterable<KeptUse>;
+  list(): AsyncIterable<StoredUse>;
   /** Removes expired rows. */
   sweep(now: number): Promise<void>;
   close(): Promise<void>;

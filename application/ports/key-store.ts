@@ -17,12 +17,12 @@ export interface KeyStore {
    */
   replace(keyId: string, from: Uint8Array, to: Uint8Array): Promise<boolean>;
   /** Every row, also of destroyed keys, in no order. */
-  list(): AsyncIterable<KeptKey>;
+  list(): AsyncIterable<StoredKey>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface KeptKey {
+export interface StoredKey {
   readonly id: string;
   readonly wrapped: Uint8Array | 'destroyed';
 }

@@ -46,7 +46,7 @@ export class EndpointWorker {
   /** Aborts running calls. */
   readonly #calls: AbortSignal;
   readonly #width: number;
-  readonly #backlog: DueDeliveries;
+  readonly #dueDeliveries: DueDeliveries;
   readonly #underWay = new Map<string, Promise<void>>();
   #calling = 0;
   /** Resolvers waiting for a call or an attempt to end. */
@@ -74,7 +74,7 @@ export class EndpointWorker {
     this.#stopping = signals.stopping;
     this.#calls = signals.calls;
     this.#width = name.ordered ? 1 : WIDTH;
-    this.#backlog = new DueDeliveries(name, deps.queue);
+    this.#dueDeliveries = new DueDeliveries(name, deps.queue);
   }
 
   /** Signals a change at this position. */
@@ -141,7 +141,7 @@ export class EndpointWorker {
     }
     const now = clock.now();
     const isUnderWay = (id: string): boolean => this.#underWay.has(id);
-    const waiting = await this.#backlog.next(now, this.#seen, isUnderWay, this.#underWay.size);
+    const waiting = await this.#dueDeliveries.next(now, this.#seen, isUnderWay, this.#underWay.size);
     this.waiting.looked(waiting, isUnderWay);
     if (subscription === undefined) return this.#drop(waiting);
     const due = waiting.filter(({ dueAt }) => dueAt <= now);
@@ -203,7 +203,7 @@ export class EndpointWorker {
     const done = this.#attempt(id, known).finally(() => {
       this.#underWay.delete(id);
       this.waiting.ended(id);
-      this.#backlog.done(id);
+      this.#dueDeliveries.done(id);
       this.#slotFreed();
       this.#ringFor();
     });
@@ -261,7 +261,7 @@ export class EndpointWorker {
     if (waiting.length === 0) return this.#underWay.size === 0 ? 'gone' : this.#wait(undefined);
     for (const { id } of waiting) {
       this.#saw(await this.#deps.attempts.drop(this.#name.tenantId, id));
-      this.#backlog.done(id);
+      this.#dueDeliveries.done(id);
     }
     return undefined;
   }

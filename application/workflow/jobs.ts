@@ -4,7 +4,7 @@ import { schemaStream } from '../../domain/entities/schema.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import {
   allowedEvents,
-  judgeTransition,
+  checkTransition,
   type OverrideCommand,
   overrideJob,
   type RecordWithJob,
@@ -103,7 +103,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
           return [];
         }
         const wanted = { ...command, seen };
-        const verdict = judgeTransition(record, wanted, { machine: workflow.machine, fields, actor, now });
+        const verdict = checkTransition(record, wanted, { machine: workflow.machine, fields, actor, now });
         if (verdict.kind !== 'moves') {
           refusal = verdict;
           return [];
@@ -162,7 +162,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
     if (found === undefined) return { kind: 'not_found' };
     const { record, workflow, fields } = found;
     const surroundings = { machine: workflow.machine, fields, actor, now: this.deps.clock.now() };
-    return judgeTransition(record, command, surroundings);
+    return checkTransition(record, command, surroundings);
   }
 
   /** @throws `not_found` */

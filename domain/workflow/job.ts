@@ -93,7 +93,7 @@ export const allowedEvents = (record: RecordWithJob, surroundings: Surroundings)
     .map(([eventName]) => eventName);
 
 /** Checks a transition without applying it; previews use it too. */
-export const judgeTransition = (
+export const checkTransition = (
   record: RecordWithJob,
   command: TransitionCommand,
   surroundings: Surroundings,
@@ -196,7 +196,7 @@ export const transitionJob = (
   surroundings: Surroundings,
 ): readonly RecordEvent[] => {
   const record = withJob(state);
-  const verdict = judgeTransition(record, command, surroundings);
+  const verdict = checkTransition(record, command, surroundings);
   if (verdict.kind !== 'moves') throw refusalError(verdict);
   return transitioned(record, command, verdict.edge, surroundings.actor.role);
 };

@@ -18,7 +18,7 @@ const SEED = 32;
 export const headSigner = (config: Config): HeadSigningKey | undefined => {
   const { AUDIT_SIGNING_KEY: given, NODE_ENV } = config;
   if (given === undefined && NODE_ENV === 'production') return undefined;
-  const key = given === undefined ? keptOrMade(config.DATA_DIR) : privateKeyOf(given);
+  const key = given === undefined ? storedOrNew(config.DATA_DIR) : privateKeyOf(given);
   const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
   return { publicKey, sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 };
@@ -41,7 +41,7 @@ const privateKeyOf = (text: string): KeyObject => {
 const derOf = (bytes: Buffer): Buffer => (bytes.length === SEED ? Buffer.concat([PREFIX, bytes]) : bytes);
 
 /** Reads the stored key or creates it; of concurrent processes one creates it and the others read it. */
-const keptOrMade = (folder: string): KeyObject => {
+const storedOrNew = (folder: string): KeyObject => {
   const path = join(folder, FILE);
   if (!existsSync(path)) {
     const { privateKey } = generateKeyPairSync('ed25519');

@@ -9,10 +9,10 @@ import type {
 import { type Destination, destinationOf, type UrlRefusal } from '../../domain/webhooks/url-rules.ts';
 import { addressesOfMachine, allowList, isRefusedAddress, remembered } from './addresses.ts';
 import type { Connection } from './connection.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import { TIMED_OUT, withDeadline } from './deadline.ts';
 import { nameServers, type Resolve } from './dns.ts';
 import { failed, failureOf } from './failures.ts';
-import { KeptConnections } from './kept-connections.ts';
 import { openPinned } from './pinned-socket.ts';
 
 export interface GuardOptions {
@@ -90,7 +90,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     return { kind: 'open', to, addresses };
   };
 
-  const kept = new KeptConnections();
+  const kept = new ConnectionPool();
 
   const open = async ({ to, addresses }: Checked, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;

@@ -71,11 +71,11 @@ export const eventLine = z.object({
 /** A data key in base64, wrapped by `MASTER_KEY`; null when destroyed. */
 export const keyLine = z.object({ id: z.string(), wrapped: z.base64().nullable() });
 
-const keptUse = { scope: z.string(), key: z.string(), expires_at: z.number() };
+const storedUse = { scope: z.string(), key: z.string(), expires_at: z.number() };
 export const answerLine = z.union([
-  z.object({ ...keptUse, use: z.object({ fingerprint: z.string(), nonce: z.string() }) }),
+  z.object({ ...storedUse, use: z.object({ fingerprint: z.string(), nonce: z.string() }) }),
   z.object({
-    ...keptUse,
+    ...storedUse,
     answer: z.object({
       fingerprint: z.string(),
       status: z.number(),

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig } from '../../infrastructure/config.ts';
 import {
-  dropKept,
+  dropStored,
   knownSecret,
   masterKeyOf,
-  rotateKept,
+  rotateStored,
   secretsOf,
   signingSecrets,
 } from '../../infrastructure/development-secrets.ts';
@@ -72,7 +72,7 @@ describe('Development secrets', () => {
 
   it('rotate: the current one becomes the previous one, which is then dropped', () => {
     const first = secretsOf(config());
-    expect(rotateKept(config(), 'TENANT_JWT_SECRET')).to.equal('made');
+    expect(rotateStored(config(), 'TENANT_JWT_SECRET')).to.equal('made');
     const second = secretsOf(config());
     const fresh = second.TENANT_JWT_SECRET;
     expect(second).to.deep.equal({
@@ -83,7 +83,7 @@ describe('Development secrets', () => {
     expect(fresh).not.to.equal(first.TENANT_JWT_SECRET);
     expect(signingSecrets(second, 'TENANT_JWT_SECRET')).to.deep.equal([fresh, first.TENANT_JWT_SECRET]);
     expect(signingSecrets(second, 'PARTNER_JWT_SECRET')).to.deep.equal([first.PARTNER_JWT_SECRET]);
-    dropKept(config(), 'TENANT_JWT_SECRET');
+    dropStored(config(), 'TENANT_JWT_SECRET');
     expect(secretsOf(config())).not.to.have.property('TENANT_JWT_SECRET_PREVIOUS');
     expect(statSync(join(folder, FILE)).mode & 0o777).to.equal(0o600);
     expect(readdirSync(folder)).to.deep.equal([FILE]);
@@ -91,35 +91,35 @@ describe('Development secrets', () => {
 
   it('rotate in two steps: the prepared one verifies, then signs, and the former one still verifies', () => {
     const first = secretsOf(config());
-    expect(rotateKept(config(), 'TENANT_JWT_SECRET', 'prepare')).to.equal('prepared');
+    expect(rotateStored(config(), 'TENANT_JWT_SECRET', 'prepare')).to.equal('prepared');
     const second = secretsOf(config());
     const fresh = second.TENANT_JWT_SECRET_NEXT ?? '';
     expect(second).to.deep.equal({ ...first, TENANT_JWT_SECRET_NEXT: fresh });
     expect(signingSecrets(second, 'TENANT_JWT_SECRET')).to.deep.equal([first.TENANT_JWT_SECRET, fresh]);
-    expect(rotateKept(config(), 'TENANT_JWT_SECRET')).to.equal('exchanged');
+    expect(rotateStored(config(), 'TENANT_JWT_SECRET')).to.equal('exchanged');
     const third = secretsOf(config());
     expect(third).to.deep.equal({
       ...first,
       TENANT_JWT_SECRET: fresh,
       TENANT_JWT_SECRET_PREVIOUS: first.TENANT_JWT_SECRET,
     });
-    dropKept(config(), 'TENANT_JWT_SECRET');
+    dropStored(config(), 'TENANT_JWT_SECRET');
     expect(secretsOf(config())).to.deep.equal({ ...first, TENANT_JWT_SECRET: fresh });
   });
 
   it('keep a secret that servers may sign with, unless forced', () => {
     const first = secretsOf(config());
-    rotateKept(config(), 'TENANT_JWT_SECRET');
+    rotateStored(config(), 'TENANT_JWT_SECRET');
     const second = secretsOf(config());
     for (const step of ['rotate', 'prepare'] as const) {
-      expect(() => rotateKept(config(), 'TENANT_JWT_SECRET', step))
+      expect(() => rotateStored(config(), 'TENANT_JWT_SECRET', step))
         .to.throw(ConfigError)
         .with.property('message')
         .that.contains('TENANT_JWT_SECRET_PREVIOUS')
         .and.contains('--force');
       expect(secretsOf(config())).to.deep.equal(second);
     }
-    expect(rotateKept(config(), 'TENANT_JWT_SECRET', 'rotate', true)).to.equal('made');
+    expect(rotateStored(config(), 'TENANT_JWT_SECRET', 'rotate', true)).to.equal('made');
     const forced = secretsOf(config());
     expect(forced.TENANT_JWT_SECRET_PREVIOUS).to.equal(second.TENANT_JWT_SECRET);
     expect(Object.values(forced)).not.to.include(first.TENANT_JWT_SECRET);
@@ -127,25 +127,25 @@ describe('Development secrets', () => {
 
   it('are prepared once, unless forced, and can be dropped', () => {
     const first = secretsOf(config());
-    rotateKept(config(), 'PARTNER_JWT_SECRET', 'prepare');
+    rotateStored(config(), 'PARTNER_JWT_SECRET', 'prepare');
     const next = secretsOf(config()).PARTNER_JWT_SECRET_NEXT;
-    expect(() => rotateKept(config(), 'PARTNER_JWT_SECRET', 'prepare')).to.throw(
+    expect(() => rotateStored(config(), 'PARTNER_JWT_SECRET', 'prepare')).to.throw(
       ConfigError,
       'PARTNER_JWT_SECRET_NEXT',
     );
     expect(secretsOf(config()).PARTNER_JWT_SECRET_NEXT).to.equal(next);
-    expect(rotateKept(config(), 'PARTNER_JWT_SECRET', 'prepare', true)).to.equal('prepared');
+    expect(rotateStored(config(), 'PARTNER_JWT_SECRET', 'prepare', true)).to.equal('prepared');
     expect(secretsOf(config()).PARTNER_JWT_SECRET_NEXT).not.to.equal(next);
-    dropKept(config(), 'PARTNER_JWT_SECRET');
+    dropStored(config(), 'PARTNER_JWT_SECRET');
     expect(secretsOf(config())).to.deep.equal(first);
   });
 
   it('are not rotated when absent, or beside another rotation', () => {
-    expect(() => rotateKept(config(), 'TENANT_JWT_SECRET')).to.throw(ConfigError);
+    expect(() => rotateStored(config(), 'TENANT_JWT_SECRET')).to.throw(ConfigError);
     secretsOf(config());
     const before = readFileSync(join(folder, FILE), 'utf8');
     writeFileSync(join(folder, `${FILE}.lock`), '');
-    expect(() => rotateKept(config(), 'TENANT_JWT_SECRET'))
+    expect(() => rotateStored(config(), 'TENANT_JWT_SECRET'))
       .to.throw(ConfigError)
       .with.property('message');
     expect(readFileSync(join(folder, FILE), 'utf8')).to.equal(before);
@@ -153,9 +153,9 @@ describe('Development secrets', () => {
 
   it('give precedence to the environment, along with the previous ones', () => {
     const first = secretsOf(config());
-    rotateKept(config(), 'TENANT_JWT_SECRET');
-    rotateKept(config(), 'PLATFORM_JWT_SECRET', 'prepare');
-    rotateKept(config(), 'PARTNER_JWT_SECRET');
+    rotateStored(config(), 'TENANT_JWT_SECRET');
+    rotateStored(config(), 'PLATFORM_JWT_SECRET', 'prepare');
+    rotateStored(config(), 'PARTNER_JWT_SECRET');
     expect(
       signingSecrets(secretsOf(config({ PLATFORM_JWT_SECRET: long('my own') })), 'PLATFORM_JWT_SECRET'),
     ).to.deep.equal([long('my own')]);

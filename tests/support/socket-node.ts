@@ -136,7 +136,7 @@ export const startSocketNode = async (
   const started = Promise.withResolvers<void>();
   const following = feed.run(stopping.signal, started.resolve);
   await started.promise;
-  const told: Position[] = [];
+  const positions: Position[] = [];
   const sockets = new SocketServer({
     ...node,
     authentication: {
@@ -148,7 +148,7 @@ export const startSocketNode = async (
     feed,
     limits: { request: () => undefined, ofTenant: () => undefined },
     appendLine: async () => undefined,
-    told: (_tenantId, position) => void told.push(position),
+    onPosition: (_tenantId, position) => void positions.push(position),
     metrics: { ...silentMetrics, refused: () => undefined },
     monotonic: time.now,
     ...options,
@@ -168,7 +168,7 @@ export const startSocketNode = async (
     node,
     away,
     asked,
-    told,
+    positions,
     time,
     feed,
     server,

@@ -17,7 +17,7 @@ const WAIT_MS = 60_000;
 export const waitForStores = (logger: Logger, now: () => number = monotonic): StoreWait => {
   const options = { clock: { now }, limitMs: WAIT_MS, pauseMs: 200 };
   const policy = new RetryPolicy(options, new AbortController().signal);
-  let isTold = false;
+  let isLogged = false;
   return async (step) => {
     let last: unknown;
     const noting = async (tries: number) => {
@@ -25,8 +25,8 @@ export const waitForStores = (logger: Logger, now: () => number = monotonic): St
         return await step(tries);
       } catch (error) {
         last = error;
-        if (!isTold && isTransient(error)) {
-          isTold = true;
+        if (!isLogged && isTransient(error)) {
+          isLogged = true;
           logger.warn({ err: error }, 'a store is away or too slow; the start waits for it up to a minute');
         }
         throw error;

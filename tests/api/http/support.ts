@@ -17,9 +17,9 @@ import {
 import type { Position } from '../../../application/ports/event-store.ts';
 import type {
   IdempotencyStore,
-  KeptUse,
   KeyUse,
   StoredAnswer,
+  StoredUse,
 } from '../../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
@@ -74,7 +74,7 @@ export class MemoryIdempotency implements IdempotencyStore {
   async release(scope: string, key: string, nonce: string): Promise<void> {
     if (this.begun.get(`${scope} ${key}`)?.nonce === nonce) this.begun.delete(`${scope} ${key}`);
   }
-  async *list(): AsyncGenerator<KeptUse> {}
+  async *list(): AsyncGenerator<StoredUse> {}
   async sweep(): Promise<void> {}
   async close(): Promise<void> {}
 }

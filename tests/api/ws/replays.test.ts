@@ -130,7 +130,7 @@ describe('A replay', () => {
     socket.raw.resume();
     const resync = { kind: 'system', event: 'resync', position };
     await eventually(() => expect(socket.seen.at(-1)).to.deep.equal(resync), 20_000);
-    expect(here.told, 'reads over REST show what it stands for').to.include(position);
+    expect(here.positions, 'reads over REST show what it stands for').to.include(position);
     expect(socket.seen).to.have.length(1 + MANY + 1);
     const fence = await writer.send('fence');
     await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));

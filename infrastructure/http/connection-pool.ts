@@ -11,7 +11,7 @@ const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
  * Idle connections. {@link take} returns one only for the key it was kept under, and only to an address checked for
  * the new call.
  */
-export class KeptConnections {
+export class ConnectionPool {
   readonly #limits: typeof LIMITS;
   /** Idle connections by key, in order of use; keys in order of the last change. */
   readonly #idle = new Map<string, Connection[]>();

@@ -4,7 +4,7 @@ import type { Envelope, Envelopes } from '../../application/messaging/envelopes.
 import type { Logger } from '../../application/ports/logger.ts';
 import { MessageSent } from '../../domain/messaging/conversation.ts';
 
-export interface LanesDeps {
+export interface LiveQueuesDeps {
   readonly envelopes: Pick<Envelopes, 'prepare'>;
   readonly logger: Logger;
   /** Monotonic milliseconds. */
@@ -12,9 +12,9 @@ export interface LanesDeps {
   /** Sends an envelope in the tick of the call. */
   readonly send: (event: LoggedEvent, envelope: Envelope) => void;
   /** Called when no envelope can be built of the event, now or later. */
-  readonly unmade: (event: LoggedEvent) => void;
+  readonly onFailed: (event: LoggedEvent) => void;
   /** Called when a tenant's events are dropped: its sockets must reconnect by position. */
-  readonly givenUp: (tenantId: string) => void;
+  readonly onDropped: (tenantId: string) => void;
 }
 
 /** Maximum wait (ms) of one envelope for a store. */
@@ -23,7 +23,7 @@ export const STUCK_MS = 10_000;
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 const OF_EVENT = 1024;
 
-interface TenantLane {
+interface TenantQueue {
   readonly ended: AbortController;
   waiting: LoggedEvent[];
   isRunning: boolean;
@@ -38,59 +38,56 @@ interface TenantLane {
  * Turns live events into envelopes, in one queue per tenant: in order, one at a time, with retries while a store is
  * unavailable. Queues do not wait for each other.
  */
-export class Lanes {
-  readonly #deps: LanesDeps;
-  readonly #lanes = new Map<string, TenantLane>();
+export class LiveQueues {
+  readonly #deps: LiveQueuesDeps;
+  readonly #queues = new Map<string, TenantQueue>();
   #held = 0;
 
-  constructor(deps: LanesDeps) {
+  constructor(deps: LiveQueuesDeps) {
     this.#deps = deps;
   }
 
   add(event: LoggedEvent): void {
-    const lane = this.#lanes.get(event.tenantId) ?? newLane();
-    this.#lanes.set(event.tenantId, lane);
-    lane.waiting.push(event);
-    this.#hold(lane, weightOf(event));
-    if (!lane.isRunning) void this.#run(lane);
+    const queue = this.#queues.get(event.tenantId) ?? newQueue();
+    this.#queues.set(event.tenantId, queue);
+    queue.waiting.push(event);
+    this.#hold(queue, weightOf(event));
+    if (!queue.isRunning) void this.#run(queue);
     if (this.#held > MAX_HELD_BYTES) this.#giveUpFullest();
   }
 
   /** Drops a tenant's events, since no recipient is connected. */
   end(tenantId: string): void {
-    const lane = this.#lanes.get(tenantId);
-    if (lane === undefined) return;
-    this.#lanes.delete(tenantId);
-    lane.ended.abort();
-    lane.waiting = [];
-    this.#hold(lane, -lane.held);
+    const queue = this.#queues.get(tenantId);
+    if (queue === undefined) return;
+    this.#queues.delete(tenantId);
+    queue.ended.abort();
+    queue.waiting = [];
+    this.#hold(queue, -queue.held);
   }
 
   /** Drops the queues whose first event has waited too long. Call it periodically. */
   check(): void {
     const now = this.#deps.monotonic();
-    for (const [tenantId, lane] of this.#lanes) {
-      if (lane.isRunning && now - lane.since > STUCK_MS) this.#giveUp(tenantId, lane);
+    for (const [tenantId, queue] of this.#queues) {
+      if (queue.isRunning && now - queue.since > STUCK_MS) this.#giveUp(tenantId, queue);
     }
   }
 
-  async #run(lane: TenantLane): Promise<void> {
-    const { envelopes, logger, monotonic, send, unmade } = this.#deps;
-    const { signal } = lane.ended;
-    const patience = new RetryPolicy(
-      { clock: { now: monotonic }, limitMs: Number.POSITIVE_INFINITY },
-      signal,
-    );
-    lane.isRunning = true;
-    while (lane.waiting.length > 0) {
-      const events = lane.waiting;
-      lane.waiting = [];
+  async #run(queue: TenantQueue): Promise<void> {
+    const { envelopes, logger, monotonic, send, onFailed } = this.#deps;
+    const { signal } = queue.ended;
+    const retries = new RetryPolicy({ clock: { now: monotonic }, limitMs: Number.POSITIVE_INFINITY }, signal);
+    queue.isRunning = true;
+    while (queue.waiting.length > 0) {
+      const events = queue.waiting;
+      queue.waiting = [];
       for (const event of events) {
-        lane.since = monotonic();
+        queue.since = monotonic();
         try {
-          const envelope = await patience.with(() =>
+          const envelope = await retries.with(() =>
             envelopes.prepare(event).catch((error: unknown) => {
-              lane.failure = error;
+              queue.failure = error;
               throw error;
             }),
           );
@@ -99,38 +96,38 @@ export class Lanes {
         } catch (error) {
           if (error instanceof Interrupted || signal.aborted) return;
           logger.error({ err: error, event_id: event.id }, 'an envelope could not be made');
-          unmade(event);
+          onFailed(event);
         }
-        this.#hold(lane, -weightOf(event));
+        this.#hold(queue, -weightOf(event));
       }
     }
-    lane.isRunning = false;
+    queue.isRunning = false;
   }
 
-  #hold(lane: TenantLane, weight: number): void {
-    lane.held += weight;
+  #hold(queue: TenantQueue, weight: number): void {
+    queue.held += weight;
     this.#held += weight;
   }
 
   #giveUpFullest(): void {
-    let fullest: [string, TenantLane] | undefined;
-    for (const entry of this.#lanes) {
+    let fullest: [string, TenantQueue] | undefined;
+    for (const entry of this.#queues) {
       if (fullest === undefined || entry[1].held > fullest[1].held) fullest = entry;
     }
     if (fullest !== undefined) this.#giveUp(...fullest);
   }
 
-  #giveUp(tenantId: string, lane: TenantLane): void {
+  #giveUp(tenantId: string, queue: TenantQueue): void {
     this.#deps.logger.warn(
-      { err: lane.failure, tenant_id: tenantId },
+      { err: queue.failure, tenant_id: tenantId },
       'envelopes of a tenant could not be sent in time; its sockets are closed and resume by position',
     );
     this.end(tenantId);
-    this.#deps.givenUp(tenantId);
+    this.#deps.onDropped(tenantId);
   }
 }
 
-const newLane = (): TenantLane => ({
+const newQueue = (): TenantQueue => ({
   ended: new AbortController(),
   waiting: [],
   isRunning: false,

@@ -4,8 +4,8 @@ import { createServer as createTlsServer } from 'node:tls';
 import { expect } from 'chai';
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
 import { Connection } from '../../../infrastructure/http/connection.ts';
+import { ConnectionPool } from '../../../infrastructure/http/connection-pool.ts';
 import { type GuardOptions, guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
-import { KeptConnections } from '../../../infrastructure/http/kept-connections.ts';
 import { type Authority, makeAuthority } from '../../support/certificates.ts';
 import { eventually, severalTicks } from '../../support/eventually.ts';
 
@@ -262,7 +262,7 @@ describe('Kept connections', () => {
       await once(socket, 'connect');
       return new Connection(socket, server.origin);
     };
-    const few = new KeptConnections({ perKey: 4, total: 3, maxAgeMs: 60_000 });
+    const few = new ConnectionPool({ perKey: 4, total: 3, maxAgeMs: 60_000 });
     for (const key of ['a', 'b', 'b', 'c']) few.put(key, await opened());
     expect(few.size).to.equal(3);
     const good = ['127.0.0.1'];
@@ -271,7 +271,7 @@ describe('Kept connections', () => {
     expect(taken.map((one) => one?.isOpen)).to.deep.equal([true, true, true]);
     expect([few.take('b', good), few.size]).to.deep.equal([undefined, 0]);
     for (const one of taken) one?.close();
-    const old = new KeptConnections({ perKey: 4, total: 3, maxAgeMs: 0 });
+    const old = new ConnectionPool({ perKey: 4, total: 3, maxAgeMs: 0 });
     old.put('a', await opened());
     expect(old.take('a', good)).to.equal(undefined);
     await server.closed();
