@@ -10,6 +10,7 @@ import { benchLargeConversation } from './large-conversation.ts';
 import { benchLedger } from './ledger.ts';
 import { benchNeighbours } from './neighbours.ts';
 import { benchPostMessage } from './post-message.ts';
+import { benchQueries } from './queries/queries.ts';
 import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
 import { scaled } from './rounds.ts';
@@ -49,6 +50,7 @@ export const figures: readonly Figure[] = [
   { name: 'rebuild', run: benchRebuild },
   { name: 'large', run: benchLargeConversation },
   { name: 'ledger', run: benchLedger },
+  { name: 'queries', run: benchQueries },
   { name: 'webhooks', run: benchWebhooks },
   { name: 'billing', run: benchBilling },
   { name: 'bulk', run: benchBulk },

@@ -14,6 +14,7 @@ import { ledgerEntryRoutes } from '../routes/ledger/ledger-entries.ts';
 import { ledgerExportRoutes } from '../routes/ledger/ledger-exports.ts';
 import { ledgerReportRoutes } from '../routes/ledger/ledger-reports.ts';
 import { ledgerRuleRoutes } from '../routes/ledger/ledger-rules.ts';
+import { ReportCache } from '../routes/ledger/report-cache.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
@@ -42,7 +43,8 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
     sources,
     runner,
   });
-  const deps = { ...core, chart, entries, posting, settings, postingRules, timeTravel };
+  const reports = new ReportCache(core.readModels.reader('ledger'));
+  const deps = { ...core, chart, entries, posting, settings, postingRules, timeTravel, reports };
   return {
     chart,
     entries,

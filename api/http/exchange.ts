@@ -33,7 +33,8 @@ export interface Exchange {
 /** Headers that every answer keeps. */
 const OF_CORS = /^(?:access-control-|vary$)/;
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+/** `Content-Type` of JSON bodies. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Public paths, with and without prefix. They may hold a credential, so they must not be sent as a referrer. */
 const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;

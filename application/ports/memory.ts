@@ -17,6 +17,8 @@ export const MEMORY = {
   queues: { maxChars: 16 * MIB, ofTenant: { events: 1024, chars: MIB } },
   /** Known last revisions of streams: entries in each of two generations, and streams that were only read. */
   lastRevisions: { maxCount: 20_000, maxNoted: 1024 },
+  /** Reports of the ledger as they are sent. */
+  reports: { maxCount: 1000, maxBytes: 16 * MIB },
   /** Parsed workflow definitions. */
   workflows: { maxBytes: 32 * MIB },
   /** SQLite page cache of one connection to the read models' file. */

@@ -108,6 +108,8 @@ export interface LoadOptions {
   readonly requests: readonly (readonly Buffer[])[];
   readonly seconds: number;
   readonly expectedStatus: number;
+  /** Called with the time (ms) of each answer. */
+  readonly onAnswer?: (ms: number) => void;
 }
 
 /**
@@ -116,7 +118,7 @@ export interface LoadOptions {
  * @throws at the first answer with another status
  */
 export const closedLoop = async (options: LoadOptions): Promise<number> => {
-  const { port, requests, seconds, expectedStatus } = options;
+  const { port, requests, seconds, expectedStatus, onAnswer } = options;
   const connections = await Promise.all(requests.map(() => Connection.open(port)));
   let answered = 0;
   const began = performance.now();
@@ -129,8 +131,10 @@ export const closedLoop = async (options: LoadOptions): Promise<number> => {
           new Promise<void>((resolve, reject) => {
             const own = requests[at] ?? [];
             let next = 0;
+            let sent = 0;
             const go = (): void => {
               const request = own[next++ % own.length];
+              sent = performance.now();
               if (request === undefined) resolve();
               else connection.send(request, done, reject);
             };
@@ -141,6 +145,7 @@ export const closedLoop = async (options: LoadOptions): Promise<number> => {
               }
               answered += 1;
               last = performance.now();
+              onAnswer?.(last - sent);
               if (last < until) go();
               else resolve();
             };

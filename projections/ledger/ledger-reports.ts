@@ -2,6 +2,7 @@ import type { DocumentReader } from '../../domain/core/projection.ts';
 import type { AccountType } from '../../domain/ledger/account.ts';
 import { type AccountDoc, WHOLE_CHART } from './ledger.ts';
 import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
+import { LAST_CHANGE, type LastChange } from './ledger-state.ts';
 
 /** Reports (decisions, section 9). Amounts are minor units, summed exactly, with the sign usual for the account type. */
 
@@ -89,16 +90,26 @@ export interface Range {
   readonly to: string;
 }
 
+/** Balances, and the position of the journal's last event in them. */
+export interface PresentBalances extends Balances {
+  readonly lastChange: string | undefined;
+}
+
 /** Reads chart and balances together, so that a report sees each posting wholly or not at all. */
 export const presentBalances = async (
   reader: DocumentReader,
   tenantId: string,
   { currency, ...days }: Range,
-): Promise<Balances> => {
-  const queries = [WHOLE_CHART, ...balanceQueries(currency, days)];
-  const [chart = [], ...balances] = await reader.findAll(tenantId, queries);
-  // The collection holds only such documents.
-  return { chart: chart as readonly unknown[] as readonly AccountDoc[], ...turnoversIn(balances, days) };
+): Promise<PresentBalances> => {
+  const queries = [LAST_CHANGE, WHOLE_CHART, ...balanceQueries(currency, days)];
+  const [changes = [], chart = [], ...balances] = await reader.findAll(tenantId, queries);
+  // These collections hold only such documents.
+  const [last] = changes as readonly unknown[] as readonly LastChange[];
+  return {
+    lastChange: last?.position,
+    chart: chart as readonly unknown[] as readonly AccountDoc[],
+    ...turnoversIn(balances, days),
+  };
 };
 
 export const trialBalance = async (

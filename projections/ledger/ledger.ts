@@ -14,10 +14,11 @@ import type { JournalEvent, PostingEvent } from '../../domain/ledger/journal.ts'
 import { balanceCollections, balanceTouches } from './ledger-balances.ts';
 import { draftDoc, type EntryDoc, entriesCollection, found, postedDoc } from './ledger-entries.ts';
 import { chartTouches, recordedCollections, recordedTouches } from './ledger-recorded.ts';
+import { lastChangeCollection, lastChangeTouch } from './ledger-state.ts';
 
 /**
- * The ledger (decisions, section 9): chart, entries, buckets, and sums by month of recording. Posted entries come from
- * the journal; an entry's own stream gives only the draft.
+ * The ledger (decisions, section 9): chart, entries, buckets, sums by month of recording, and the last change. Posted
+ * entries come from the journal; an entry's own stream gives only the draft.
  */
 
 export interface AccountDoc {
@@ -33,9 +34,9 @@ export interface AccountDoc {
   readonly updated_at: string;
 }
 
-type AccountData = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>['data'];
+type AccountEvent = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>;
 
-const accountTouch = (data: AccountData, at: number): Touch =>
+const accountTouch = (data: AccountEvent['data'], at: number): Touch =>
   touch<AccountDoc>('accounts', data.account_id, (account) => ({
     id: data.account_id,
     code: data.code,
@@ -55,20 +56,28 @@ const posted = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => 
   entries.put(event.data.entry_id, postedDoc(event, event.at)),
   ...balanceTouches(event),
   ...recordedTouches(event),
+  lastChangeTouch(event),
+];
+
+const account = (event: ProjectedEvent<AccountEvent> & AccountEvent): Touch[] => [
+  accountTouch(event.data, event.at),
+  ...chartTouches(event),
+  lastChangeTouch(event),
 ];
 
 export const ledgerProjection = projection<JournalEvent | EntryEvent>({
   name: 'ledger',
-  version: 2,
+  version: 3,
   collections: [
     { name: 'accounts', indexes: [{ name: 'by_code', fields: ['code_key'] }] },
     entriesCollection,
     ...balanceCollections,
     ...recordedCollections,
+    lastChangeCollection,
   ],
   on: {
-    AccountOpened: (event) => [accountTouch(event.data, event.at), ...chartTouches(event)],
-    AccountChanged: (event) => [accountTouch(event.data, event.at), ...chartTouches(event)],
+    AccountOpened: account,
+    AccountChanged: account,
     EntryDrafted: ({ data, at }) => [
       entries.put(data.entry_id, draftDoc(data.entry_id, data, data.source, iso(at))),
     ],

@@ -1,8 +1,5 @@
 import { Readable } from 'node:stream';
-import type { TimeTravel } from '../../../application/audit/time-travel.ts';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
-import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { LedgerSettings } from '../../../application/ledger/settings.ts';
 import type { Page, PageEnd } from '../../../domain/core/projection.ts';
 import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
 import { wholeChart } from '../../../projections/ledger/ledger.ts';
@@ -13,20 +10,14 @@ import {
   lastNumber,
   postedEntries,
 } from '../../../projections/ledger/ledger-entries.ts';
-import { SUMS } from '../../../projections/ledger/ledger-reports.ts';
+import { SUMS, type TrialBalance, trialBalanceFrom } from '../../../projections/ledger/ledger-reports.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
 import type { Route } from '../../http/route.ts';
 import { download } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import { entryFilter, requireRange } from './ledger-entries.ts';
-import { rangeQuery, trialBalanceOf } from './ledger-reports.ts';
+import { type ReportDeps, rangeQuery, reportText, trialBalanceRange } from './ledger-reports.ts';
 import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
-
-interface Deps {
-  readonly settings: LedgerSettings;
-  readonly readModels: ReadModels;
-  readonly timeTravel: TimeTravel;
-}
 
 /** Exports of the ledger (decisions, section 9), read page by page while they are sent. */
 
@@ -85,6 +76,13 @@ function* csvOf(entry: EntryDoc, nameOf: NameOf): Generator<string> {
   for (let first = 0; first < entry.lines.length; first += STEP) yield csvRows(rowsOf(entry, nameOf, first));
 }
 
+const csvOfTrialBalance = ({ accounts, totals, currency }: TrialBalance): string =>
+  csvRows([
+    ['code', 'name', 'type', 'currency', ...SUMS],
+    ...accounts.map((row) => [row.code, row.name, row.type, currency, ...SUMS.map((key) => row[key])]),
+    ['', 'Total', '', currency, ...SUMS.map((key) => totals[key])],
+  ]);
+
 async function* inPages(
   tenantId: string,
   head: string,
@@ -107,7 +105,7 @@ async function* inPages(
   } while (after !== undefined);
 }
 
-export const ledgerExportRoutes = (deps: Deps): Route[] => {
+export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
   const reader = deps.readModels.reader('ledger');
   const of = { method: 'get', reads: LEDGER_READS } as const;
 
@@ -153,13 +151,13 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
       responses: { 200: null },
       produces: 'text/csv',
       handle: async ({ principal, query }) => {
-        const { accounts, totals, currency } = await trialBalanceOf(deps, principal.tenantId, query);
-        const rows = [
-          ['code', 'name', 'type', 'currency', ...SUMS],
-          ...accounts.map((row) => [row.code, row.name, row.type, currency, ...SUMS.map((key) => row[key])]),
-          ['', 'Total', '', currency, ...SUMS.map((key) => totals[key])],
-        ];
-        return download('trial-balance.csv', CSV_TYPE, csvRows(rows));
+        const { tenantId } = principal;
+        const range = await trialBalanceRange(deps, tenantId, query);
+        const report = { form: 'trial-balance.csv', range, asOf: query.as_of_position };
+        const text = await reportText(deps, tenantId, report, (balances) =>
+          csvOfTrialBalance(trialBalanceFrom(balances, range)),
+        );
+        return download('trial-balance.csv', CSV_TYPE, text);
       },
     }),
 

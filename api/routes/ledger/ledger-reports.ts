@@ -11,22 +11,23 @@ import { recordedBefore } from '../../../projections/ledger/ledger-recorded.ts';
 import {
   type Balances,
   balanceSheetFrom,
-  presentBalances,
   profitAndLossFrom,
   type Range,
-  type TrialBalance,
   trialBalanceFrom,
 } from '../../../projections/ledger/ledger-reports.ts';
-import type { Route } from '../../http/route.ts';
+import { JSON_TYPE } from '../../http/exchange.ts';
+import type { Reply, Route } from '../../http/route.ts';
 import { position } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 import { requireRange } from './ledger-entries.ts';
 import { currencyCode, day, LEDGER_READS, ledgerRoutes, money, REPORTS, withMoney } from './ledger-views.ts';
+import type { ReportCache } from './report-cache.ts';
 
-interface Deps {
+export interface ReportDeps {
   readonly settings: LedgerSettings;
   readonly readModels: ReadModels;
   readonly timeTravel: TimeTravel;
+  readonly reports: ReportCache;
 }
 
 /** Reports of the ledger (decisions, section 9), each of one currency: the tenant's by default. */
@@ -94,31 +95,43 @@ export const rangeQuery = z.object({
 
 const later = (a: string, b: string | undefined): string => (b !== undefined && b > a ? b : a);
 
-/** Defaults to today as the last day. @throws 400 */
-export const trialBalanceOf = async (
-  deps: Deps,
+/** The range of a trial balance; defaults to today as the last day. @throws 400 */
+export const trialBalanceRange = async (
+  { settings }: Pick<ReportDeps, 'settings'>,
   tenantId: string,
   query: z.output<typeof rangeQuery>,
-): Promise<TrialBalance> => {
+): Promise<Range> => {
   requireRange(query);
-  const { today, currency } = await deps.settings.of(tenantId);
-  const range = {
+  const { today, currency } = await settings.of(tenantId);
+  return {
     currency: query.currency ?? currency,
     from: query.from,
     to: query.to ?? later(today, query.from),
   };
-  return trialBalanceFrom(await balancesOf(deps, tenantId, range, query.as_of_position), range);
 };
 
-/** From the read model; as of a position from the read model and the journal (decision 19). */
-const balancesOf = async (
-  deps: Deps,
+/**
+ * A report as text: the present one from the cache, one as of a position computed anew.
+ * @param form distinguishes reports of the same range
+ */
+export const reportText = async (
+  deps: ReportDeps,
+  tenantId: string,
+  { form, range, asOf }: { readonly form: string; readonly range: Range; readonly asOf: string | undefined },
+  print: (balances: Balances) => string,
+): Promise<Uint8Array> =>
+  asOf === undefined
+    ? deps.reports.present(tenantId, form, range, print)
+    : Buffer.from(print(await balancesAt(deps, tenantId, range, asOf)));
+
+/** From the read model and the journal (decision 19). */
+const balancesAt = async (
+  deps: ReportDeps,
   tenantId: string,
   range: Range,
-  asOf: string | undefined,
+  asOf: string,
 ): Promise<Balances> => {
   const reader = deps.readModels.reader('ledger');
-  if (asOf === undefined) return presentBalances(reader, tenantId, range);
   const place = await deps.timeTravel.placeOf(asOf, 'as_of_position');
   const folded = await reader.checkpoint(tenantId);
   const recorded = await recordedBefore(reader, tenantId, range.currency, place, folded);
@@ -130,8 +143,18 @@ const balancesOf = async (
   return balances();
 };
 
-export const ledgerReportRoutes = (deps: Deps): Route[] => {
+export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
   const of = { method: 'get', reads: LEDGER_READS } as const;
+
+  const json = async (
+    tenantId: string,
+    report: Parameters<typeof reportText>[2],
+    from: (balances: Balances) => unknown,
+  ): Promise<Reply> => ({
+    status: 200,
+    headers: { 'Content-Type': JSON_TYPE },
+    body: await reportText(deps, tenantId, report, (balances) => JSON.stringify(withMoney(from(balances)))),
+  });
 
   return ledgerRoutes([
     personRoute({
@@ -145,10 +168,11 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
         'any movement are left out.',
       query: rangeQuery,
       responses: { 200: trialBalanceView },
-      handle: async ({ principal, query }) => ({
-        status: 200,
-        body: withMoney(await trialBalanceOf(deps, principal.tenantId, query)),
-      }),
+      handle: async ({ principal: { tenantId }, query }) => {
+        const range = await trialBalanceRange(deps, tenantId, query);
+        const report = { form: 'trial-balance', range, asOf: query.as_of_position };
+        return json(tenantId, report, (balances) => trialBalanceFrom(balances, range));
+      },
     }),
 
     personRoute({
@@ -164,9 +188,9 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
         const { today, currency } = await deps.settings.of(principal.tenantId);
         const to = query.to ?? later(today, query.from);
         const from = query.from ?? yearStart(to);
-        const wanted = { currency: query.currency ?? currency, from, to };
-        const balances = await balancesOf(deps, principal.tenantId, wanted, query.as_of_position);
-        return { status: 200, body: withMoney(profitAndLossFrom(balances, wanted)) };
+        const range = { currency: query.currency ?? currency, from, to };
+        const report = { form: 'pnl', range, asOf: query.as_of_position };
+        return json(principal.tenantId, report, (balances) => profitAndLossFrom(balances, range));
       },
     }),
 
@@ -186,8 +210,8 @@ export const ledgerReportRoutes = (deps: Deps): Route[] => {
         const { today, currency } = await deps.settings.of(principal.tenantId);
         const wanted = { currency: query.currency ?? currency, asOf: query.as_of ?? today };
         const range = { currency: wanted.currency, from: undefined, to: wanted.asOf };
-        const balances = await balancesOf(deps, principal.tenantId, range, query.as_of_position);
-        return { status: 200, body: withMoney(balanceSheetFrom(balances, wanted)) };
+        const report = { form: 'balance-sheet', range, asOf: query.as_of_position };
+        return json(principal.tenantId, report, (balances) => balanceSheetFrom(balances, wanted));
       },
     }),
   ]);

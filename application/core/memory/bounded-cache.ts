@@ -166,10 +166,11 @@ const PER_VALUE = 16;
 /** A longer array is estimated from this many elements. */
 const SAMPLE = 64;
 
-/** The approximate memory of a plain JSON-like value (bytes). */
+/** The approximate memory of a plain JSON-like value, or of bytes. */
 export const roughBytes = (value: unknown): number => {
   if (typeof value === 'string') return PER_VALUE + value.length * 2;
   if (typeof value !== 'object' || value === null) return PER_VALUE;
+  if (ArrayBuffer.isView(value)) return PER_VALUE + value.byteLength;
   if (Array.isArray(value)) {
     const sample = value.length <= SAMPLE ? value : value.slice(0, SAMPLE);
     let bytes = 0;

@@ -133,6 +133,7 @@ export class ReadModels {
   reader(projection: string): Reader {
     const at = () => this.#generation(projection);
     return {
+      generation: async () => (await at()).tag,
       get: async <D>(collection: string, tenant: string, id: string) => {
         const doc = await this.#store.get(await at(), { collection, tenant, id });
         // A collection holds only documents of its own projection.

@@ -3,6 +3,8 @@ import type { Position } from '../../ports/event-store.ts';
 
 /** Reads one read model from its active generation. */
 export interface Reader extends DocumentReader {
+  /** Tag of the active generation. */
+  generation(): Promise<string>;
   /** The checkpoint of the active generation; undefined for a parked tenant. */
   checkpoint(tenantId?: string): Promise<Position | undefined>;
 }

@@ -183,6 +183,26 @@ describe('Ledger reports', () => {
     expect((await report('balance-sheet')).as(balanceSheet)).to.include({ total_equity: 0, balanced: true });
   });
 
+  it('show every posting and change of an account that was answered, however often they were read before', async () => {
+    const books = await withBooks(world);
+    const { api } = books.admin;
+    const range = 'to=2026-12-31';
+    for (let nth = 1; nth <= 5; nth += 1) {
+      await posted(api, { lines: move('1000', '4000', 100) });
+      await api.patch(`${ACCOUNTS}/1000`, { name: `Cash ${nth}` });
+      for (let again = 0; again < 2; again += 1) {
+        const balance = (await api.get(`${REPORTS}/trial-balance?${range}`)).as(trialBalance);
+        expect(balance.totals.debit).to.equal(100 * nth);
+        expect(balance.accounts[0]).to.include({ name: `Cash ${nth}`, debit: 100 * nth });
+        const csv = (await api.get(`${REPORTS}/trial-balance.csv?${range}`)).text;
+        expect(csv).to.include(`,Cash ${nth},`);
+        const pnl = (await api.get(`${REPORTS}/pnl?from=2026-01-01&${range}`)).as(profitAndLoss);
+        const sheet = (await api.get(`${REPORTS}/balance-sheet?as_of=2026-12-31`)).as(balanceSheet);
+        expect([pnl.net_income, sheet.total_assets]).to.deep.equal([100 * nth, 100 * nth]);
+      }
+    }
+  });
+
   it('cover this calendar year up to today by default, by the tenant’s clock', async () => {
     const dayIn = (timeZone: string) => new Intl.DateTimeFormat('en-CA', { timeZone }).format(new Date());
     for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'UTC']) {

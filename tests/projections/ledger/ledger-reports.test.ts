@@ -1,54 +1,12 @@
 import { expect } from 'chai';
 import type { DocumentReader } from '../../../domain/core/projection.ts';
-import { ledgerProjection } from '../../../projections/ledger/ledger.ts';
 import { lastNumber, postedEntries } from '../../../projections/ledger/ledger-entries.ts';
 import { recordedBefore } from '../../../projections/ledger/ledger-recorded.ts';
 import { balanceSheet, profitAndLoss, trialBalance } from '../../../projections/ledger/ledger-reports.ts';
-import { memoryReadModel } from '../../support/memory-reader.ts';
+import { books, TENANT } from './support.ts';
 
-const TENANT = 'acme';
 /** The whole journal must be read. */
 const NOTHING = { sums: [], chart: [], next: 0 };
-
-const books = () => {
-  const model = memoryReadModel(ledgerProjection);
-  let revision = 0;
-  let month = 2;
-  const fold = (type: string, data: object): void => {
-    const actor = { kind: 'user', id: 'ann' };
-    const at = Date.UTC(2026, month, 15) + revision;
-    const id = `event-${revision}`;
-    const place = { stream: 'acme.journal-main', revision, position: String(revision).padStart(16, '0') };
-    model.fold({ type, data, id, tenantId: TENANT, ...place, at, actor, impersonatedBy: undefined });
-    revision += 1;
-  };
-  const open = (code: string): void =>
-    fold('AccountOpened', { account_id: `id-${code}`, code, name: code, type: 'Asset', active: true });
-  const post = (number: number, date: string): void => {
-    const line = { account_name: 'x', debit: 0, credit: 0 };
-    fold('EntryPosted', {
-      entry_id: `entry-${number}`,
-      attempt_id: `attempt-${number}`,
-      number,
-      date,
-      memo: '',
-      currency: 'EUR',
-      lines: [
-        { ...line, account_code: 'A', debit: 5 },
-        { ...line, account_code: 'B', credit: 5 },
-      ],
-      total: 5,
-      source: { kind: 'manual' },
-      drafted_at: '2026-01-01T00:00:00.000Z',
-    });
-  };
-  open('A');
-  open('B');
-  const nextMonth = (): void => {
-    month += 1;
-  };
-  return { ...model, post, open, nextMonth, end: () => String(revision).padStart(16, '0') };
-};
 
 describe('Recorded amounts', () => {
   it('are summed by month, so that a report as of a position reads one month of the journal', async () => {

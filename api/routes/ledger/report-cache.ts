@@ -1,0 +1,78 @@
+import { BoundedCache } from '../../../application/core/memory/bounded-cache.ts';
+import type { Reader } from '../../../application/core/projections/reader.ts';
+import { MEMORY } from '../../../application/ports/memory.ts';
+import { type Balances, presentBalances, type Range } from '../../../projections/ledger/ledger-reports.ts';
+import { lastChangeOf } from '../../../projections/ledger/ledger-state.ts';
+
+/** A report's bytes, and the state of the books that they show. */
+interface Kept {
+  readonly state: string;
+  readonly bytes: Uint8Array;
+}
+
+interface Running {
+  readonly state: string;
+  readonly bytes: Promise<Uint8Array>;
+}
+
+/**
+ * Present reports as they are sent, each computed once for a state of the books (decision 65). The state is read from
+ * the read model at each request, so that a report is never older than without the cache.
+ */
+export class ReportCache {
+  readonly #reader: Reader;
+  readonly #kept = new BoundedCache<Kept>(MEMORY.reports);
+  readonly #running = new Map<string, Running>();
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /**
+   * @param form distinguishes reports of the same range
+   * @param print must depend on `form`, `range` and the balances alone
+   */
+  async present(
+    tenantId: string,
+    form: string,
+    range: Range,
+    print: (balances: Balances) => string,
+  ): Promise<Uint8Array> {
+    const key = JSON.stringify([tenantId, form, range.currency, range.from, range.to]);
+    const generation = await this.#reader.generation();
+    const state = stateOf(generation, await lastChangeOf(this.#reader, tenantId));
+    const kept = this.#kept.get(key);
+    if (kept?.state === state) return kept.bytes;
+    const running = this.#running.get(key);
+    if (running?.state === state) return running.bytes;
+    const bytes = this.#compute(key, generation, tenantId, range, print);
+    this.#running.set(key, { state, bytes });
+    try {
+      return await bytes;
+    } finally {
+      if (this.#running.get(key)?.bytes === bytes) this.#running.delete(key);
+    }
+  }
+
+  async #compute(
+    key: string,
+    generation: string,
+    tenantId: string,
+    range: Range,
+    print: (balances: Balances) => string,
+  ): Promise<Uint8Array> {
+    const folded = await this.#reader.checkpoint(tenantId);
+    const { lastChange, ...balances } = await presentBalances(this.#reader, tenantId, range);
+    const bytes = Buffer.from(print(balances));
+    // On a store without transactions the last change can be visible before the balances of its batch.
+    const isWhole = lastChange === undefined || (folded !== undefined && lastChange <= folded);
+    if (isWhole && (await this.#reader.generation()) === generation) {
+      this.#kept.set(key, { state: stateOf(generation, lastChange), bytes });
+      this.#kept.trim();
+    }
+    return bytes;
+  }
+}
+
+const stateOf = (generation: string, lastChange: string | undefined): string =>
+  `${generation} ${lastChange ?? ''}`;

@@ -1,0 +1,15 @@
+import type { Line } from '../report.ts';
+import { benchReports } from './reports.ts';
+
+const PARTS: Readonly<Record<string, (scale: number) => Promise<Line[]>>> = {
+  reports: benchReports,
+};
+
+/** Lists, reports and queues. `BENCH_QUERIES=reports` measures one part. */
+export const benchQueries = async (scale: number): Promise<Line[]> => {
+  const lines: Line[] = [];
+  for (const [name, run] of Object.entries(PARTS)) {
+    if (name.includes(process.env.BENCH_QUERIES ?? '')) lines.push(...(await run(scale)));
+  }
+  return lines;
+};
