@@ -31,7 +31,9 @@ import { ExpensiveRequests } from './http/expensive-requests.ts';
 import { fingerprints } from './http/idempotency.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { requestLog } from './http/request-log.ts';
+import type { Route } from './http/route.ts';
 import { createHttpServer } from './http/server.ts';
+import { consoleRoutes } from './pages/console.ts';
 import { exampleRoutes } from './pages/examples.ts';
 import { readinessOf } from './readiness.ts';
 import { closeServer, type Left } from './stopping.ts';
@@ -181,7 +183,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   );
   const http = createHttpApp({
     routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),
-    unlisted: config.NODE_ENV === 'production' || config.ROLE === 'worker' ? [] : exampleRoutes(),
+    unlisted: config.ROLE === 'worker' ? [] : pagesFor(config.NODE_ENV),
     authenticate: (token, family) => authentication.authenticate(token, family),
     readiness: readinessOf({ stores, readModels, freshness, workers, headAtStart, hasStarted }),
     build: { version, revision: config.BUILD_REVISION },
@@ -264,6 +266,12 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
 };
 
 /** Reports how far a subscriber that runs here is behind. */
+/** Pages that are no part of the interface's document. */
+const pagesFor = (mode: Config['NODE_ENV']): readonly Route[] => [
+  ...consoleRoutes(),
+  ...(mode === 'production' ? [] : exampleRoutes()),
+];
+
 const subscriberLags =
   ({ metrics, clock }: Pick<Core, 'metrics' | 'clock'>) =>
   (name: string, queues: Pick<TenantQueues, 'waitingSince' | 'tenantsBehind'>): (() => void) => {

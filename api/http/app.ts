@@ -23,9 +23,10 @@ import { checkHost } from './server.ts';
 import { notAnUpgrade, SOCKET_METHODS, SOCKET_PATH } from './socket-path.ts';
 
 /** Relative, for a server behind a prefix. */
-const LEADS_TO_DOCS: ReadonlyMap<string, string> = new Map([
+const LEADS_TO_PAGES: ReadonlyMap<string, string> = new Map([
   ['/', 'docs'],
   ['/docs/', '../docs'],
+  ['/console/', '../console'],
 ]);
 
 /** Called every few seconds by machines. */
@@ -101,9 +102,9 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
     const { request, path } = exchange;
     checkHost(request);
-    const docs = LEADS_TO_DOCS.get(path);
-    if (docs !== undefined && (request.method === 'GET' || request.method === 'HEAD')) {
-      send(exchange, { status: 302, headers: { Location: docs } });
+    const page = LEADS_TO_PAGES.get(path);
+    if (page !== undefined && (request.method === 'GET' || request.method === 'HEAD')) {
+      send(exchange, { status: 302, headers: { Location: page } });
       return undefined;
     }
     const match = router.find(path);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join, matchesGlob } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 
@@ -29,12 +29,22 @@ const stepsOf = (dockerfile: string): (readonly [string, string])[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1).trim()] as const);
 
-/** What `.dockerignore` lets through. */
-const contextFiles = (): string[] =>
-  readFileSync('.dockerignore', 'utf8')
-    .split('\n')
-    .filter((line) => line.startsWith('!'))
-    .map((line) => line.slice(1));
+/** What `.dockerignore` lets through, and what it then leaves out again. */
+const context = (() => {
+  const lines = readFileSync('.dockerignore', 'utf8').split('\n').slice(2);
+  return {
+    files: lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1)),
+    without: lines.filter((line) => line !== '' && !line.startsWith('!')),
+  };
+})();
+
+/** @param path one of the files and folders that `.dockerignore` lets through */
+const copyContext = (path: string, target: string): void => {
+  if (!context.files.includes(path)) throw new Error(`.dockerignore leaves out ${path}`);
+  const filter = (file: string): boolean => !context.without.some((pattern) => matchesGlob(file, pattern));
+  // Of a folder the content is copied.
+  cpSync(path, statSync(path).isDirectory() ? target : join(target, path), { recursive: true, filter });
+};
 
 const copy = (from: string, to: string): void => {
   if (!existsSync(from)) throw new Error(`the image copies ${from}, which is not there`);
@@ -69,8 +79,7 @@ export const runImageSteps = async (into: string): Promise<Image> => {
         const target = paths.pop() ?? '';
         for (const path of paths) {
           if (from !== undefined) copy(join(stages.get(from) ?? '', path), at(target));
-          else if (path === '.') for (const file of contextFiles()) copy(file, join(at(target), file));
-          else copy(path, join(at(target), path));
+          else copyContext(path, at(target));
         }
         break;
       }
@@ -108,6 +117,6 @@ export const runImageSteps = async (into: string): Promise<Image> => {
         throw new Error(`no test knows the step ${step}`);
     }
   }
-  rmSync(join(into, 'packages'), { recursive: true });
+  for (const name of stages.keys()) if (name !== 'last') rmSync(join(into, name), { recursive: true });
   return { ...image, root, workdir, command, healthCheck };
 };

@@ -1,0 +1,134 @@
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import Negotiator from 'negotiator';
+import { z } from 'zod';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { type Reply, type Route, type RouteRequest, route } from '../http/route.ts';
+
+/** Serves the Console: the files of `console/dist`, and its page for every path under `/console` (decision 61). */
+
+const DIST = join(import.meta.dirname, '../../console/dist');
+
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': CSP,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  // Names the present files, which have other names after the next build.
+  'Cache-Control': 'no-cache',
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.md': 'text/markdown; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+};
+
+/** Types with a compressed form beside the file; fonts are compressed in themselves. */
+const COMPRESSED = new Set(['.css', '.html', '.js', '.md', '.svg']);
+const SUFFIX: ReadonlyMap<string, string> = new Map([
+  ['br', '.br'],
+  ['gzip', '.gz'],
+]);
+
+const ENCODINGS = ['br', 'gzip', 'identity'] as const;
+
+/** Far above what browsers send; bounds the parser's work. */
+const MAX_LENGTH = 500;
+
+const encodingFor = (accepted: string | string[] | undefined): string | undefined => {
+  if (typeof accepted !== 'string') return undefined;
+  const headers = { 'accept-encoding': accepted.slice(0, MAX_LENGTH) };
+  const [best] = ENCODINGS;
+  const taken = new Negotiator({ headers }).encodings([...ENCODINGS]);
+  return taken.includes(best) ? best : taken[0];
+};
+
+/** A path below `folder`, as the client accepts it; undefined when there is no such file. */
+const fileReply = async (
+  folder: string,
+  name: string,
+  headers: RouteRequest<never, never, never>['headers'],
+): Promise<Reply | undefined> => {
+  const isCompressed = COMPRESSED.has(extname(name));
+  const encoding = isCompressed ? encodingFor(headers['accept-encoding']) : undefined;
+  const suffix = SUFFIX.get(encoding ?? '');
+  const body = await readFile(join(folder, name + (suffix ?? ''))).catch(() => undefined);
+  if (body === undefined) return undefined;
+  return {
+    status: 200,
+    headers: {
+      ...(suffix === undefined ? {} : { 'Content-Encoding': encoding ?? '' }),
+      ...(isCompressed ? { Vary: 'Accept-Encoding' } : {}),
+    },
+    body,
+  };
+};
+
+const NOT_BUILT =
+  'The Console is not built. `npm run console:build` builds it where the development dependencies are installed.';
+
+/** Nothing else is read from the folder. */
+const ASSET = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
+/** Another content has another name. */
+const HASHED = /-[A-Za-z0-9_-]{8}\.[a-z0-9]+$/;
+
+/** Deep links: the Console routes them itself. */
+const DEEP = ['a', 'a/:b', 'a/:b/:c', 'a/:b/:c/:d', 'a/:b/:c/:d/:e'].map((path) => `/console/:${path}`);
+
+/** @param folder of the build; default: `console/dist` */
+export const consoleRoutes = (folder = DIST): readonly Route[] => {
+  const own = {
+    method: 'get',
+    tag: 'Operations',
+    access: { kind: 'public' },
+    openQuery: true,
+    responses: { 200: null },
+  } as const;
+  return [
+    route({
+      ...own,
+      path: '/console',
+      aliases: DEEP,
+      operationId: 'console',
+      summary: 'The Console',
+      description: 'A page; every path below is the same page.',
+      handle: async ({ headers }) => {
+        const reply = await fileReply(folder, 'index.html', headers);
+        if (reply === undefined) throw new DomainError('not_found', NOT_BUILT);
+        return { ...reply, headers: { ...PAGE_HEADERS, ...reply.headers } };
+      },
+    }),
+    route({
+      ...own,
+      path: '/console/assets/:file',
+      operationId: 'consoleFile',
+      summary: 'Files of the Console',
+      description: 'Scripts, styles and fonts.',
+      params: z.object({ file: z.string() }),
+      handle: async ({ params: { file }, headers }) => {
+        const type = TYPES[extname(file)];
+        if (type === undefined || !ASSET.test(file)) throw notFound();
+        const reply = await fileReply(join(folder, 'assets'), file, headers);
+        if (reply === undefined) throw notFound();
+        const caching = HASHED.test(file) ? 'public, max-age=31536000, immutable' : 'public, max-age=3600';
+        return { ...reply, headers: { 'Content-Type': type, 'Cache-Control': caching, ...reply.headers } };
+      },
+    }),
+  ];
+};

@@ -1,0 +1,32 @@
+import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { build } from 'vite';
+
+/** `npm run console:build`: writes `console/dist`, each text beside its compressed forms (`.br`, `.gz`). */
+
+const HERE = import.meta.dirname;
+const DIST = join(HERE, 'dist');
+
+/** Built beside the present folder, so that a running server has one of the two. */
+const fresh = `${DIST}.${process.pid}`;
+await build({
+  configFile: join(HERE, 'vite.config.js'),
+  logLevel: 'warn',
+  build: { outDir: fresh, emptyOutDir: true },
+});
+
+const compress = async (/** @type {string} */ name) => {
+  const file = join(fresh, name);
+  const text = readFileSync(file);
+  const params = { [constants.BROTLI_PARAM_SIZE_HINT]: text.length };
+  writeFileSync(`${file}.br`, await promisify(brotliCompress)(text, { params }));
+  writeFileSync(`${file}.gz`, await promisify(gzip)(text, { level: 9 }));
+};
+await Promise.all(globSync('**/*.{html,js,css,svg,md}', { cwd: fresh }).map(compress));
+
+const former = `${fresh}.former`;
+if (existsSync(DIST)) renameSync(DIST, former);
+renameSync(fresh, DIST);
+rmSync(former, { recursive: true, force: true });
