@@ -15,7 +15,9 @@ import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
 import { scaled } from './rounds.ts';
 import { benchStores } from './stores.ts';
+import { benchTraces } from './traces.ts';
 import { benchWebhooks } from './webhooks.ts';
+import { benchWorkers } from './workers.ts';
 
 export interface Figure {
   readonly name: string;
@@ -45,6 +47,8 @@ const benchAssistant = async (scale: number): Promise<Line[]> => [
 export const figures: readonly Figure[] = [
   { name: 'append', run: append },
   { name: 'post', run: benchPostMessage },
+  { name: 'workers', run: benchWorkers },
+  { name: 'traces', run: benchTraces },
   { name: 'authentication', run: benchAuthentication },
   { name: 'fan-out', run: benchFanOut },
   { name: 'rebuild', run: benchRebuild },
