@@ -27,8 +27,10 @@ const MOST_TICKS = 100_000;
 
 const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
 
+/** Calls of the file system, and the closing of a `FileHandle`. */
+const OF_FILES = /^(?:FSReq|CloseReq)/;
 /** Whether the process waits for its disk. */
-const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => OF_FILES.test(name));
 
 /** A binary heap of entries by time. */
 class Heap {

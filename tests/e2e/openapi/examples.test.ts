@@ -36,7 +36,11 @@ describe('The examples of the OpenAPI document', () => {
   after(endWorld);
 
   it('are requests as they were sent, and the answers to them; `npm run openapi:examples` records them', async () => {
-    expect(await recordExamples(openapi)).to.deep.equal(EXAMPLES.operations);
+    const recorded = await recordExamples(openapi);
+    expect(Object.keys(recorded)).to.have.members(Object.keys(EXAMPLES.operations));
+    for (const [operation, example] of Object.entries(recorded)) {
+      expect(example, operation).to.deep.equal(EXAMPLES.operations[operation]);
+    }
   }).timeout(60_000);
 
   it('are there for every operation but the listed ones', () => {
