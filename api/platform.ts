@@ -25,7 +25,6 @@ import type { Member } from './cluster/member.ts';
 import { type Adapters, nodeAdapters } from './compose/adapters.ts';
 import { type Areas, composeAreas, listOf } from './compose/areas.ts';
 import { type Core, composeCore } from './compose/core.ts';
-import { watchEventLoop } from './event-loop.ts';
 import { createHttpApp } from './http/app.ts';
 import { ExpensiveRequests } from './http/expensive-requests.ts';
 import { fingerprints } from './http/idempotency.ts';
@@ -159,7 +158,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     }
   }
   work.push(...all.flatMap(({ everywhere }) => everywhere?.(signal) ?? []));
-  const stopWatching = watchEventLoop(metrics);
+  const stopWatching = adapters.watchEventLoop(metrics);
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())

@@ -6,6 +6,7 @@ import type { Config } from '../../infrastructure/config.ts';
 import { type GuardOptions, guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
 import { openStores, type Stores } from '../../infrastructure/stores.ts';
+import { watchEventLoop } from '../event-loop.ts';
 
 /** What reaches outside the process; the simulation hands in its own (decision 58). */
 export interface Adapters {
@@ -20,6 +21,8 @@ export interface Adapters {
   readonly passwords: () => Passwords;
   /** Whether a process that serves requests folds projections in a thread. */
   readonly foldsInThread: boolean;
+  /** Measures the ticks of this process. @returns ends it */
+  readonly watchEventLoop: typeof watchEventLoop;
 }
 
 export const nodeAdapters: Adapters = {
@@ -27,4 +30,5 @@ export const nodeAdapters: Adapters = {
   guardedHttp,
   passwords: argon2Passwords,
   foldsInThread: true,
+  watchEventLoop,
 };

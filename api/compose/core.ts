@@ -10,6 +10,7 @@ import { Erasures } from '../../application/core/privacy/erasures.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
 import { ReadModels } from '../../application/core/projections/read-models.ts';
 import { randomFill } from '../../application/core/runtime/random.ts';
+import { withGatheredLeases } from '../../application/core/subscriptions/lease-calls.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import { Directory } from '../../application/identity/directory.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
@@ -65,7 +66,8 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   wait: StoreWait = withoutWait,
   adapters: Adapters = nodeAdapters,
 ): Promise<Core<S>> => {
-  const stores = await adapters.openStores(config, logger, wait, timeSlices);
+  const opened = await adapters.openStores(config, logger, wait, timeSlices);
+  const stores = { ...opened, reads: withGatheredLeases(opened.reads) };
   const secrets = secretsFrom(config);
   const ids = uuidV7Ids(clock, randomFill);
   const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });

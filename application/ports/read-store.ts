@@ -255,6 +255,8 @@ export interface ReadStore {
   drop(generation: GenerationId): Promise<void>;
   /** Takes or renews a lease for `ttlMs` by the store's clock; undefined while another owner holds it. */
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
+  /** Takes or renews each lease as `acquireLease` does, by its name; each on its own, not all or none. */
+  acquireLeases(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
   /** Ends the lease if it is still this one; its fence is kept. */
   releaseLease(lease: Lease): Promise<void>;
   /** Whether any owner holds the lease now, by the store's clock. */

@@ -16,6 +16,7 @@ const WRITES = new Set([
   'unpark',
   'saveSubscriberProgress',
   'acquireLease',
+  'acquireLeases',
   'releaseLease',
   'prepare',
   'setActiveGeneration',

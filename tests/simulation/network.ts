@@ -45,11 +45,21 @@ class End extends Duplex {
   }
 }
 
+const connections = new WeakMap<Server, Set<Duplex>>();
+
+/** Breaks all connections of a server. */
+export const disconnect = (server: Server): void => {
+  for (const served of connections.get(server) ?? []) served.destroy();
+};
+
 /** A client's end of a new connection to a server of this process. */
 export const connect = (server: Server): Duplex => {
   const [client, served] = [new End(), new End()];
   client.other = served;
   served.other = client;
+  const open = connections.get(server) ?? new Set<Duplex>();
+  connections.set(server, open.add(served));
+  served.once('close', () => open.delete(served));
   server.emit('connection', served);
   return client;
 };

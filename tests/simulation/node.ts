@@ -3,7 +3,7 @@ import type { Adapters } from '../../api/compose/adapters.ts';
 import { type Platform, startPlatform } from '../../api/platform.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
-import { Broken, type Call, call, type Reply } from './network.ts';
+import { Broken, type Call, call, disconnect, type Reply } from './network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 export interface NodeOptions {
@@ -21,6 +21,8 @@ export class SimulatedNode {
   readonly name: string;
   readonly #options: NodeOptions;
   #platform: Platform | undefined;
+  /** All that were started, also those that were killed: the process has to let go of them. */
+  readonly #all: Platform[] = [];
   #owner: Owner = { isAlive: false, stalledUntil: 0 };
   /** Difference (ms) of the node's wall clock. */
   clockSkew = 0;
@@ -70,6 +72,7 @@ export class SimulatedNode {
     await time.as(owner, async () => {
       const clock = { now: () => Math.floor(startedAt + time.now + this.clockSkew) };
       const platform = await startPlatform({ config, logger, clock, adapters: adapters(this) });
+      this.#all.push(platform);
       if (this.#owner !== owner || !owner.isAlive) return;
       this.#platform = platform;
       platform.started();
@@ -87,6 +90,14 @@ export class SimulatedNode {
     this.#platform = undefined;
     this.diesAt = undefined;
     this.#died.reject(new Broken(`${this.name} was killed`));
+  }
+
+  /** Ends what killed platforms still hold: their signals and connections would stay in memory for good. */
+  dispose(): void {
+    for (const platform of this.#all.splice(0)) {
+      disconnect(platform.server);
+      void platform.stop();
+    }
   }
 
   /** @throws {Broken} when the node is down or dies before it has answered */

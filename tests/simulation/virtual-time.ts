@@ -186,12 +186,11 @@ export class VirtualTime {
 
   /** Lets microtasks, ticks of libraries and stores end. */
   async #settled(): Promise<void> {
-    await realTick();
+    await new Promise<void>((r) => globalThis.setImmediate(r));
     while (this.#busy.size > 0 || hasFileCalls()) {
       if (this.#busy.size > 0) await Promise.allSettled(this.#busy);
       await realTick();
     }
-    await realTick();
   }
 
   /** The product's timers on this time. */

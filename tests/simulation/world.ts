@@ -109,6 +109,7 @@ export class World {
         guardedHttp: () => outbound,
         passwords: () => plainPasswords,
         foldsInThread: false,
+        watchEventLoop: () => () => undefined,
       }),
     });
     this.nodes.push(node);
@@ -125,7 +126,10 @@ export class World {
   }
 
   async close(): Promise<void> {
-    for (const node of this.nodes) node.kill();
+    for (const node of this.nodes) {
+      node.kill();
+      node.dispose();
+    }
     await this.time.drain();
     for (const restore of this.#restore) restore();
     const { events, reads, keys, answers, snapshots, corpus, heads, blobs } = this.stores;

@@ -10,6 +10,9 @@ export interface LeaseOptions {
   readonly ttlMs: number;
 }
 
+/** Pauses until the next multiple of `ms`, so that all leases of a process are asked for at the same moments. */
+const beat = (ms: number, signal: AbortSignal): Promise<void> => pause(ms - (monotonic() % ms), signal);
+
 /**
  * Runs work while a lease is held, until `signal` aborts: takes the lease, renews it at a third of its life, aborts the
  * work when it is lost. Writes carry the lease's fence, so that a former holder cannot write.
@@ -29,7 +32,7 @@ export const holdLease = async (
       if (lease === undefined) {
         // A process killed a moment ago has leases that expire soon.
         const isNew = monotonic() - began < 2 * ttlMs;
-        await pause(isNew ? ttlMs / 20 : ttlMs / 3, signal);
+        await beat(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
       }
       await whileRenewed(lease, options, signal, work);
@@ -57,11 +60,19 @@ export const whileRenewed = async (
   // `signal` may have aborted while the lease was taken.
   if (signal.aborted) stop();
   const renewing = (async () => {
+    let renewedAt = monotonic();
     while (!held.signal.aborted) {
-      await pause(ttlMs / 3, held.signal);
+      await beat(ttlMs / 3, held.signal);
       if (held.signal.aborted) return;
-      const renewed = await store.acquireLease(lease.name, owner, ttlMs).catch(() => undefined);
-      if (renewed?.fence !== lease.fence) held.abort();
+      const askedAt = monotonic();
+      try {
+        const renewed = await store.acquireLease(lease.name, owner, ttlMs);
+        if (renewed?.fence !== lease.fence) held.abort();
+        renewedAt = askedAt;
+      } catch {
+        // One lost call would end all work of the process, since it renews all leases.
+        if (monotonic() - renewedAt > ttlMs / 2) held.abort();
+      }
     }
   })();
   try {

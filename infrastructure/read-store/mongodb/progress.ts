@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   Fenced,
   type GenerationId,
+  type Lease,
   leaseNameOf,
   leaseNameOfSubscriber,
   type ParkedTenant,
@@ -34,6 +35,7 @@ type Progress = Pick<
   | 'saveSubscriberProgress'
   | 'subscriberCheckpoints'
   | 'acquireLease'
+  | 'acquireLeases'
   | 'releaseLease'
   | 'isLeaseHeld'
 >;
@@ -59,6 +61,12 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
       await barrier.updateMany({ lease: name, fence: { $lt: fence } }, { $set: { fence } });
     }
     raised.set(name, fence);
+  }
+
+  async function acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined> {
+    const lease = await leases.acquire(name, owner, ttlMs);
+    if (lease !== undefined) await raiseBarriers(name, lease.fence);
+    return lease;
   }
 
   return {
@@ -114,12 +122,9 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
         await put(subscribers, row, { position: { $lte: position } });
       }),
     isLeaseHeld: (name) => call(() => leases.isHeld(name)),
-    acquireLease: (name, owner, ttlMs) =>
-      call(async () => {
-        const lease = await leases.acquire(name, owner, ttlMs);
-        if (lease !== undefined) await raiseBarriers(name, lease.fence);
-        return lease;
-      }),
+    acquireLease: (name, owner, ttlMs) => call(() => acquire(name, owner, ttlMs)),
+    acquireLeases: (names, owner, ttlMs) =>
+      call(() => Promise.all(names.map((name) => acquire(name, owner, ttlMs)))),
     releaseLease: (lease) => call(() => leases.release(lease)),
   };
 }

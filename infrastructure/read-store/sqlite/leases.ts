@@ -18,18 +18,22 @@ const ACQUIRE = `
 
 export interface Leases {
   acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
+  /** All in one transaction. */
+  acquireAll(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
   release(lease: Lease): Promise<void>;
   isHeld(name: string): Promise<boolean>;
 }
 
 /** @param clock milliseconds since 1970 */
 export function sqliteLeases(connection: SqliteConnection, clock: () => number): Leases {
+  const acquire = (name: string, owner: string, ttlMs: number): Lease | undefined => {
+    const row = connection.prepare(ACQUIRE).get({ name, owner, ttl: ttlMs / 1000, now: clock() / 1000 });
+    return row === undefined ? undefined : { name, owner, fence: numberOf(row, 'fence') };
+  };
   return {
-    acquire: (name, owner, ttlMs) =>
-      connection.write(() => {
-        const row = connection.prepare(ACQUIRE).get({ name, owner, ttl: ttlMs / 1000, now: clock() / 1000 });
-        return row === undefined ? undefined : { name, owner, fence: numberOf(row, 'fence') };
-      }),
+    acquire: (name, owner, ttlMs) => connection.write(() => acquire(name, owner, ttlMs)),
+    acquireAll: (names, owner, ttlMs) =>
+      connection.write(() => names.map((name) => acquire(name, owner, ttlMs))),
     release: ({ name, owner, fence }) =>
       connection.write(() => {
         connection

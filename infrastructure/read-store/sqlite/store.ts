@@ -217,6 +217,7 @@ export async function openSqliteReadStore({
       collections.clear();
     },
     acquireLease: leases.acquire,
+    acquireLeases: leases.acquireAll,
     releaseLease: leases.release,
     isLeaseHeld: leases.isHeld,
     ping: () =>

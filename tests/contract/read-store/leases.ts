@@ -63,6 +63,19 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
     });
 
+    it('are taken together, each on its own', async () => {
+      const [taken, own, free] = [newLease(), newLease(), newLease()];
+      await store().acquireLease(taken, 'b', 60_000);
+      const renewed = await store().acquireLease(own, 'a', 60_000);
+      const given = await store().acquireLeases([taken, own, free], 'a', 60_000);
+      expect(given).to.deep.equal([undefined, renewed, { name: free, owner: 'a', fence: 1 }]);
+      expect(await store().acquireLeases([free, taken], 'b', 60_000)).to.deep.equal([
+        undefined,
+        { name: taken, owner: 'b', fence: 1 },
+      ]);
+      expect(await store().acquireLeases([], 'a', 60_000)).to.deep.equal([]);
+    });
+
     it('live while they are renewed, and no longer', async () => {
       const name = newLease();
       await store().acquireLease(name, 'a', 150);

@@ -153,4 +153,20 @@ describe('a lease holder', () => {
     expect(work.fences).to.deep.equal([]);
     expect(await store.acquireLease('work', 'somebody else', 1000)).not.to.equal(undefined);
   });
+
+  it('goes on after one renewal whose call was lost', async () => {
+    const shared = busy();
+    let calls = 0;
+    const lossy: ReadStore = {
+      ...store,
+      acquireLease: (...args) => {
+        calls += 1;
+        return calls === 2 ? Promise.reject(new Error('no network')) : store.acquireLease(...args);
+      },
+    };
+    holding('first', shared.work, { store: lossy, ttlMs: 3_000 });
+    await eventually(() => expect(calls).to.be.greaterThan(3), 10_000);
+    expect(shared.fences).to.deep.equal([1]);
+    expect(shared.now.running).to.equal(1);
+  });
 });
