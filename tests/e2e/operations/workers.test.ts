@@ -1,63 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { scrapeOf } from '../../support/metrics.ts';
-import { cleanUp, eventually, type Server, startAndExit } from '../../support/server.ts';
+import { cleanUp, eventually, startAndExit } from '../../support/server.ts';
 import { type Member, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-/** A request on a connection of its own, which any process may get, or on the agent's. Rejects when the connection breaks. */
-const alone = (
-  server: Server,
-  method: string,
-  path: string,
-  options: {
-    readonly token?: string;
-    readonly body?: unknown;
-    readonly key?: string;
-    readonly agent?: Agent;
-  } = {},
-): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const { token, body, key, agent = false } = options;
-    const headers = {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(key === undefined ? {} : { 'idempotency-key': key }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    };
-    const call = request({ host: '127.0.0.1', port: server.port, method, path, headers, agent }, (found) => {
-      found.setEncoding('utf8');
-      let text = '';
-      found.on('data', (chunk: string) => {
-        text += chunk;
-      });
-      found.on('end', () => resolve({ status: found.statusCode ?? 0, text }));
-      found.on('error', reject);
-    });
-    call.on('error', reject);
-    call.setTimeout(20_000, () => call.destroy(new Error(`${method} ${path} hangs`)));
-    call.end(body === undefined ? undefined : JSON.stringify(body));
-  });
+import { type Answer, allServe, alone, pidsOf } from './worker-support.ts';
 
 const LOGINS = 60;
-
-const started = z.object({ msg: z.literal('a process was started'), process: z.int(), pid: z.int() });
-
-/** Ids of the processes so far, by place. */
-const pidsOf = (server: Server): Map<number, number[]> => {
-  const pids = new Map<number, number[]>();
-  for (const line of server.output().split('\n')) {
-    if (!line.includes('a process was started')) continue;
-    const { process: place, pid } = started.parse(JSON.parse(line));
-    pids.set(place, [...(pids.get(place) ?? []), pid]);
-  }
-  return pids;
-};
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -73,15 +23,6 @@ const RECORDS = `${ENTITIES}/things/records`;
 describe('Several processes on one port', () => {
   let world: World;
   let tenant: TestTenant;
-  const complete = (server: Server) =>
-    eventually(
-      'all processes serve',
-      async () => {
-        const { value } = scrapeOf((await alone(server, 'GET', '/metrics')).text);
-        return ['api', 'all'].every((role) => value('workflow_build_info', { role }) === 1);
-      },
-      60_000,
-    );
   beforeEach(async function () {
     // Starts two processes, one after the other.
     this.timeout(120_000);
@@ -91,7 +32,7 @@ describe('Several processes on one port', () => {
     expect(
       (await tenant.admin.api.post(ENTITIES, { name: 'things', label: 'Things', fields })).status,
     ).to.equal(201);
-    await complete(world.server);
+    await allServe(world.server);
   });
   afterEach(cleanUp);
 
@@ -165,7 +106,7 @@ describe('Several processes on one port', () => {
       const before = acknowledged.length;
       await eventually('writes go on', () => acknowledged.length > before + 10, 20_000);
       await eventually('it is started again', () => (pidsOf(server).get(place) ?? []).length === 2, 10_000);
-      await complete(server);
+      await allServe(server);
       ended = true;
       await Promise.all(writers);
       const found = new Set<string>();
