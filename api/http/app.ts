@@ -17,6 +17,7 @@ import { Idempotency } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { PendingAnswers } from './pending-answers.ts';
 import { Pipelined } from './pipelined.ts';
+import { ReadsInWork } from './reads-in-work.ts';
 import { type Route, route } from './route.ts';
 import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
@@ -96,6 +97,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   const router = endpointsOf(deps);
   const unmatched = metrics.route('*', 'unmatched');
   const pending = new PendingAnswers(metrics);
+  const reads = new ReadsInWork();
   const pipelined = new Pipelined(() => metrics.connectionCut('pipelined'));
 
   /** Undefined for `OPTIONS` and redirects, which are answered here. @throws {DomainError} 400, 404, 405 */
@@ -157,6 +159,8 @@ export const createHttpApp = (deps: HttpDeps): Express => {
         endpoint,
         impersonationLog === undefined ? error : await impersonationLog.refused(error),
       );
+    } finally {
+      exchange.leaveReads?.();
     }
     const { statusCode: status } = exchange.response;
     const ms = monotonic() - began;
@@ -202,6 +206,8 @@ export const createHttpApp = (deps: HttpDeps): Express => {
       principal: undefined,
       limitHeaders: undefined,
       pending,
+      reads,
+      leaveReads: undefined,
     });
   });
   return app;

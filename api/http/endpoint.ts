@@ -23,6 +23,7 @@ import type { ObserveAnswer } from './metrics.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
 import { checkQueryNames, queryNames, queryOf } from './query.ts';
 import { countRequest, refuse } from './rate-limits.ts';
+import { enterReads } from './reads-in-work.ts';
 import type { Reply, Route, UploadRules } from './route.ts';
 import { isKeyed } from './route-errors.ts';
 import type { Segments } from './router.ts';
@@ -255,6 +256,7 @@ export class Endpoint {
     if (projections.length > 0 || minPosition !== undefined) {
       await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
     }
+    if (this.route.method === 'get') await enterReads(exchange, admitted);
     const principal = await this.#stillAdmitted(exchange, admitted);
     const { requestId, impersonationLog, span } = exchange;
     const cause = { requestId, idempotency, impersonationLog, traceparent: span?.traceparent };

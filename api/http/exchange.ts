@@ -5,6 +5,7 @@ import type { Span } from '../../application/ports/tracing.ts';
 import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
+import type { Leave, ReadsInWork } from './reads-in-work.ts';
 import type { Reply } from './route.ts';
 import { endSource, isStreamed, sendStream } from './stream.ts';
 
@@ -28,6 +29,9 @@ export interface Exchange {
   /** `RateLimit` and `RateLimit-Policy`, once the request was counted. */
   limitHeaders: Readonly<Record<string, string>> | undefined;
   readonly pending: PendingAnswers;
+  readonly reads: ReadsInWork;
+  /** Set while a read has a place; called once its answer was handed to the connection. */
+  leaveReads: Leave | undefined;
 }
 
 /** Headers that every answer keeps. */

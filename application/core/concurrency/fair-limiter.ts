@@ -29,10 +29,8 @@ export class FairLimiter {
 
   /** Resolves when the queue gets a slot, with a function that the caller calls once to give the slot back. */
   take(tenantId: string, queue: string): Promise<() => void> {
-    if (this.isFree(tenantId)) {
-      this.#grant(tenantId);
-      return Promise.resolve(() => this.#giveBack(tenantId));
-    }
+    const free = this.tryTake(tenantId);
+    if (free !== undefined) return Promise.resolve(free);
     const { promise, resolve } = Promise.withResolvers<() => void>();
     const waiting = this.#waiting.get(tenantId) ?? { queues: new Map() };
     this.#waiting.set(tenantId, waiting);
@@ -41,6 +39,13 @@ export class FairLimiter {
     grants.push(() => resolve(() => this.#giveBack(tenantId)));
     this.#serve();
     return promise;
+  }
+
+  /** As {@link take}, without waiting; undefined when no slot is free. */
+  tryTake(tenantId: string): (() => void) | undefined {
+    if (!this.isFree(tenantId)) return undefined;
+    this.#grant(tenantId);
+    return () => this.#giveBack(tenantId);
   }
 
   /** Whether a slot is free at once. False while the tenant's calls wait: those are served first. */

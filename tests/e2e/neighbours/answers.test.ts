@@ -46,14 +46,15 @@ describe('Answers that are never read', function () {
     const before = await cut();
     const request = getOf(`${ENTITIES}/${entity}/records?limit=200`, tenant.admin.token);
     const { result, grownMiB } = await meanwhile(world.server, async () => {
-      // More than the buffers of the operating system take, within the requests that are allowed at once.
-      const silent = await flood(10, request.repeat(20));
-      silent.push(...(await flood(150, request.repeat(8))));
+      // All at once, and more than the buffers of the operating system take.
+      const burst = Array.from({ length: 60 }, () => readNothing(world.server, request.repeat(16)));
+      const silent = await Promise.all(burst);
       await eventually('connections are closed', async () => (await cut()) > before, 60_000);
       return silent;
     });
     for (const { socket } of result) socket.destroy();
-    expect(grownMiB).to.be.below(350);
+    // Pages that were taken at once leave garbage behind, which is collected late on a busy machine.
+    expect(grownMiB).to.be.below(500);
   });
 
   it('are made one after the other on a connection, which is closed when too many requests wait', async () => {

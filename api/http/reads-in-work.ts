@@ -1,0 +1,65 @@
+import { callerKey, ownerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
+import type { PendingAnswers } from './pending-answers.ts';
+
+/**
+ * Requests whose answers are being made at a time on this node: in all, and of one tenant. A tenant always has one. An
+ * answer has at most about 1 MiB, so they add 16 MiB at most to what a tenant may leave unread.
+ */
+const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
+
+/** Ends the place of a request; further calls have no effect. */
+export type Leave = () => void;
+
+/**
+ * Limits how many reads are between their admission and their answer. `PendingAnswers` counts an answer once it is
+ * made: without this limit a burst of requests, all admitted before the first answer, would make all answers at once
+ * (docs/limits.md). The others wait, tenants in turn.
+ */
+export class ReadsInWork {
+  readonly #plain = new FairLimiter(LIMITS);
+  /** Searches wait long for each other, and other reads of the tenant must not wait for them. */
+  readonly #searches = new FairLimiter(LIMITS);
+
+  /** @returns at once, without a promise, while there is room */
+  enter(principal: Principal, isSearch: boolean): Leave | Promise<Leave> {
+    const limiter = isSearch ? this.#searches : this.#plain;
+    const owner = ownerKey(principal);
+    const free = limiter.tryTake(owner);
+    if (free !== undefined) return once(free);
+    return limiter.take(owner, callerKey(principal)).then(once);
+  }
+}
+
+/** Parameters of a query that may look through many records. */
+const SEARCHES = /(?:^|&)(?:filter|sort|q)=/;
+
+/** The parts of an exchange that a read needs. */
+interface Reading {
+  readonly search: string;
+  readonly reads: ReadsInWork;
+  readonly pending: Pick<PendingAnswers, 'admit'>;
+  leaveReads: Leave | undefined;
+}
+
+/** Waits for a place among the reads whose answers are being made. @throws {DomainError} 503 */
+export const enterReads = async (exchange: Reading, principal: Principal | undefined): Promise<void> => {
+  if (principal === undefined) return;
+  const place = exchange.reads.enter(principal, SEARCHES.test(exchange.search));
+  if (!(place instanceof Promise)) {
+    exchange.leaveReads = place;
+    return;
+  }
+  exchange.leaveReads = await place;
+  // Answers that were made meanwhile may have filled the room of the caller.
+  exchange.pending.admit(principal);
+};
+
+const once = (leave: Leave): Leave => {
+  let left = false;
+  return () => {
+    if (left) return;
+    left = true;
+    leave();
+  };
+};
