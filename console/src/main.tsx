@@ -1,13 +1,20 @@
+import '@fontsource-variable/inter/wght.css';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/shell.css';
+import './styles/kit.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { App, start } from './app.tsx';
+import { startTheme } from './shell/theme.ts';
 
+startTheme();
+const error = await start();
 const root = document.getElementById('root');
 if (root !== null) {
   createRoot(root).render(
     <StrictMode>
-      <main>
-        <h1>Console</h1>
-      </main>
+      <App error={error} />
     </StrictMode>,
   );
 }

@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process';
-import { globSync, statSync } from 'node:fs';
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { z } from 'zod';
 import { chromiumPath } from './chromium.ts';
 
 /** The Console of a running server in Chromium; the test fails on refusals of the policy and on errors of the page. */
 
 export interface ConsoleBrowser {
-  /** A new session at a path below `/console`. */
+  /** A new session at a path below `/console`, not signed in. */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>;
+  /** Signed in with this token of a tenant's person, as after single sign-on. */
+  openAs(token: string, path: string, options?: BrowserContextOptions): Promise<Page>;
   /** Violations of the policy, uncaught errors and lines of `console.error` of all pages so far. */
   readonly problems: readonly string[];
   /** Errors that the test causes itself are no problems. */
@@ -42,20 +46,74 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   const report = (problem: string): void => {
     if (!expected.some((one) => one.test(problem))) problems.push(problem);
   };
+  const newPage = async (options: BrowserContextOptions): Promise<Page> => {
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    const page = await context.newPage();
+    page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
+    page.on('console', (line) => {
+      // Chromium reports violations of the policy here, too.
+      if (line.type() === 'error' || line.type() === 'warning') report(`${line.type()}: ${line.text()}`);
+    });
+    return page;
+  };
   return {
     problems,
     expect: (problem) => expected.push(problem),
     open: async (path = '', options = {}) => {
-      const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-      const page = await context.newPage();
-      page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
-      page.on('console', (line) => {
-        // Chromium reports violations of the policy here, too.
-        if (line.type() === 'error' || line.type() === 'warning') report(`${line.type()}: ${line.text()}`);
-      });
+      const page = await newPage(options);
       await page.goto(`${base}/console${path}`);
+      return page;
+    },
+    openAs: async (token, path, options = {}) => {
+      const page = await newPage(options);
+      const returnTo = JSON.stringify(`/console${path}`);
+      await page.addInitScript(`sessionStorage.setItem('console-return-to', ${returnTo})`);
+      await page.goto(`${base}/console/signed-in#${new URLSearchParams({ token }).toString()}`);
       return page;
     },
     close: () => browser.close(),
   };
+};
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axeResult = z.object({
+  violations: z.array(
+    z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string(), failureSummary: z.string() })) }),
+  ),
+});
+
+const violationsOf = async (page: Page): Promise<string[]> => {
+  await page.evaluate(AXE);
+  const { violations } = axeResult.parse(
+    await page.evaluate('axe.run(document, { resultTypes: ["violations"] })'),
+  );
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(
+      ({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary.replaceAll('\n', ' ')}`,
+    ),
+  );
+};
+
+/**
+ * What a page as it is shown now breaks: rules of accessibility in light and in dark, and the width of 320 px.
+ * @returns sentences; empty when it is in order
+ */
+export const flawsOf = async (page: Page): Promise<readonly string[]> => {
+  const flaws: string[] = [];
+  const size = page.viewportSize();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    flaws.push(...(await violationsOf(page)).map((violation) => `${colorScheme}: ${violation}`));
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 320, height: 640 });
+  const over = z
+    .number()
+    .parse(
+      await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    );
+  if (over > 0) flaws.push(`the page is ${over} px wider than 320 px`);
+  flaws.push(...(await violationsOf(page)).map((violation) => `320 px: ${violation}`));
+  if (size !== null) await page.setViewportSize(size);
+  return flaws;
 };

@@ -1,0 +1,50 @@
+/** Collects what arrives and hands it over at most `perSecond` times, in an animation frame: rendering never falls behind. */
+export interface Batches<T> {
+  readonly push: (items: readonly T[]) => void;
+  readonly end: () => void;
+}
+
+interface BatchOptions {
+  readonly perSecond?: number;
+  /** Kept while the page is in the background; older ones are dropped. */
+  readonly most?: number;
+}
+
+/** @param flush gets the items in their order, and how many were dropped before them */
+export const batches = <T>(
+  flush: (items: readonly T[], dropped: number) => void,
+  { perSecond = 4, most = 5000 }: BatchOptions = {},
+): Batches<T> => {
+  let waiting: T[] = [];
+  let dropped = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let frame: number | undefined;
+  const run = (): void => {
+    timer = undefined;
+    last = performance.now();
+    const [items, lost] = [waiting, dropped];
+    waiting = [];
+    dropped = 0;
+    flush(items, lost);
+  };
+  return {
+    push: (items) => {
+      if (items.length === 0) return;
+      waiting = waiting.concat(items);
+      if (waiting.length > most) {
+        dropped += waiting.length - most;
+        waiting = waiting.slice(-most);
+      }
+      if (timer !== undefined) return;
+      const wait = Math.max(0, last + 1000 / perSecond - performance.now());
+      timer = setTimeout(() => {
+        frame = requestAnimationFrame(run);
+      }, wait);
+    },
+    end: () => {
+      clearTimeout(timer);
+      if (frame !== undefined) cancelAnimationFrame(frame);
+    },
+  };
+};

@@ -1,0 +1,95 @@
+import { useEffect, useRef } from 'react';
+import uPlot, { type AlignedData, type Options } from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { useIsDark } from '../shell/theme.ts';
+
+interface ChartProps {
+  /** What the chart shows, in a sentence: its text for those who do not see it. */
+  readonly label: string;
+  /** Seconds since 1970, ascending; or numbers with `time: false`. */
+  readonly x: readonly number[];
+  readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
+  readonly time?: boolean;
+  /** px; default 200. */
+  readonly height?: number;
+  readonly kind?: 'line' | 'bars';
+  readonly format?: (value: number) => string;
+}
+
+/** Import it from `kit/chart.tsx`: uPlot is then loaded with the pages that draw. */
+export const Chart = ({ label, x, series, time = true, height = 200, kind = 'line', format }: ChartProps) => {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const isDark = useIsDark();
+  const data: AlignedData = [[...x], ...series.map(({ values }) => [...values])];
+  const latest = useRef(data);
+  latest.current = data;
+  const names = series.map(({ name }) => name).join('\n');
+  const written = useRef(format);
+  written.current = format;
+
+  useEffect(() => {
+    const { current: element } = box;
+    if (element === null) return;
+    // The theme decides the colours.
+    element.dataset.dark = String(isDark);
+    const style = getComputedStyle(element);
+    const colour = (name: string): string => style.getPropertyValue(name);
+    // `light-dark()` is resolved on properties only, not in variables.
+    const resolved = (variable: string): string => {
+      const probe = document.createElement('span');
+      probe.style.color = `var(${variable})`;
+      element.append(probe);
+      const found = getComputedStyle(probe).color;
+      probe.remove();
+      return found;
+    };
+    const axis = {
+      stroke: resolved('--muted'),
+      font: `12px ${colour('--font')}`,
+      grid: { stroke: resolved('--border'), width: 1 },
+      ticks: { show: false },
+    };
+    const text = (value: number | null): string =>
+      value === null ? '' : (written.current?.(value) ?? value.toLocaleString());
+    const bars = uPlot.paths.bars?.({ size: [0.7, 40], radius: 0.15 });
+    const options: Options = {
+      width: element.clientWidth,
+      height,
+      scales: {
+        x: { time },
+        y: { range: (_plot, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.1] },
+      },
+      legend: { show: names.includes('\n') },
+      cursor: { points: { size: 6 } },
+      axes: [axis, { ...axis, size: 56, values: (_plot, splits) => splits.map(text) }],
+      series: [
+        {},
+        ...names.split('\n').map((name, nth) => {
+          const stroke = resolved(`--series-${(nth % 4) + 1}`);
+          return {
+            label: name,
+            stroke,
+            width: 1.75,
+            points: { show: false },
+            value: (_plot: uPlot, value: number | null) => text(value),
+            ...(kind === 'bars' && bars !== undefined ? { paths: bars, fill: stroke } : {}),
+          };
+        }),
+      ],
+    };
+    const made = new uPlot(options, latest.current, element);
+    plot.current = made;
+    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      made.destroy();
+      plot.current = undefined;
+    };
+  }, [names, time, height, kind, isDark]);
+
+  useEffect(() => plot.current?.setData(data));
+
+  return <div ref={box} className="chart" role="img" aria-label={label} />;
+};

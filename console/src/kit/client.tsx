@@ -1,0 +1,18 @@
+import { createContext, useContext } from 'react';
+import type { Client } from '../../../client/src/index.ts';
+import { clientOf } from '../session/clients.ts';
+import { type Session, SignedOut } from '../session/store.ts';
+
+/** The session that a page is for: its tenant's, the platform's or the partner's. */
+const PageSession = createContext<Session | undefined>(undefined);
+
+export const PageSessionProvider = PageSession.Provider;
+
+export const usePageSession = (): Session => {
+  const session = useContext(PageSession);
+  if (session === undefined) throw new SignedOut();
+  return session;
+};
+
+/** The client of the session that the page is for. */
+export const useClient = (): Client => clientOf(usePageSession());

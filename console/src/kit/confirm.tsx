@@ -1,0 +1,90 @@
+import { createContext, type ReactNode, useContext, useId, useMemo, useState } from 'react';
+import { Button } from './button.tsx';
+import { Dialog } from './dialog.tsx';
+import { Problem } from './problem.tsx';
+
+export interface Question {
+  readonly title: string;
+  /** What will happen, and what cannot be undone. */
+  readonly consequence: ReactNode;
+  /** The verb on the button: "Revoke token". */
+  readonly action: string;
+  /** A text that must be typed, for what destroys much. */
+  readonly typed?: string;
+  readonly tone?: 'danger' | 'primary';
+  /** Done while the dialogue is open; an error is shown in it. */
+  readonly run: () => Promise<unknown>;
+}
+
+const Ask = createContext<(question: Question) => void>(() => undefined);
+
+/** Asks before something that cannot be undone is done. */
+export const useConfirm = (): ((question: Question) => void) => useContext(Ask);
+
+export const ConfirmProvider = ({ children }: { children: ReactNode }) => {
+  const [question, setQuestion] = useState<Question>();
+  const ask = useMemo(() => (asked: Question) => setQuestion(asked), []);
+  return (
+    <Ask.Provider value={ask}>
+      {children}
+      {question === undefined ? null : (
+        <ConfirmDialog question={question} onClose={() => setQuestion(undefined)} />
+      )}
+    </Ask.Provider>
+  );
+};
+
+const ConfirmDialog = ({ question, onClose }: { question: Question; onClose: () => void }) => {
+  const { title, consequence, action, typed, tone = 'danger', run } = question;
+  const [text, setText] = useState('');
+  const [isRunning, setRunning] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const id = useId();
+  const isReady = !isRunning && (typed === undefined || text === typed);
+  const submit = async (): Promise<void> => {
+    if (!isReady) return;
+    setRunning(true);
+    setError(undefined);
+    try {
+      await run();
+      onClose();
+    } catch (reason) {
+      setError(reason);
+      setRunning(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <div className="stack">{typeof consequence === 'string' ? <p>{consequence}</p> : consequence}</div>
+        {typed === undefined ? null : (
+          <div className="field">
+            <label htmlFor={id}>
+              Type <code>{typed}</code> to go on
+            </label>
+            <input
+              id={id}
+              className="input"
+              value={text}
+              autoComplete="off"
+              onChange={({ target }) => setText(target.value)}
+            />
+          </div>
+        )}
+        {error === undefined ? null : <Problem error={error} />}
+        <div className="form-end">
+          <Button onClick={onClose}>Keep it as it is</Button>
+          <Button type="submit" tone={tone} disabled={!isReady}>
+            {isRunning ? 'Working…' : action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+};

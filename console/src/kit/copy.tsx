@@ -1,0 +1,29 @@
+import { Check, Copy as CopyIcon } from 'lucide-react';
+import { useState } from 'react';
+import { IconButton } from './button.tsx';
+
+export const Copy = ({ text, label = 'Copy' }: { text: string; label?: string }) => {
+  const [isDone, setDone] = useState(false);
+  const icon = isDone ? <Check size={15} aria-hidden /> : <CopyIcon size={15} aria-hidden />;
+  return (
+    <IconButton
+      label={isDone ? 'Copied' : label}
+      icon={icon}
+      onClick={() => {
+        void navigator.clipboard.writeText(text).then(() => setDone(true));
+      }}
+      onBlur={() => setDone(false)}
+    />
+  );
+};
+
+/** A secret that the server shows once. */
+export const Secret = ({ text, name }: { text: string; name: string }) => (
+  <div className="stack">
+    <p>This is the only time that {name} is shown. Copy it now: it cannot be read again, only replaced.</p>
+    <div className="secret">
+      <code>{text}</code>
+      <Copy text={text} label={`Copy ${name}`} />
+    </div>
+  </div>
+);

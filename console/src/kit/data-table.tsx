@@ -1,0 +1,208 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { Button } from './button.tsx';
+import { Empty } from './empty.tsx';
+import { Problem } from './problem.tsx';
+import type { Paged, Read } from './reads.ts';
+
+export interface Column<T> {
+  readonly key: string;
+  readonly title: string;
+  readonly cell: (row: T) => ReactNode;
+  /** Least width in px; default 120. */
+  readonly min?: number;
+  /** Share of what is left of the width; default 1, 0: none. */
+  readonly grow?: number;
+  readonly align?: 'start' | 'end';
+}
+
+interface TableProps<T> {
+  readonly label: string;
+  readonly rows: Read<readonly T[]> | Paged<T>;
+  readonly columns: readonly Column<T>[];
+  readonly rowKey: (row: T) => string;
+  /** A click on a row, or Enter. Put a link into a cell as well, where the row has an address. */
+  readonly onOpen?: ((row: T) => void) | undefined;
+  /** Instead of rows. */
+  readonly empty?: ReactNode;
+  /** px; default 44. */
+  readonly rowHeight?: number;
+}
+
+/** Rows from the end at which the next page is read. */
+const AHEAD = 30;
+const KEYS = new Set(['ArrowDown', 'ArrowUp', 'Home', 'End', 'PageDown', 'PageUp', 'Enter']);
+
+/**
+ * A table of any length: only the rows in view are in the document, and pages are read as they are scrolled to. Arrows, Home,
+ * End and the page keys move through the rows, Enter opens one.
+ */
+export const DataTable = <T,>(props: TableProps<T>) => {
+  const { rows, columns, label, empty } = props;
+  const isEndless = 'hasNextPage' in rows;
+  const items: readonly T[] | undefined = isEndless
+    ? rows.data?.pages.flatMap((page) => page.items)
+    : rows.data;
+  if (items === undefined) {
+    if (rows.error !== null) return <Failed error={rows.error} retry={() => void rows.refetch()} />;
+    return <Loading label={label} columns={columns.length} />;
+  }
+  if (items.length === 0) return <>{empty ?? <Empty title="Nothing here yet" />}</>;
+  return (
+    <>
+      {rows.error === null ? null : <Failed error={rows.error} retry={() => void rows.refetch()} />}
+      <Rows {...props} items={items} pages={isEndless ? rows : undefined} />
+    </>
+  );
+};
+
+const Failed = ({ error, retry }: { error: Error; retry: () => void }) => (
+  <div className="card-body">
+    <Problem error={error}>
+      <Button size="small" onClick={retry}>
+        Try again
+      </Button>
+    </Problem>
+  </div>
+);
+
+const WIDTHS = ['72%', '54%', '83%', '61%', '46%'];
+
+const Loading = ({ label, columns }: { label: string; columns: number }) => (
+  <div className="card-body stack" role="status" aria-label={`Loading ${label}`}>
+    {WIDTHS.map((width) => (
+      <span key={width} className="skeleton" style={{ width: columns > 2 ? width : '50%' }} />
+    ))}
+  </div>
+);
+
+interface RowsProps<T> extends TableProps<T> {
+  readonly items: readonly T[];
+  readonly pages: Paged<T> | undefined;
+}
+
+const Rows = <T,>({ label, items, pages, columns, rowKey, onOpen, rowHeight = 44 }: RowsProps<T>) => {
+  const box = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const hasToFocus = useRef(false);
+  const virtual = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+  });
+  const shown = virtual.getVirtualItems();
+  const last = shown.at(-1)?.index ?? 0;
+  const wantsMore =
+    pages?.hasNextPage === true && !pages.isFetching && pages.error === null && last >= items.length - AHEAD;
+  useEffect(() => {
+    if (wantsMore) void pages.fetchNextPage();
+  }, [wantsMore, pages]);
+  useEffect(() => {
+    if (!hasToFocus.current) return;
+    const row = box.current?.querySelector<HTMLElement>(`[data-index="${active}"]`);
+    if (!row) return;
+    hasToFocus.current = false;
+    row.focus({ preventScroll: true });
+  });
+
+  const move = (to: number): void => {
+    const next = Math.max(0, Math.min(items.length - 1, to));
+    hasToFocus.current = true;
+    setActive(next);
+    virtual.scrollToIndex(next);
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
+    const { target } = event;
+    // Keys of controls in a row are theirs.
+    if (!KEYS.has(event.key) || !(target instanceof HTMLElement) || target.dataset.index === undefined)
+      return;
+    const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / rowHeight) - 2);
+    const row = items[active];
+    if (event.key === 'Enter') {
+      if (row !== undefined) onOpen?.(row);
+    } else if (event.key === 'ArrowDown') move(active + 1);
+    else if (event.key === 'ArrowUp') move(active - 1);
+    else if (event.key === 'PageDown') move(active + page);
+    else if (event.key === 'PageUp') move(active - page);
+    else if (event.key === 'Home') move(0);
+    else move(items.length - 1);
+    event.preventDefault();
+  };
+
+  const layout: CSSProperties = {
+    gridTemplateColumns: columns
+      .map(({ min = 120, grow = 1 }) => (grow === 0 ? `${min}px` : `minmax(${min}px, ${grow}fr)`))
+      .join(' '),
+    width: '100%',
+    minWidth: columns.reduce((sum, { min = 120 }) => sum + min, 0),
+  };
+  const count = pages?.hasNextPage === true ? -1 : items.length;
+  return (
+    <>
+      <div
+        ref={box}
+        className="table-box"
+        role="grid"
+        aria-label={label}
+        aria-rowcount={count < 0 ? -1 : count + 1}
+        aria-readonly
+        tabIndex={-1}
+      >
+        <div className="table-head" role="row" aria-rowindex={1} style={layout} tabIndex={-1}>
+          {columns.map(({ key, title, align }) => (
+            <div key={key} className="table-cell" role="columnheader" data-align={align} tabIndex={-1}>
+              {title === '' ? <span className="hidden-text">Actions</span> : title}
+            </div>
+          ))}
+        </div>
+        <div
+          className="table-space"
+          role="rowgroup"
+          style={{ height: virtual.getTotalSize(), minWidth: layout.minWidth }}
+        >
+          {shown.map(({ index, start }) => {
+            const row = items[index];
+            if (row === undefined) return null;
+            return (
+              <div
+                key={rowKey(row)}
+                className="table-row"
+                role="row"
+                aria-rowindex={index + 2}
+                data-index={index}
+                data-opens={onOpen !== undefined}
+                tabIndex={index === Math.min(active, items.length - 1) ? 0 : -1}
+                style={{ ...layout, height: rowHeight, transform: `translateY(${start}px)` }}
+                onFocus={() => setActive(index)}
+                onKeyDown={onKeyDown}
+                onClick={(event) => {
+                  const { target } = event;
+                  if (target instanceof Element && target.closest('a, button, input, label')) return;
+                  onOpen?.(row);
+                }}
+              >
+                {columns.map(({ key, cell, align }) => (
+                  <div
+                    key={key}
+                    className={key === 'actions' ? 'table-cell actions' : 'table-cell'}
+                    role="gridcell"
+                    data-align={align}
+                    tabIndex={-1}
+                  >
+                    {cell(row)}
+                  </div>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      <div className="table-foot" aria-live="polite">
+        {pages?.isFetchingNextPage === true
+          ? 'Loading more…'
+          : `${items.length.toLocaleString()}${pages?.hasNextPage === true ? '+' : ''} ${items.length === 1 ? 'row' : 'rows'}`}
+      </div>
+    </>
+  );
+};

@@ -1,0 +1,50 @@
+import { X } from 'lucide-react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { IconButton } from './button.tsx';
+
+interface DialogProps {
+  readonly title: string;
+  /** Undefined: it cannot be closed. */
+  readonly onClose?: (() => void) | undefined;
+  readonly size?: 'normal' | 'wide' | 'drawer';
+  readonly children: ReactNode;
+}
+
+/** A modal dialogue, open as long as it is rendered. The browser keeps the focus in it and gives it back. */
+export const Dialog = ({ title, onClose, size = 'normal', children }: DialogProps) => {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    return () => current?.close();
+  }, []);
+  const kind = { normal: 'dialog', wide: 'dialog dialog-wide', drawer: 'dialog drawer' }[size];
+  return (
+    <dialog
+      ref={dialog}
+      className={kind}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        // Nested dialogues and file fields send their own.
+        if (event.target !== event.currentTarget) return;
+        event.preventDefault();
+        onClose?.();
+      }}
+    >
+      {size === 'drawer' ? (
+        <h2 id={id} className="hidden-text">
+          {title}
+        </h2>
+      ) : (
+        <header className="row between">
+          <h2 id={id}>{title}</h2>
+          {onClose === undefined ? null : (
+            <IconButton label="Close" icon={<X size={17} aria-hidden />} onClick={onClose} />
+          )}
+        </header>
+      )}
+      <div className={size === 'drawer' ? undefined : 'dialog-body'}>{children}</div>
+    </dialog>
+  );
+};

@@ -1,0 +1,273 @@
+import {
+  createContext,
+  type InputHTMLAttributes,
+  type ReactNode,
+  useContext,
+  useId,
+  useRef,
+  useState,
+} from 'react';
+import { ApiError } from '../../../client/src/index.ts';
+import { Button } from './button.tsx';
+import { issuesOf, Problem } from './problem.tsx';
+
+/** The values of a form by the names of its fields. */
+export class FormValues {
+  readonly #data: FormData;
+
+  constructor(data: FormData) {
+    this.#data = data;
+  }
+
+  text(name: string): string {
+    const value = this.#data.get(name);
+    return typeof value === 'string' ? value.trim() : '';
+  }
+
+  /** As typed: for passwords and texts whose spaces count. */
+  exact(name: string): string {
+    const value = this.#data.get(name);
+    return typeof value === 'string' ? value : '';
+  }
+
+  /** Undefined when it was left empty. */
+  optional(name: string): string | undefined {
+    const value = this.text(name);
+    return value === '' ? undefined : value;
+  }
+
+  flag(name: string): boolean {
+    return this.#data.has(name);
+  }
+
+  all(name: string): string[] {
+    return this.#data.getAll(name).filter((value) => typeof value === 'string');
+  }
+
+  file(name: string): File | undefined {
+    const value = this.#data.get(name);
+    return value instanceof File && value.name !== '' ? value : undefined;
+  }
+}
+
+/** Messages by field. */
+const Issues = createContext<ReadonlyMap<string, string>>(new Map());
+
+interface FormProps {
+  /** Throws `ApiError`: issues of its fields are shown at the fields. */
+  readonly onSubmit: (values: FormValues) => Promise<unknown>;
+  /** The verb on the button. */
+  readonly submit: string;
+  readonly onCancel?: (() => void) | undefined;
+  /** Default: Cancel. */
+  readonly cancel?: string;
+  readonly children: ReactNode;
+}
+
+export const Form = ({ onSubmit, submit, onCancel, cancel = 'Cancel', children }: FormProps) => {
+  const form = useRef<HTMLFormElement>(null);
+  const [error, setError] = useState<unknown>();
+  const [isRunning, setRunning] = useState(false);
+  const issues = issuesOf(error);
+  const send = async (): Promise<void> => {
+    if (form.current === null || isRunning) return;
+    setRunning(true);
+    setError(undefined);
+    try {
+      await onSubmit(new FormValues(new FormData(form.current)));
+    } catch (reason) {
+      setError(reason);
+      focusFirst(form.current, issuesOf(reason));
+    } finally {
+      setRunning(false);
+    }
+  };
+  return (
+    <Issues.Provider value={issues}>
+      <form
+        ref={form}
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        {children}
+        {error === undefined || isShownAtFields(error, form.current) ? null : <Problem error={error} />}
+        <div className="form-end">
+          {onCancel === undefined ? null : <Button onClick={onCancel}>{cancel}</Button>}
+          <Button type="submit" tone="primary" aria-disabled={isRunning}>
+            {isRunning ? 'Working…' : submit}
+          </Button>
+        </div>
+      </form>
+    </Issues.Provider>
+  );
+};
+
+const fieldOf = (form: HTMLFormElement | null, path: string): Element | null => {
+  const found = form?.elements.namedItem(path) ?? null;
+  return found instanceof RadioNodeList ? null : found;
+};
+
+const focusFirst = (form: HTMLFormElement | null, issues: ReadonlyMap<string, string>): void => {
+  for (const path of issues.keys()) {
+    const field = fieldOf(form, path);
+    if (!(field instanceof HTMLElement)) continue;
+    field.focus();
+    return;
+  }
+};
+
+const isShownAtFields = (error: unknown, form: HTMLFormElement | null): boolean => {
+  const paths = [...issuesOf(error).keys()];
+  return error instanceof ApiError && paths.length > 0 && paths.every((path) => fieldOf(form, path) !== null);
+};
+
+interface FieldProps {
+  /** The path of the field in the body, as the API names it in errors: `lines.0.debit`. */
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: ReactNode;
+}
+
+/** Label, hint and error around any control. */
+export const Field = ({
+  name,
+  label,
+  hint,
+  children,
+}: FieldProps & {
+  readonly children: (control: {
+    readonly id: string;
+    readonly name: string;
+    readonly 'aria-invalid': boolean | undefined;
+    readonly 'aria-describedby': string | undefined;
+  }) => ReactNode;
+}) => {
+  const id = useId();
+  const error = useContext(Issues).get(name);
+  const described = [hint === undefined ? '' : `${id}-hint`, error === undefined ? '' : `${id}-error`];
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        name,
+        'aria-invalid': error === undefined ? undefined : true,
+        'aria-describedby': described.join(' ').trim() || undefined,
+      })}
+      {hint === undefined ? null : (
+        <span id={`${id}-hint`} className="field-hint">
+          {hint}
+        </span>
+      )}
+      {error === undefined ? null : (
+        <span id={`${id}-error`} className="field-error" role="alert">
+          {error}
+        </span>
+      )}
+    </div>
+  );
+};
+
+type TextProps = FieldProps &
+  Omit<InputHTMLAttributes<HTMLInputElement>, 'className' | 'id' | 'name'> & { readonly rows?: number };
+
+/** @param props.rows makes it a text of several lines */
+export const TextField = ({ name, label, hint, rows, ...rest }: TextProps) => (
+  <Field name={name} label={label} hint={hint}>
+    {(control) =>
+      rows === undefined ? (
+        <input {...rest} {...control} className="input" />
+      ) : (
+        <textarea
+          {...control}
+          className="input"
+          rows={rows}
+          required={rest.required}
+          defaultValue={rest.defaultValue}
+          placeholder={rest.placeholder}
+          maxLength={rest.maxLength}
+        />
+      )
+    }
+  </Field>
+);
+
+interface SelectProps extends FieldProps {
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly defaultValue?: string | undefined;
+}
+
+export const SelectField = ({ name, label, hint, options, defaultValue }: SelectProps) => (
+  <Field name={name} label={label} hint={hint}>
+    {(control) => (
+      <select {...control} className="input" defaultValue={defaultValue}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    )}
+  </Field>
+);
+
+export const CheckField = ({
+  name,
+  label,
+  hint,
+  defaultChecked = false,
+}: FieldProps & { readonly defaultChecked?: boolean }) => {
+  const id = useId();
+  return (
+    <div className="field">
+      <label className="choice">
+        <input
+          type="checkbox"
+          name={name}
+          defaultChecked={defaultChecked}
+          aria-describedby={hint === undefined ? undefined : id}
+        />
+        {label}
+      </label>
+      {hint === undefined ? null : (
+        <span id={id} className="field-hint">
+          {hint}
+        </span>
+      )}
+    </div>
+  );
+};
+
+/** Any number of values. */
+export const ChoicesField = ({
+  name,
+  label,
+  hint,
+  options,
+  defaultValues = [],
+}: FieldProps & {
+  readonly options: readonly (readonly [value: string, label: ReactNode])[];
+  readonly defaultValues?: readonly string[];
+}) => {
+  const error = useContext(Issues).get(name);
+  return (
+    <fieldset className="field">
+      <legend>{label}</legend>
+      {hint === undefined ? null : <span className="field-hint">{hint}</span>}
+      {options.map(([value, text]) => (
+        <label key={value} className="choice">
+          <input type="checkbox" name={name} value={value} defaultChecked={defaultValues.includes(value)} />
+          <span>{text}</span>
+        </label>
+      ))}
+      {error === undefined ? null : (
+        <span className="field-error" role="alert">
+          {error}
+        </span>
+      )}
+    </fieldset>
+  );
+};

@@ -1,0 +1,24 @@
+/** What pages are made of; `console/README.md` shows how. */
+export { useAction } from './action.ts';
+export { Badge, type Tone } from './badge.tsx';
+export { Button, IconButton } from './button.tsx';
+export { Card, Tile } from './card.tsx';
+export { useClient } from './client.tsx';
+export { useConfirm } from './confirm.tsx';
+export { Copy, Secret } from './copy.tsx';
+export { type Column, DataTable } from './data-table.tsx';
+export { Dialog } from './dialog.tsx';
+export { Empty } from './empty.tsx';
+export { Facts } from './facts.tsx';
+export { CheckField, ChoicesField, Field, Form, FormValues, SelectField, TextField } from './form.tsx';
+export { Json } from './json.tsx';
+export { Menu, MenuItem } from './menu.tsx';
+export { Money, moneyText } from './money.tsx';
+export { Page } from './page.tsx';
+export { Problem } from './problem.tsx';
+export { type Paged, type Read, usePages, useRead } from './reads.ts';
+export { Tabs } from './tabs.tsx';
+export { Time } from './time.tsx';
+export { toast } from './toasts.tsx';
+export { useLive } from './use-live.ts';
+export { useTail } from './use-tail.ts';

@@ -1,0 +1,36 @@
+import { DropdownMenu } from 'radix-ui';
+import type { ReactNode } from 'react';
+
+interface MenuProps {
+  /** The button that opens it. */
+  readonly trigger: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A menu under a button. Not modal: the modal form writes a style element, which the policy refuses. */
+export const Menu = ({ trigger, children }: MenuProps) => (
+  <DropdownMenu.Root modal={false}>
+    <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+    <DropdownMenu.Portal>
+      <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={12}>
+        {children}
+      </DropdownMenu.Content>
+    </DropdownMenu.Portal>
+  </DropdownMenu.Root>
+);
+
+interface ItemProps {
+  readonly onSelect: () => void;
+  readonly tone?: 'plain' | 'danger';
+  readonly children: ReactNode;
+}
+
+export const MenuItem = ({ onSelect, tone = 'plain', children }: ItemProps) => (
+  <DropdownMenu.Item className={`menu-item ${tone}`} onSelect={onSelect}>
+    {children}
+  </DropdownMenu.Item>
+);
+
+export const MenuLabel = ({ children }: { children: ReactNode }) => (
+  <DropdownMenu.Label className="menu-label">{children}</DropdownMenu.Label>
+);

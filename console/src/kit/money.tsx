@@ -1,0 +1,22 @@
+/** An amount in minor units as a text of its currency: 123456, "EUR" → "1,234.56". */
+export const moneyText = (
+  minor: number,
+  currency: string,
+  style: 'currency' | 'decimal' = 'currency',
+): string => {
+  const digits =
+    new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  const format = new Intl.NumberFormat(undefined, {
+    ...(style === 'currency' ? { style, currency } : {}),
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  const text = String(Math.abs(minor)).padStart(digits + 1, '0');
+  const major = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`;
+  // A decimal text keeps every digit, where a division would round.
+  return format.format((minor < 0 ? `-${major}` : major) as Intl.StringNumericLiteral);
+};
+
+export const Money = ({ minor, currency }: { minor: number; currency: string }) => (
+  <span className="number">{moneyText(minor, currency)}</span>
+);

@@ -1,0 +1,43 @@
+import { type ReactNode, useEffect, useRef } from 'react';
+import { Link } from 'wouter';
+
+interface PageProps {
+  readonly title: string;
+  readonly about?: ReactNode;
+  readonly actions?: ReactNode;
+  /** The pages above this one. */
+  readonly crumbs?: readonly (readonly [path: string, title: string])[];
+  readonly children: ReactNode;
+}
+
+/** A page with its heading, which gets the focus when the page is opened. */
+export const Page = ({ title, about, actions, crumbs = [], children }: PageProps) => {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Console`;
+  }, [title]);
+  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  return (
+    <>
+      <div className="page-header">
+        <div>
+          {crumbs.length === 0 ? null : (
+            <nav className="crumbs" aria-label="Breadcrumb">
+              {crumbs.map(([path, name]) => (
+                <span key={path}>
+                  <Link href={path}>{name}</Link> /{' '}
+                </span>
+              ))}
+            </nav>
+          )}
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {about === undefined ? null : <p>{about}</p>}
+        </div>
+        {actions === undefined ? null : <div className="row">{actions}</div>}
+      </div>
+      <div className="stack">{children}</div>
+    </>
+  );
+};

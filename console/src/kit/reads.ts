@@ -1,0 +1,76 @@
+import {
+  type InfiniteData,
+  type UseInfiniteQueryResult,
+  type UseQueryResult,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query';
+import type { Client } from '../../../client/src/index.ts';
+import { useClient } from './client.tsx';
+
+/** What an answer is known by: the name of the resource, then what it depends on. Actions invalidate by its beginning. */
+export type Key = readonly [resource: string, ...parts: unknown[]];
+
+export type Read<T> = UseQueryResult<T, Error>;
+
+interface ReadOptions {
+  /** ms between two reads; `false`: none. */
+  readonly every?: number | false | undefined;
+  /** Default true. */
+  readonly enabled?: boolean | undefined;
+}
+
+/** Reads once, and again when an action invalidates the key. */
+export const useRead = <T>(
+  key: Key,
+  read: (client: Client, signal: AbortSignal) => Promise<T>,
+  { every = false, enabled = true }: ReadOptions = {},
+): Read<T> => {
+  const client = useClient();
+  return useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => read(client, signal),
+    refetchInterval: every,
+    enabled,
+  });
+};
+
+export interface PageOf<T> {
+  readonly items: readonly T[];
+  /** The items after these; undefined at the end. */
+  readonly rest: AsyncIterator<T> | undefined;
+}
+
+export type Paged<T> = UseInfiniteQueryResult<InfiniteData<PageOf<T>>, Error>;
+
+export const PAGE_SIZE = 100;
+
+/** Takes one page of a list. The iterator of a list whose page failed has ended: the list is then read from its beginning. */
+const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>> => {
+  const taken: T[] = [];
+  while (taken.length < most) {
+    const next = await items.next();
+    if (next.done === true) return { items: taken, rest: undefined };
+    taken.push(next.value);
+  }
+  return { items: taken, rest: items };
+};
+
+/**
+ * Reads a list page by page, as `DataTable` scrolls.
+ * @param list `client.items(path, …)` with `limit: size` in its query
+ */
+export const usePages = <T>(
+  key: Key,
+  list: (client: Client, size: number) => AsyncIterator<T>,
+  { enabled = true, size = PAGE_SIZE }: { readonly enabled?: boolean; readonly size?: number } = {},
+): Paged<T> => {
+  const client = useClient();
+  return useInfiniteQuery({
+    queryKey: [...key, 'pages'],
+    initialPageParam: undefined as AsyncIterator<T> | undefined,
+    queryFn: ({ pageParam }) => take(pageParam ?? list(client, size), size),
+    getNextPageParam: (last) => last.rest,
+    enabled,
+  });
+};

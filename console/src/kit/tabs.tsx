@@ -1,0 +1,31 @@
+import { Tabs as Radix } from 'radix-ui';
+import type { ReactNode } from 'react';
+
+interface TabsProps {
+  readonly label: string;
+  /** A tab that is not shown is not rendered. */
+  readonly tabs: readonly { readonly key: string; readonly title: ReactNode; readonly content: ReactNode }[];
+  readonly value?: string;
+  readonly onChange?: (key: string) => void;
+}
+
+/** `value` and `onChange` keep the tab in the address, for example; without them it keeps itself. */
+export const Tabs = ({ label, tabs, value, onChange }: TabsProps) => {
+  const chosen = value === undefined ? { defaultValue: tabs[0]?.key ?? '' } : { value };
+  return (
+    <Radix.Root {...chosen} {...(onChange === undefined ? {} : { onValueChange: onChange })}>
+      <Radix.List className="tabs-list" aria-label={label}>
+        {tabs.map(({ key, title }) => (
+          <Radix.Trigger key={key} value={key}>
+            {title}
+          </Radix.Trigger>
+        ))}
+      </Radix.List>
+      {tabs.map(({ key, content }) => (
+        <Radix.Content key={key} value={key}>
+          {content}
+        </Radix.Content>
+      ))}
+    </Radix.Root>
+  );
+};

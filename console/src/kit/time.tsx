@@ -1,0 +1,50 @@
+import { useSyncExternalStore } from 'react';
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'narrow' });
+
+const UNITS = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+const ago = (at: number, now: number): string => {
+  const seconds = (at - now) / 1000;
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second');
+};
+
+/** One clock for all relative times. */
+const listeners = new Set<() => void>();
+let now = Date.now();
+setInterval(() => {
+  now = Date.now();
+  for (const listener of listeners) listener();
+}, 10_000);
+
+const useNow = (): number =>
+  useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => now,
+  );
+
+/** A moment in the reader's time zone. `relative`: "5 min ago", with the moment as its tip. */
+export const Time = ({ at, relative: isRelative = false }: { at: string; relative?: boolean }) => {
+  const present = useNow();
+  const ms = Date.parse(at);
+  if (Number.isNaN(ms)) return <span>{at}</span>;
+  const text = exact.format(ms);
+  return (
+    <time dateTime={at} title={isRelative ? `${text} (${at})` : at}>
+      {isRelative ? ago(ms, Math.max(present, ms)) : text}
+    </time>
+  );
+};

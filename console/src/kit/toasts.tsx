@@ -1,0 +1,52 @@
+import { X } from 'lucide-react';
+import { useSyncExternalStore } from 'react';
+import { IconButton } from './button.tsx';
+
+interface Shown {
+  readonly id: number;
+  readonly text: string;
+  readonly tone: 'ok' | 'danger';
+}
+
+/** Errors stay until they are closed. */
+const OK_MS = 6000;
+const MOST = 4;
+
+let shown: readonly Shown[] = [];
+let last = 0;
+const listeners = new Set<() => void>();
+
+const set = (next: readonly Shown[]): void => {
+  shown = next;
+  for (const listener of listeners) listener();
+};
+
+const close = (id: number): void => set(shown.filter((each) => each.id !== id));
+
+/** Says at the edge of the page that something was done, or why not. */
+export const toast = (text: string, tone: Shown['tone'] = 'ok'): void => {
+  last += 1;
+  const id = last;
+  set([...shown, { id, text, tone }].slice(-MOST));
+  if (tone === 'ok') setTimeout(() => close(id), OK_MS);
+};
+
+export const Toasts = () => {
+  const present = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => shown,
+  );
+  return (
+    <ul className="toasts" aria-live="polite" aria-label="Messages">
+      {present.map(({ id, text, tone }) => (
+        <li key={id} className="toast" data-tone={tone}>
+          <span>{text}</span>
+          <IconButton label="Close message" icon={<X size={15} aria-hidden />} onClick={() => close(id)} />
+        </li>
+      ))}
+    </ul>
+  );
+};

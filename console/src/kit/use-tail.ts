@@ -1,0 +1,105 @@
+import { useEffect, useEffectEvent, useState } from 'react';
+import type { Client, components } from '../../../client/src/index.ts';
+import { batches } from './batches.ts';
+import { useClient, usePageSession } from './client.tsx';
+
+export type AuditEvent = components['schemas']['AuditedEvent'];
+
+export interface TailFilter {
+  readonly stream?: string;
+  readonly category?: string;
+  readonly type?: string;
+  readonly actor?: string;
+}
+
+export type TailState =
+  | { readonly kind: 'following' }
+  /** Tried again; nothing is lost, since it goes on after the last event. */
+  | { readonly kind: 'waiting'; readonly error: unknown }
+  /** Each read of an impersonation is itself recorded in the log, so it is not followed. */
+  | { readonly kind: 'off' };
+
+interface TailOptions {
+  readonly filter?: TailFilter;
+  /** Events in the order of the log, at most four times a second. */
+  readonly onEvents: (events: readonly AuditEvent[], dropped: number) => void;
+  /** ms between two reads; default 1000. */
+  readonly every?: number;
+  readonly isPaused?: boolean;
+  /** Where to begin; default: what comes from now on. */
+  readonly after?: string | undefined;
+}
+
+const PAGE = 200;
+const LONGEST_MS = 15_000;
+
+const endOfLog = async (client: Client, signal: AbortSignal): Promise<string | undefined> => {
+  const lines = await client.get('/api/v1/tenant/audit/event-log', {
+    params: { query: { limit: 50 } },
+    signal,
+  });
+  return lines.find(({ position }) => position !== undefined)?.position;
+};
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+
+/** Follows the tenant's log from its end, as an admin; it goes on at its place after errors and pauses. */
+export const useTail = ({
+  filter = {},
+  onEvents,
+  every = 1000,
+  isPaused = false,
+  after,
+}: TailOptions): TailState => {
+  const client = useClient();
+  const session = usePageSession();
+  const isOff = session.kind !== 'tenant' || session.impersonatedBy !== undefined;
+  const [state, setState] = useState<TailState>({ kind: 'following' });
+  const give = useEffectEvent(onEvents);
+  const place = useState<{ at: string | undefined }>(() => ({ at: after }))[0];
+  const selected = JSON.stringify(filter);
+
+  useEffect(() => {
+    if (isOff || isPaused) return;
+    const ending = new AbortController();
+    const { signal } = ending;
+    const collected = batches<AuditEvent>((events, dropped) => give(events, dropped));
+    const query: TailFilter = JSON.parse(selected);
+    const follow = async (): Promise<void> => {
+      let failures = 0;
+      while (!signal.aborted) {
+        try {
+          place.at ??= await endOfLog(client, signal);
+          const start = place.at === undefined ? {} : { after: place.at };
+          const params = { query: { ...query, ...start, limit: PAGE } };
+          const events = await client.get('/api/v1/tenant/audit/events', { params, signal });
+          if (signal.aborted) return;
+          place.at = events.at(-1)?.position ?? place.at;
+          collected.push(events);
+          if (failures > 0) setState({ kind: 'following' });
+          failures = 0;
+          if (events.length < PAGE) await pause(every, signal);
+        } catch (error) {
+          if (signal.aborted) return;
+          failures += 1;
+          setState({ kind: 'waiting', error });
+          await pause(Math.min(LONGEST_MS, every * 2 ** failures), signal);
+        }
+      }
+    };
+    void follow();
+    return () => {
+      ending.abort();
+      collected.end();
+    };
+  }, [client, every, isOff, isPaused, place, selected]);
+
+  return isOff ? { kind: 'off' } : state;
+};

@@ -1,0 +1,255 @@
+import { UserPlus } from 'lucide-react';
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import { Card } from '../../kit/card.tsx';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Badge,
+  Button,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Form,
+  Page,
+  Secret,
+  SelectField,
+  TextField,
+  Time,
+  useAction,
+  useConfirm,
+  usePages,
+} from '../../kit/index.ts';
+import { Menu, MenuItem } from '../../kit/menu.tsx';
+
+type User = components['schemas']['User'];
+
+const ROLES = [
+  ['operator', 'Operator: works with records, jobs, messages'],
+  ['admin', 'Admin: also changes settings, people and schemas'],
+] as const;
+
+const roleOf = (text: string): User['role'] => (text === 'admin' ? 'admin' : 'operator');
+
+/** The people of the tenant: add, change, deactivate, forget. */
+const Users = () => {
+  const [isAdding, setAdding] = useState(false);
+  const [edited, setEdited] = useState<User>();
+  const [link, setLink] = useState<string>();
+  const users = usePages(['users'], (client, limit) =>
+    client.items('/api/v1/tenant/users', { params: { query: { limit } } }),
+  );
+  const columns: Column<User>[] = [
+    { key: 'name', title: 'Name', cell: ({ display_name }) => display_name, min: 150, grow: 2 },
+    { key: 'email', title: 'E-mail', cell: ({ email }) => email, min: 200, grow: 2 },
+    {
+      key: 'role',
+      title: 'Role',
+      cell: ({ role }) => <Badge tone={role === 'admin' ? 'info' : 'neutral'}>{role}</Badge>,
+      min: 100,
+      grow: 0,
+    },
+    {
+      key: 'status',
+      title: 'Status',
+      cell: ({ status }) => <Badge tone={status === 'active' ? 'ok' : 'warn'}>{status}</Badge>,
+      min: 115,
+      grow: 0,
+    },
+    { key: 'created', title: 'Added', cell: ({ created_at }) => <Time at={created_at} relative />, min: 110 },
+    {
+      key: 'actions',
+      title: '',
+      min: 110,
+      grow: 0,
+      cell: (user) => <UserActions user={user} onEdit={() => setEdited(user)} onLink={setLink} />,
+    },
+  ];
+  return (
+    <Page
+      title="Users"
+      about="The people of the tenant. Those without a password sign in by single sign-on."
+      actions={
+        <Button tone="primary" onClick={() => setAdding(true)}>
+          <UserPlus size={16} aria-hidden />
+          Add a person
+        </Button>
+      }
+    >
+      <Card flush>
+        <DataTable
+          label="Users"
+          rows={users}
+          rowKey={({ id }) => id}
+          columns={columns}
+          onOpen={setEdited}
+          empty={<Empty title="Nobody yet" />}
+        />
+      </Card>
+      {isAdding ? <AddUser onClose={() => setAdding(false)} /> : null}
+      {edited === undefined ? null : <EditUser user={edited} onClose={() => setEdited(undefined)} />}
+      {link === undefined ? null : (
+        <Dialog title="A link for a new password" onClose={() => setLink(undefined)}>
+          <Secret text={link} name="the link" />
+        </Dialog>
+      )}
+    </Page>
+  );
+};
+
+interface ActionsProps {
+  readonly user: User;
+  readonly onEdit: () => void;
+  readonly onLink: (link: string) => void;
+}
+
+const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
+  const confirm = useConfirm();
+  const session = usePageSession();
+  const path = { path: { id: user.id } };
+  const invalidates = [['users']] as const;
+  const setStatus = useAction(
+    (client, status: User['status']) =>
+      client.patch('/api/v1/tenant/users/{id}', { params: path, body: { status } }),
+    { invalidates, done: 'The account was changed.', errors: 'silent' },
+  );
+  const forget = useAction((client) => client.post('/api/v1/tenant/users/{id}/forget', { params: path }), {
+    invalidates,
+    done: 'The person is forgotten.',
+    errors: 'silent',
+  });
+  const reset = useAction(
+    (client) => client.post('/api/v1/tenant/users/{id}/password-reset', { params: path }),
+    { errors: 'silent' },
+  );
+  const name = user.display_name;
+  return (
+    <Menu
+      trigger={
+        <Button size="small" aria-label={`Actions for ${name}`}>
+          Actions
+        </Button>
+      }
+    >
+      <MenuItem onSelect={onEdit}>Change name or role</MenuItem>
+      <MenuItem
+        onSelect={() =>
+          confirm({
+            title: `Make a link for a new password of ${name}?`,
+            consequence:
+              'The link can be used once. A link made before stops working. Sessions end when the password is set.',
+            action: 'Make the link',
+            tone: 'primary',
+            run: async () => {
+              const { url } = await reset.mutateAsync();
+              if (url !== undefined) onLink(url);
+            },
+          })
+        }
+      >
+        Link for a new password
+      </MenuItem>
+      {session.kind === 'tenant' && session.userId === user.id ? null : (
+        <>
+          {user.status === 'active' ? (
+            <MenuItem
+              tone="danger"
+              onSelect={() =>
+                confirm({
+                  title: `Deactivate ${name}?`,
+                  consequence:
+                    'Sessions end at once, and the person cannot sign in. What the person did stays. You can activate the account again.',
+                  action: 'Deactivate',
+                  run: () => setStatus.mutateAsync('deactivated'),
+                })
+              }
+            >
+              Deactivate
+            </MenuItem>
+          ) : (
+            <MenuItem onSelect={() => setStatus.mutate('active')}>Activate</MenuItem>
+          )}
+          <MenuItem
+            tone="danger"
+            onSelect={() =>
+              confirm({
+                title: `Forget ${name}?`,
+                consequence: `Name and e-mail are erased everywhere, also from the log and from backups that are restored. The account is deactivated. This cannot be undone.`,
+                action: 'Forget for good',
+                typed: user.email,
+                run: () => forget.mutateAsync(),
+              })
+            }
+          >
+            Forget for good
+          </MenuItem>
+        </>
+      )}
+    </Menu>
+  );
+};
+
+const AddUser = ({ onClose }: { onClose: () => void }) => {
+  const add = useAction(
+    (client, body: { email: string; display_name: string; role: User['role']; password?: string }) =>
+      client.post('/api/v1/tenant/users', { body }),
+    { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.`, errors: 'silent' },
+  );
+  return (
+    <Dialog title="Add a person" onClose={onClose}>
+      <Form
+        submit="Add"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const password = values.exact('password');
+          await add.mutateAsync({
+            email: values.text('email'),
+            display_name: values.text('display_name'),
+            role: roleOf(values.text('role')),
+            ...(password === '' ? {} : { password }),
+          });
+          onClose();
+        }}
+      >
+        <TextField name="display_name" label="Name" required maxLength={200} />
+        <TextField name="email" label="E-mail" type="email" required />
+        <SelectField name="role" label="Role" options={ROLES} />
+        <TextField
+          name="password"
+          label="Password"
+          type="password"
+          autoComplete="new-password"
+          hint="10 to 200 characters. Leave it empty for single sign-on."
+        />
+      </Form>
+    </Dialog>
+  );
+};
+
+const EditUser = ({ user, onClose }: { user: User; onClose: () => void }) => {
+  const change = useAction(
+    (client, body: { display_name: string; role: User['role'] }) =>
+      client.patch('/api/v1/tenant/users/{id}', { params: { path: { id: user.id } }, body }),
+    { invalidates: [['users']], done: 'The account was changed.', errors: 'silent' },
+  );
+  return (
+    <Dialog title={user.email} onClose={onClose}>
+      <Form
+        submit="Save"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await change.mutateAsync({
+            display_name: values.text('display_name'),
+            role: roleOf(values.text('role')),
+          });
+          onClose();
+        }}
+      >
+        <TextField name="display_name" label="Name" required defaultValue={user.display_name} />
+        <SelectField name="role" label="Role" options={ROLES} defaultValue={user.role} />
+      </Form>
+    </Dialog>
+  );
+};
+
+export default Users;

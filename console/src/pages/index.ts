@@ -1,0 +1,25 @@
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+
+/** Whose page it is: any person of a tenant, its admins, platform admins, or a partner's people. */
+export type PageFor = 'person' | 'admin' | 'platform' | 'partner';
+
+export interface PageEntry {
+  /** Below `/console`; `:name` is a parameter. */
+  readonly path: string;
+  readonly for: PageFor;
+  readonly Content: LazyExoticComponent<ComponentType>;
+}
+
+type Load = () => Promise<{ default: ComponentType }>;
+
+const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
+  path,
+  for: isFor,
+  Content: lazy(load),
+});
+
+/** One line for each page, sorted by path. `navigation.ts` lists those of the sidebar. */
+export const PAGES: readonly PageEntry[] = [
+  page('/overview', 'person', () => import('./overview/overview.tsx')),
+  page('/users', 'admin', () => import('./administration/users.tsx')),
+];

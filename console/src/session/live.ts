@@ -1,0 +1,68 @@
+import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts';
+import { clientOf } from './clients.ts';
+import { identityOf, type TenantSession } from './store.ts';
+
+/** One socket for all parts of the page; it lasts as long as somebody listens and resumes at its place. */
+
+export interface LiveListener {
+  readonly onEnvelope?: (envelope: Envelope) => void;
+  /** Envelopes were missed: what they told has to be read over REST. */
+  readonly onGap?: () => void;
+  readonly onState?: (state: SocketState) => void;
+}
+
+class Hub {
+  readonly #listeners = new Set<LiveListener>();
+  readonly #session: TenantSession;
+  #socket: Socket | undefined;
+  #position: string | undefined;
+  #wasReady = false;
+  state: SocketState = { kind: 'connecting' };
+
+  constructor(session: TenantSession) {
+    this.#session = session;
+  }
+
+  listen(listener: LiveListener): () => void {
+    this.#listeners.add(listener);
+    this.#socket ??= this.#open();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      this.#position = this.#socket?.position;
+      this.#socket?.close();
+      this.#socket = undefined;
+    };
+  }
+
+  #open(): Socket {
+    return clientOf(this.#session).socket({
+      after: this.#position,
+      onEnvelope: (envelope) => {
+        for (const { onEnvelope } of this.#listeners) onEnvelope?.(envelope);
+      },
+      onResync: () => this.#gap(),
+      onState: (state) => {
+        if (state.kind === 'ready') {
+          if (this.#wasReady && !state.resumed) this.#gap();
+          this.#wasReady = true;
+        }
+        this.state = state;
+        for (const { onState } of this.#listeners) onState?.(state);
+      },
+    });
+  }
+
+  #gap(): void {
+    for (const { onGap } of this.#listeners) onGap?.();
+  }
+}
+
+const hubs = new Map<string, Hub>();
+
+export const liveHub = (session: TenantSession): Hub => {
+  const identity = identityOf(session);
+  const known = hubs.get(identity) ?? new Hub(session);
+  hubs.set(identity, known);
+  return known;
+};

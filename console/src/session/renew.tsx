@@ -1,0 +1,130 @@
+import { useEffect, useRef, useState } from 'react';
+import { Button } from '../kit/button.tsx';
+import { Dialog } from '../kit/dialog.tsx';
+import { Form, TextField } from '../kit/form.tsx';
+import { Problem } from '../kit/problem.tsx';
+import { clientOf } from './clients.ts';
+import { enterPartner, enterPlatform, enterTenant } from './enter.ts';
+import { renewBySso } from './sso.ts';
+import { type Session, signIn, signOut, type TenantSession, tenantSession, useSessions } from './store.ts';
+
+/** Asks for a new sign-in over the page when a session has ended: what was typed stays, and requests go on. */
+export const RenewDialog = () => {
+  const { ended } = useSessions();
+  return ended === undefined ? null : <Renew session={ended} />;
+};
+
+const Renew = ({ session }: { session: Session }) => (
+  <Dialog title="Your session has ended">
+    <div className="stack">
+      <p className="muted">
+        Sign in again as <strong>{session.email}</strong> to go on where you are. Nothing on the page is lost.
+      </p>
+      <Ways session={session} />
+    </div>
+  </Dialog>
+);
+
+const Ways = ({ session }: { session: Session }) => {
+  const leave = (): void => signOut(session.kind);
+  switch (session.kind) {
+    case 'tenant':
+      if (session.via === 'sso') return <RenewSso session={session} />;
+      if (session.via === 'impersonation') return <RenewImpersonation session={session} />;
+      return (
+        <Form
+          submit="Sign in"
+          onSubmit={(values) => enterTenant(session.email, values.exact('password'), session.tenantId)}
+          onCancel={leave}
+          cancel="Sign out"
+        >
+          <PasswordField />
+        </Form>
+      );
+    case 'platform':
+      return (
+        <Form
+          submit="Sign in"
+          onSubmit={(values) => enterPlatform(session.email, values.exact('password'))}
+          onCancel={leave}
+          cancel="Sign out"
+        >
+          <PasswordField />
+        </Form>
+      );
+    case 'partner':
+      return (
+        <Form
+          submit="Sign in"
+          onSubmit={(values) => enterPartner(values.text('assertion'))}
+          onCancel={leave}
+          cancel="Sign out"
+        >
+          <TextField name="assertion" label="Assertion of the hosting portal" rows={4} required />
+        </Form>
+      );
+    default:
+      return session satisfies never;
+  }
+};
+
+const PasswordField = () => (
+  <TextField
+    name="password"
+    label="Password"
+    type="password"
+    required
+    autoComplete="current-password"
+    autoFocus
+  />
+);
+
+const RenewSso = ({ session }: { session: TenantSession }) => {
+  const [error, setError] = useState<unknown>();
+  const ending = useRef(new AbortController());
+  useEffect(() => {
+    const { current } = ending;
+    return () => current.abort();
+  }, []);
+  const renew = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      signIn(tenantSession(await renewBySso(session.tenantId, ending.current.signal), 'sso'));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  return (
+    <div className="form">
+      {error === undefined ? null : <Problem error={error} />}
+      <div className="form-end">
+        <Button onClick={() => signOut('tenant')}>Sign out</Button>
+        <Button tone="primary" onClick={() => void renew()}>
+          Sign in at the identity provider
+        </Button>
+      </div>
+    </div>
+  );
+};
+
+/** An impersonation lasts an hour; the platform admin's own session can begin another one. */
+const RenewImpersonation = ({ session }: { session: TenantSession }) => {
+  const { platform } = useSessions();
+  return (
+    <Form
+      submit="Go on for another hour"
+      onSubmit={async (values) => {
+        if (platform === undefined) return signOut('tenant');
+        const { token } = await clientOf(platform).post('/super/impersonate/{tenant_id}', {
+          params: { path: { tenant_id: session.tenantId } },
+          body: { user_id: session.userId, reason: values.text('reason') },
+        });
+        if (token !== undefined) signIn(tenantSession(token, 'impersonation'));
+      }}
+      onCancel={() => signOut('tenant')}
+      cancel="Leave the tenant"
+    >
+      <TextField name="reason" label="Reason" hint="Kept in the tenant’s activity log." required autoFocus />
+    </Form>
+  );
+};

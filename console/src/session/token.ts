@@ -1,0 +1,34 @@
+/** Claims of a token, as the page needs them; the server alone checks them. */
+export interface Claims {
+  readonly sub: string;
+  readonly email: string;
+  readonly role: string;
+  readonly tenantId: string;
+  readonly partnerId: string;
+  readonly impersonatedBy: string | undefined;
+  /** ms since 1970. */
+  readonly expiresAt: number;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** @throws {SyntaxError} for a text that is no JWT */
+export const claimsOf = (token: string): Claims => {
+  const [, payload = ''] = token.split('.');
+  const binary = atob(payload.replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  if (!isRecord(claims)) throw new SyntaxError('The token holds no claims.');
+  return {
+    sub: textOf(claims.sub),
+    email: textOf(claims.email),
+    role: textOf(claims.role),
+    tenantId: textOf(claims.tenant_id),
+    partnerId: textOf(claims.partner_id),
+    impersonatedBy: typeof claims.impersonated_by === 'string' ? claims.impersonated_by : undefined,
+    expiresAt: typeof claims.exp === 'number' ? claims.exp * 1000 : 0,
+  };
+};

@@ -1,0 +1,39 @@
+import { PAGES, type PageEntry, type PageFor } from '../pages/index.ts';
+import type { NavGroup } from '../pages/navigation.ts';
+import { NAVIGATION } from '../pages/navigation.ts';
+import type { Session, Sessions } from '../session/store.ts';
+
+/** The session that a page is for, undefined when nobody is signed in who may see it. */
+export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessions): Session | undefined => {
+  switch (isFor) {
+    case 'person':
+      return tenant;
+    case 'admin':
+      return tenant?.role === 'admin' ? tenant : undefined;
+    case 'platform':
+      return platform;
+    case 'partner':
+      return partner;
+    default:
+      return isFor satisfies never;
+  }
+};
+
+/** The sidebar of those who are signed in: their pages that exist. */
+export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
+  NAVIGATION.map(({ title, entries }) => ({
+    title,
+    entries: entries.filter(({ path }) => {
+      const page = PAGES.find((one) => one.path === path);
+      return page !== undefined && sessionFor(page.for, sessions) !== undefined;
+    }),
+  })).filter(({ entries }) => entries.length > 0);
+
+/** Where a sign-in leads to. */
+export const homeOf = (sessions: Sessions): string | undefined => navigationOf(sessions)[0]?.entries[0]?.path;
+
+export const pagesOf = (sessions: Sessions): readonly (readonly [PageEntry, Session])[] =>
+  PAGES.flatMap((page) => {
+    const session = sessionFor(page.for, sessions);
+    return session === undefined ? [] : [[page, session] as const];
+  });

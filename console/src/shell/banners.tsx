@@ -1,0 +1,18 @@
+import { Button } from '../kit/button.tsx';
+import { Time } from '../kit/time.tsx';
+import { signOut, type TenantSession } from '../session/store.ts';
+
+/** Says on every page that somebody else's account is used. */
+export const ImpersonationBanner = ({ tenant }: { tenant: TenantSession }) =>
+  tenant.impersonatedBy === undefined ? null : (
+    <aside className="banner" aria-label="Impersonation">
+      <span>
+        You are <strong>{tenant.impersonatedBy}</strong> and act as <strong>{tenant.email}</strong> in{' '}
+        <strong>{tenant.tenantId}</strong>, until <Time at={new Date(tenant.expiresAt).toISOString()} />.
+        Every request is recorded.
+      </span>
+      <Button size="small" onClick={() => signOut('tenant')}>
+        Leave the tenant
+      </Button>
+    </aside>
+  );

@@ -1,0 +1,107 @@
+import { Building2 } from 'lucide-react';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { Button } from '../kit/button.tsx';
+import { PageSessionProvider } from '../kit/client.tsx';
+import { DataTable } from '../kit/data-table.tsx';
+import { Dialog } from '../kit/dialog.tsx';
+import { Form, TextField } from '../kit/form.tsx';
+import { usePages } from '../kit/reads.ts';
+import { clientOf } from '../session/clients.ts';
+import { type PlatformSession, signIn, signOut, tenantSession, useSessions } from '../session/store.ts';
+
+/** Lets a platform admin act in a tenant, as its oldest admin. */
+export const TenantSwitch = ({ platform }: { platform: PlatformSession }) => {
+  const [isOpen, setOpen] = useState(false);
+  const { tenant } = useSessions();
+  return (
+    <>
+      <Button tone="ghost" onClick={() => setOpen(true)}>
+        <Building2 size={16} aria-hidden />
+        <span className="truncate">{tenant?.tenantId ?? 'Open a tenant'}</span>
+      </Button>
+      {isOpen ? (
+        <PageSessionProvider value={platform}>
+          <ChooseTenant platform={platform} onClose={() => setOpen(false)} />
+        </PageSessionProvider>
+      ) : null}
+    </>
+  );
+};
+
+const ChooseTenant = ({ platform, onClose }: { platform: PlatformSession; onClose: () => void }) => {
+  const [chosen, setChosen] = useState<string>();
+  const tenants = usePages(['tenants'], (client, limit) =>
+    client.items('/super/tenants', { params: { query: { limit } } }),
+  );
+  if (chosen !== undefined) {
+    return <EnterTenant platform={platform} tenantId={chosen} onClose={onClose} />;
+  }
+  return (
+    <Dialog title="Open a tenant" size="wide" onClose={onClose}>
+      <DataTable
+        label="Tenants"
+        rows={tenants}
+        rowKey={({ id }) => id}
+        onOpen={({ id }) => setChosen(id)}
+        columns={[
+          { key: 'name', title: 'Name', cell: ({ name }) => name, min: 130 },
+          { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code>, min: 100 },
+          {
+            key: 'actions',
+            title: '',
+            min: 80,
+            grow: 0,
+            cell: ({ id, name, status }) => (
+              <Button
+                size="small"
+                disabled={status === 'suspended'}
+                aria-label={`Open ${name}`}
+                onClick={() => setChosen(id)}
+              >
+                {status === 'suspended' ? 'Suspended' : 'Open'}
+              </Button>
+            ),
+          },
+        ]}
+      />
+    </Dialog>
+  );
+};
+
+interface EnterProps {
+  readonly platform: PlatformSession;
+  readonly tenantId: string;
+  readonly onClose: () => void;
+}
+
+/** Asks for the reason that the tenant's activity log keeps. */
+export const EnterTenant = ({ platform, tenantId, onClose }: EnterProps) => {
+  const [, navigate] = useLocation();
+  return (
+    <Dialog title={`Act in ${tenantId}`} onClose={onClose}>
+      <Form
+        submit="Open the tenant"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const reason = values.optional('reason');
+          const { token } = await clientOf(platform).post('/super/impersonate/{tenant_id}', {
+            params: { path: { tenant_id: tenantId } },
+            body: reason === undefined ? {} : { reason },
+          });
+          if (token === undefined) return;
+          signOut('tenant');
+          signIn(tenantSession(token, 'impersonation'));
+          onClose();
+          navigate('/');
+        }}
+      >
+        <p>
+          You act as the tenant’s oldest admin for one hour. Every request, reading too, is a line in the
+          tenant’s activity log with your e-mail.
+        </p>
+        <TextField name="reason" label="Reason" hint="Kept in that log, for the tenant to read." autoFocus />
+      </Form>
+    </Dialog>
+  );
+};

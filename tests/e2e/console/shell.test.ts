@@ -1,0 +1,168 @@
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import {
+  buildConsole,
+  type ConsoleBrowser,
+  flawsOf,
+  noBrowser,
+  startConsole,
+} from '../../support/console.ts';
+import { ROOT } from '../../support/server.ts';
+import { now, tenantToken } from '../../support/tokens.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+
+const PASSWORD = 'a-long-password-1';
+
+/** Bytes of the files that a first visit loads: the page, its scripts and styles compressed, and the font of Latin texts. */
+const firstLoad = (): number => {
+  const page = readFileSync('console/dist/index.html', 'utf8');
+  const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+)"/g)].map(([, file = '']) => file);
+  const statics = named.flatMap((file) => [file, ...(file.endsWith('.js') ? importsOf(file) : [])]);
+  const font = globSync('assets/inter-latin-wght-normal-*.woff2', { cwd: 'console/dist' });
+  const sizes = [...new Set(statics)].map((file) => statSync(`console/dist/${file}.gz`).size);
+  return [...sizes, ...font.map((file) => statSync(`console/dist/${file}`).size)].reduce((a, b) => a + b, 0);
+};
+
+const importsOf = (file: string): string[] => {
+  const code = readFileSync(`console/dist/${file}`, 'utf8');
+  const found = [...code.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)].map(
+    ([, name]) => `assets/${name}`,
+  );
+  return [...found, ...found.flatMap(importsOf)];
+};
+
+describe('The shell of the Console', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let browser: ConsoleBrowser;
+  const email = () => `pia@${tenant.id.replace('_', '-')}.example`;
+
+  before(async function () {
+    this.timeout(60_000);
+    // Skipped where no Chromium is installed.
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    await tenant.admin.api.post('/api/v1/tenant/users', {
+      email: email(),
+      display_name: 'Pia',
+      role: 'operator',
+      password: PASSWORD,
+    });
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  const signIn = async (page: Page, as: string, password: string): Promise<void> => {
+    await page.getByLabel('E-mail').fill(as);
+    await page.getByRole('textbox', { name: 'Password' }).fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  };
+
+  it('loads less than 250 KB at first', async () => {
+    await buildConsole();
+    expect(firstLoad()).to.be.greaterThan(100_000).and.lessThan(250_000);
+  });
+
+  it('signs in by password, says why not, and shows what the role may see', async () => {
+    const page = await browser.open();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    browser.expect(/status of 401/);
+    await signIn(page, email(), 'a-wrong-password');
+    await page.getByRole('alert').getByText('invalid_credential').waitFor();
+    await signIn(page, email(), PASSWORD);
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    expect(await page.getByRole('link', { name: 'Users' }).count()).to.equal(0);
+    await page.goto(`${world.server.base}/console/users`);
+    // The tokens were in memory only.
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await signIn(page, email(), PASSWORD);
+    await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor();
+  }).timeout(60_000);
+
+  it('keeps what was typed when a session ends, and sends it after a new sign-in', async () => {
+    const mail = (name: string): string => `${name}@${tenant.id.replace('_', '-')}.example`;
+    const ends = { email: mail('ends'), display_name: 'Ends', role: 'admin', password: PASSWORD };
+    await tenant.admin.api.post('/api/v1/tenant/users', ends);
+    const page = await browser.open('/users');
+    await signIn(page, ends.email, PASSWORD);
+    await page.getByRole('button', { name: 'Add a person' }).click();
+    await page.getByLabel('Name').fill('Zoe Typed');
+    await page.getByLabel('E-mail').fill(mail('zoe'));
+    // A new password ends the sessions of before.
+    const login = await world.anybody.post('/auth/login', { email: ends.email, password: PASSWORD });
+    const other = world.anybody.with(login.as(z.object({ token: z.string() })).token);
+    const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
+    expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);
+    browser.expect(/status of 401|WebSocket connection/);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByRole('textbox', { name: 'Password' }).fill('another-password-1');
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Zoe Typed was added.').waitFor();
+    await page.getByRole('gridcell', { name: 'Zoe Typed', exact: true }).waitFor();
+  }).timeout(60_000);
+
+  it('asks for a new sign-in when the token expires', async () => {
+    const token = tenantToken(tenant.admin, { exp: now() + 4 });
+    const page = await browser.openAs(token, '/overview');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByRole('button', { name: 'Sign in at the identity provider' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  }).timeout(60_000);
+
+  it('lets a platform admin act in a tenant, with a banner, and leave it', async () => {
+    const page = await browser.open();
+    await page.getByRole('tab', { name: 'Platform' }).click();
+    await signIn(page, ROOT.email, ROOT.password);
+    await page.getByRole('button', { name: 'Open a tenant' }).click();
+    await page.getByRole('gridcell', { name: tenant.id, exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: `Act in ${tenant.id}` });
+    await dialog.getByLabel('Reason').fill('A question of Pia');
+    await dialog.getByRole('button', { name: 'Open the tenant' }).click();
+    await page.getByRole('complementary', { name: 'Impersonation' }).waitFor();
+    await page.getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('gridcell', { name: 'Pia', exact: true }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Leave the tenant' }).click();
+    await page.getByRole('complementary', { name: 'Impersonation' }).waitFor({ state: 'detached' });
+  }).timeout(60_000);
+
+  it('is used by keyboard: skip link, shortcuts, rows of a table', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/overview');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('u');
+    const grid = page.getByRole('grid', { name: 'Users' });
+    await grid.getByRole('row').nth(1).focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('keeps the chosen theme', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/overview');
+    await page.getByRole('button', { name: /^Account/ }).click();
+    await page.getByRole('menuitem', { name: 'Dark' }).click();
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark');
+    await page.reload();
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark');
+  }).timeout(60_000);
+});
