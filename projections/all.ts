@@ -17,6 +17,7 @@ import { notificationsProjection } from './notifications/notifications.ts';
 import { openWorkProjection } from './operations/open-work.ts';
 import { partnersProjection } from './partners/partners.ts';
 import { tenantsProjection } from './tenancy/tenants.ts';
+import { usageProjection } from './tenancy/usage.ts';
 import { webhookDeliveriesProjection } from './webhooks/webhook-deliveries.ts';
 import { webhooksProjection } from './webhooks/webhooks.ts';
 import { jobsProjection } from './workflow/jobs.ts';
@@ -47,4 +48,5 @@ export const projections: readonly Projection[] = [
   webhookDeliveriesProjection,
   bulkProjection,
   openWorkProjection,
+  usageProjection,
 ];

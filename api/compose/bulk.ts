@@ -8,6 +8,7 @@ import { type DocumentReader, every, type PageEnd } from '../../domain/core/proj
 import { runningSessions } from '../../projections/bulk/bulk.ts';
 import { entitiesOf } from '../../projections/entities/entities.ts';
 import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/entities/records.ts';
+import { previewLimit } from '../http/preview-limit.ts';
 import { bulkRoutes } from '../routes/bulk/bulk.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
@@ -86,7 +87,7 @@ export const composeBulk = (
   });
   return {
     bulk,
-    routes: bulkRoutes({ ids, readModels, schemas, bulk }),
+    routes: bulkRoutes({ ids, readModels, schemas, bulk, takePreviewRows: previewLimit(clock) }),
     background: (_lease, signal) =>
       runBulkWorker({ runner: bulkRunner, running: runningIn(core), logger }, signal),
     stop: () => bulkRunner.stop(),

@@ -18,6 +18,7 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
 import { catalogue } from '../../domain/catalogue.ts';
+import { QUOTAS } from '../../domain/tenancy/quotas.ts';
 import { version } from '../../infrastructure/build.ts';
 import { type Config, ConfigError } from '../../infrastructure/config.ts';
 import type { Secrets } from '../../infrastructure/development-secrets.ts';
@@ -79,6 +80,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
   const streams = new Streams(commands, states);
+  const directory = new Directory(streams, keys);
   const readModels = new ReadModels(projections, stores.reads, clock, (search) =>
     logger.warn(search, 'slow search'),
   );
@@ -92,17 +94,28 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     metrics,
     stores,
     follower: new LogFollower({ events: stores.events, logger }),
-    turns: new TenantTurns({ longestRead: () => readModels.longestWait() }),
+    turns: new TenantTurns({
+      longestRead: () => readModels.longestWait(),
+      weightOf: (tenantId) => weightOf(directory, tenantId),
+    }),
     keys,
     erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
     codec,
     states,
     streams,
-    directory: new Directory(streams, keys),
+    directory,
     readModels,
     passwords: adapters.passwords(),
     emailHash: emailHasher(secrets.MASTER_KEY),
   };
+};
+
+/** The weight of a tenant's plan; 1 until the tenant is known here. */
+const weightOf = (directory: Directory, tenantId: string): number => {
+  const tenant = directory.cachedTenant(tenantId);
+  // An unavailable store is retried at the tenant's next round.
+  if (tenant === 'unknown') void directory.tenant(tenantId).catch(() => undefined);
+  return tenant === undefined || tenant === 'unknown' ? 1 : QUOTAS[tenant.plan].weight;
 };
 
 const emailHasher = (masterKey: string): ((email: string) => string) => {

@@ -49,6 +49,7 @@ export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   period_locked: 422,
   url_refused: 422,
   subscription_limit_reached: 422,
+  quota_exceeded: 422,
   idempotency_key_reused: 422,
   unknown_template_variable: 422,
   nothing_to_invoice: 422,
@@ -142,7 +143,13 @@ export const errorText = (body: ErrorBody, requestId: string): string =>
   JSON.stringify(body.error === 'assistant_not_entitled' ? body : { ...body, request_id: requestId });
 
 /** The limit that a request exceeded (docs/limits.md). */
-export type ExceededLimit = 'credential' | 'tenant' | 'address' | 'expensive_requests' | 'sockets';
+export type ExceededLimit =
+  | 'credential'
+  | 'tenant'
+  | 'address'
+  | 'expensive_requests'
+  | 'preview_rows'
+  | 'sockets';
 
 /** 429, with whole seconds until the next request is allowed. */
 export const rateLimited = (seconds: number, limit: ExceededLimit): DomainError =>

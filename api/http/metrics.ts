@@ -91,7 +91,8 @@ export const createMetrics = (
     pendingAnswers: (bytes) => pending.set(bytes),
     connectionCut: (limit) => cut.inc({ limit }),
     refused: ({ body }) => {
-      const limit = body.error === 'rate_limited' ? body.details?.limit : undefined;
+      const isLimit = body.error === 'rate_limited' || body.error === 'quota_exceeded';
+      const limit = isLimit ? body.details?.limit : undefined;
       if (typeof limit === 'string') refusals.inc({ limit });
     },
     route: (method, pattern) => {

@@ -62,16 +62,16 @@ export class TokenBuckets {
     this.#set(caller, Math.min(fullAt, now + this.#depth));
   }
 
-  /** Takes a token. @param now ms @returns seconds until a token is available, if there is none */
-  take(caller: string, now: number): number | undefined {
+  /** Takes tokens. @param now ms @returns seconds until they are available, if they are not */
+  take(caller: string, now: number, tokens = 1): number | undefined {
     if (this.isOff) return undefined;
     const known = this.#fullAt.get(caller);
     // More than the depth ahead means that the clock was set back: starts anew instead of blocking the caller.
     const fullAt = known === undefined || known > now + this.#depth ? now : Math.max(known, now);
-    const wait = fullAt + this.#interval - this.#depth - now;
+    const wait = fullAt + tokens * this.#interval - this.#depth - now;
     // Intervals are fractions: without a tolerance, rounding could lose a bucket's last token.
     if (wait > 0.001) return Math.max(1, Math.ceil(wait / 1_000));
-    this.#set(caller, fullAt + this.#interval);
+    this.#set(caller, fullAt + tokens * this.#interval);
     return undefined;
   }
 

@@ -60,12 +60,14 @@ export class Bulk extends WithDeps<{
 }> {
   /**
    * Decides each row as its command would, and writes only the session.
+   * @param admit called with the number of rows before they are decided; throws to refuse them
    * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows
    */
   async preview(
     tenantId: string,
     request: BulkRequest,
     context: RequestContext,
+    admit: (rows: number) => void = () => undefined,
   ): Promise<SessionNow & { readonly shown?: Shown }> {
     const id = context.newId();
     if (context.priorAttempt !== undefined) {
@@ -79,6 +81,7 @@ export class Bulk extends WithDeps<{
         ? parseFilter(request.selection.filterExpr, specsOf(fields))
         : undefined;
     const rows = await this.#resolve(tenantId, request, filter);
+    admit(rows.length);
     const session = {
       id,
       entityName,

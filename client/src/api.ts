@@ -1350,7 +1350,7 @@ export interface paths {
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `data:write`.
          *
-         *     Errors of its own: 409 `already_exists`; 422 `constraint_violated`.
+         *     Errors of its own: 409 `already_exists`; 422 `constraint_violated`, `quota_exceeded`.
          */
         readonly post: operations["defineEntity"];
         readonly delete?: never;
@@ -1508,7 +1508,7 @@ export interface paths {
          *
          *     Extensions and API tokens need the scope `files:write`.
          *
-         *     Errors of its own: 409 `conflict`.
+         *     Errors of its own: 409 `conflict`; 422 `quota_exceeded`.
          */
         readonly post: operations["uploadFile"];
         readonly delete?: never;
@@ -3851,7 +3851,7 @@ export interface components {
         /** @description Clients branch on `error`; `message` may be reworded. */
         readonly Error: {
             /** @enum {string} */
-            readonly error: "validation_failed" | "malformed_json" | "invalid_filter" | "unauthenticated" | "invalid_credential" | "credential_expired" | "not_entitled" | "forbidden" | "admin_required" | "scope_missing" | "tenant_session_required" | "tenant_mismatch" | "not_a_participant" | "not_the_sender" | "assistant_not_entitled" | "delegated_credential_refused" | "partner_permission_missing" | "plan_required" | "tenant_suspended" | "not_found" | "method_not_allowed" | "upgrade_required" | "conflict" | "invalid_transition" | "immutable" | "invoice_locked" | "already_exists" | "in_use" | "subscription_paused" | "tenant_required" | "assistant_upstream_unexpected" | "window_overlap" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "guard_rejected" | "constraint_violated" | "unbalanced" | "unknown_account" | "account_inactive" | "mixed_currency" | "period_locked" | "url_refused" | "subscription_limit_reached" | "idempotency_key_reused" | "unknown_template_variable" | "nothing_to_invoice" | "upstream_refused" | "internal_error" | "embedding_model_unavailable" | "read_model_behind" | "unavailable";
+            readonly error: "validation_failed" | "malformed_json" | "invalid_filter" | "unauthenticated" | "invalid_credential" | "credential_expired" | "not_entitled" | "forbidden" | "admin_required" | "scope_missing" | "tenant_session_required" | "tenant_mismatch" | "not_a_participant" | "not_the_sender" | "assistant_not_entitled" | "delegated_credential_refused" | "partner_permission_missing" | "plan_required" | "tenant_suspended" | "not_found" | "method_not_allowed" | "upgrade_required" | "conflict" | "invalid_transition" | "immutable" | "invoice_locked" | "already_exists" | "in_use" | "subscription_paused" | "tenant_required" | "assistant_upstream_unexpected" | "window_overlap" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "guard_rejected" | "constraint_violated" | "unbalanced" | "unknown_account" | "account_inactive" | "mixed_currency" | "period_locked" | "url_refused" | "subscription_limit_reached" | "quota_exceeded" | "idempotency_key_reused" | "unknown_template_variable" | "nothing_to_invoice" | "upstream_refused" | "internal_error" | "embedding_model_unavailable" | "read_model_behind" | "unavailable";
             readonly message: string;
             readonly details?: {
                 readonly [key: string]: unknown;
@@ -5275,7 +5275,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request is well formed, and a rule of the business refuses it. Codes: `guard_rejected`, `constraint_violated`, `unbalanced`, `unknown_account`, `account_inactive`, `mixed_currency`, `period_locked`, `url_refused`, `subscription_limit_reached`, `idempotency_key_reused`, `unknown_template_variable`, `nothing_to_invoice`, `upstream_refused`. */
+        /** @description The request is well formed, and a rule of the business refuses it. Codes: `guard_rejected`, `constraint_violated`, `unbalanced`, `unknown_account`, `account_inactive`, `mixed_currency`, `period_locked`, `url_refused`, `subscription_limit_reached`, `quota_exceeded`, `idempotency_key_reused`, `unknown_template_variable`, `nothing_to_invoice`, `upstream_refused`. */
         readonly Unprocessable: {
             headers: {
                 readonly [name: string]: unknown;
@@ -7925,7 +7925,7 @@ export interface operations {
                      *       "rate_card_version": 1,
                      *       "state": "issued",
                      *       "generated_at": "2026-03-02T08:02:21.584Z",
-                     *       "issued_at": "2026-03-02T08:02:22.608Z",
+                     *       "issued_at": "2026-03-02T08:02:22.590Z",
                      *       "upstream_ref": "recorded-partner-invoice-019cad91-d4e6-723f-b8c6-e3e2b8019c93-2"
                      *     }
                      */

@@ -47,6 +47,7 @@ export const ERROR_CODES = [
   'period_locked',
   'url_refused',
   'subscription_limit_reached',
+  'quota_exceeded',
   'idempotency_key_reused',
   'unknown_template_variable',
   'nothing_to_invoice',

@@ -15,6 +15,7 @@ import { jsonProblem } from '../../../domain/entities/json-values.ts';
 import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../../projections/bulk/bulk.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
 import { pageInParts } from '../../http/page-parts.ts';
+import type { TakePreviewRows } from '../../http/preview-limit.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, text } from '../../http/schemas.ts';
 import { download, listReply, pagedList } from '../replies.ts';
@@ -27,6 +28,7 @@ interface Deps {
   readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly schemas: Schemas;
+  readonly takePreviewRows: TakePreviewRows;
 }
 
 /** Bulk operations (specification, Bulk operations; decisions, section 5). */
@@ -119,7 +121,7 @@ const requestOf = async (tenantId: string, body: z.output<typeof previewBody>): 
 };
 
 export const bulkRoutes = (deps: Deps): Route[] => {
-  const { bulk, readModels, schemas } = deps;
+  const { bulk, readModels, schemas, takePreviewRows } = deps;
   const reader = readModels.reader('bulk');
 
   /** The stored preview. It never changes, but another process may have just made it. */
@@ -158,8 +160,9 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       responses: { 201: sessionView },
       errors: ['invalid_filter', 'conflict'],
       reads: ['records', 'entities', 'bulk'],
-      handle: async ({ principal: { tenantId }, body: asked, context }) => {
-        const made = await bulk.preview(tenantId, await requestOf(tenantId, asked), context);
+      handle: async ({ principal: { tenantId, rights }, body: asked, context }) => {
+        const admit = (rows: number): void => takePreviewRows(tenantId, rights.plan, rows);
+        const made = await bulk.preview(tenantId, await requestOf(tenantId, asked), context, admit);
         const { session, position, shown } = made;
         const fields = await schemas.fieldsOf(tenantId, session.entityName);
         const body = shown === undefined ? await view(tenantId, made) : viewOf(session, shown, fields);

@@ -5,7 +5,9 @@ import type { Schemas } from '../../../application/entities/schemas.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { entityChange, newEntity } from '../../../domain/entities/definition.ts';
 import { isName, storedField } from '../../../domain/entities/fields.ts';
+import { checkQuota } from '../../../domain/tenancy/quotas.ts';
 import { type EntityDoc, entitiesOf, entityByName } from '../../../projections/entities/entities.ts';
+import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
@@ -47,6 +49,7 @@ export const entityParams = z.object({ name: z.string().refine(isName) });
 
 export const entityRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('entities');
+  const usage = deps.readModels.reader('usage');
 
   return tagged('Entities', [
     scopedRoute({
@@ -61,9 +64,16 @@ export const entityRoutes = (deps: Deps): Route[] => {
       roles: ['admin'],
       body: newEntity.extend(tenantId),
       responses: { 201: entityView },
-      errors: ['already_exists', 'constraint_violated'],
-      handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) =>
-        reply(201, await deps.schemas.define(principal.tenantId, entity, context)),
+      errors: ['already_exists', 'constraint_violated', 'quota_exceeded'],
+      handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) => {
+        const { tenantId, rights } = principal;
+        // A repeat of a request whose entity counts already would be refused at the limit.
+        if (context.priorAttempt === undefined) {
+          const { entities: used } = await usageOf(usage, tenantId);
+          checkQuota('entities', rights.plan, { used, added: 1 });
+        }
+        return reply(201, await deps.schemas.define(tenantId, entity, context));
+      },
     }),
 
     scopedRoute({

@@ -3,7 +3,9 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Files, FileView } from '../../../application/files/files.ts';
 import { FALLBACK_TYPE, isActiveType } from '../../../domain/files/filename.ts';
+import { checkQuota } from '../../../domain/tenancy/quotas.ts';
 import { type FileDoc, fileById, filesOf } from '../../../projections/files/files.ts';
+import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { byteRange } from '../../http/byte-range.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
@@ -45,9 +47,31 @@ const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileDo
   created_at,
 });
 
+/** Bytes that running uploads may have at most, by tenant: their files are not counted yet. */
+class ArrivingBytes {
+  readonly #bytes = new Map<string, number>();
+
+  of(tenantId: string): number {
+    return this.#bytes.get(tenantId) ?? 0;
+  }
+
+  async during<T>(tenantId: string, bytes: number, work: () => Promise<T>): Promise<T> {
+    this.#bytes.set(tenantId, this.of(tenantId) + bytes);
+    try {
+      return await work();
+    } finally {
+      const left = this.of(tenantId) - bytes;
+      if (left === 0) this.#bytes.delete(tenantId);
+      else this.#bytes.set(tenantId, left);
+    }
+  }
+}
+
 export const fileRoutes = (deps: Deps): Route[] => {
   const { files } = deps;
   const reader = deps.readModels.reader('files');
+  const usage = deps.readModels.reader('usage');
+  const arriving = new ArrivingBytes();
 
   return tagged('Files', [
     scopedRoute({
@@ -62,12 +86,18 @@ export const fileRoutes = (deps: Deps): Route[] => {
       params: recordParams,
       upload: {
         limit: FILE_LIMIT,
-        admit: ({ principal, params }) => files.checkRecord(principal.tenantId, params.name, params.id),
-        receive: ({ principal }, source) => files.receive(principal.tenantId, source),
+        admit: async ({ principal: { tenantId, rights }, params }) => {
+          await files.checkRecord(tenantId, params.name, params.id);
+          const { uploads } = await usageOf(usage, tenantId);
+          const used = uploads + arriving.of(tenantId);
+          checkQuota('uploads', rights.plan, { used, added: FILE_LIMIT });
+        },
+        receive: ({ principal: { tenantId } }, source) =>
+          arriving.during(tenantId, FILE_LIMIT, () => files.receive(tenantId, source)),
         drop: ({ principal }, uploadId) => files.drop(principal.tenantId, uploadId),
       },
       responses: { 201: fileView },
-      errors: ['conflict'],
+      errors: ['conflict', 'quota_exceeded'],
       handle: async ({ principal, params, upload, context }) => {
         if (upload === undefined) throw new Error('an upload without a file');
         const record = { entityName: params.name, id: params.id };

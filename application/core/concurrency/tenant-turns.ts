@@ -31,18 +31,22 @@ export interface TurnOptions {
   readonly now?: () => number;
   /** How long (ms) the oldest waiting read has waited for its read model. */
   readonly longestRead?: () => number;
+  /** A tenant's share of the turns, relative to others; at least 1. */
+  readonly weightOf?: (tenantId: string) => number;
 }
 
 /** A turn without a limit, for callers outside a schedule. */
 const ENDLESS_TURN: Turn = { isOver: false, next: async () => undefined, end: () => undefined };
 
 /**
- * Shares the process between the background work of tenants: deficit round robin over time spent (decision 37). A
+ * Shares the process between the background work of tenants: deficit round robin over time spent, weighted by plan
+ * (decisions 37 and 68). A
  * tenant without open turns is served before those that have some, after at most one turn.
  */
 export class TenantTurns {
   readonly #now: () => number;
   readonly #longestRead: () => number;
+  readonly #weightOf: (tenantId: string) => number;
   #grantedAt = Number.NEGATIVE_INFINITY;
   #heldBack: Timer | undefined;
   #free: number;
@@ -50,7 +54,13 @@ export class TenantTurns {
   /** Tenants that wait, in the order of the round. */
   readonly #round = new Map<string, Flow>();
 
-  constructor({ atOnce = AT_ONCE, now = () => monotonic(), longestRead = () => 0 }: TurnOptions = {}) {
+  constructor({
+    atOnce = AT_ONCE,
+    now = () => monotonic(),
+    longestRead = () => 0,
+    weightOf = () => 1,
+  }: TurnOptions = {}) {
+    this.#weightOf = weightOf;
     this.#free = atOnce;
     this.#now = now;
     this.#longestRead = longestRead;
@@ -114,7 +124,8 @@ export class TenantTurns {
     const flow = this.#flows.get(tenantId);
     if (flow === undefined) return;
     flow.open -= 1;
-    flow.credit = Math.max(-MOST_DEBT_MS, Math.min(TURN_MS, flow.credit + TURN_MS - spentMs));
+    const most = TURN_MS * this.#weightOf(tenantId);
+    flow.credit = Math.max(-MOST_DEBT_MS, Math.min(most, flow.credit + TURN_MS - spentMs));
     if (flow.open === 0 && flow.waiting.length === 0) this.#flows.delete(tenantId);
   }
 
@@ -150,7 +161,7 @@ export class TenantTurns {
     // A tenant moved to the end is visited again, until its credit suffices.
     for (const [tenantId, flow] of this.#round) {
       if (flow.credit > 0) return [tenantId, flow];
-      flow.credit += TURN_MS;
+      flow.credit += TURN_MS * this.#weightOf(tenantId);
       this.#round.delete(tenantId);
       this.#round.set(tenantId, flow);
     }

@@ -9,9 +9,9 @@ import {
 import { eventually, severalTicks } from '../../../support/eventually.ts';
 
 /** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
-const schedule = () => {
+const schedule = (weightOf: (tenant: string) => number = () => 1) => {
   let now = 0;
-  const turns = new TenantTurns({ atOnce: 1, now: () => now });
+  const turns = new TenantTurns({ atOnce: 1, now: () => now, weightOf });
   const served: { readonly tenant: string; readonly from: number; readonly to: number }[] = [];
   const work = async (tenant: string, ms: number): Promise<void> => {
     const turn = await turns.take(tenant);
@@ -80,6 +80,15 @@ describe('the turns of tenants', () => {
     const timeOf = (name: string): number =>
       served.reduce((sum, { tenant, from, to }) => (tenant === name ? sum + to - from : sum), 0);
     expect(timeOf('short') / timeOf('long')).to.be.within(0.3, 3);
+    await Promise.all(all);
+  });
+
+  it('share the time of busy tenants by their weights', async () => {
+    const { served, work } = schedule((tenant) => (tenant === 'heavy' ? 4 : 1));
+    const all = ['light', 'heavy'].flatMap((name) => Array.from({ length: 800 }, () => work(name, 5)));
+    while (served.length < 500) await Promise.resolve();
+    const heavy = served.slice(0, 500).filter(({ tenant }) => tenant === 'heavy').length;
+    expect(heavy / (500 - heavy)).to.be.within(3.2, 4.8);
     await Promise.all(all);
   });
 

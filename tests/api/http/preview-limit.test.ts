@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { previewLimit } from '../../../api/http/preview-limit.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { PREVIEW_ROW_BYTES, QUOTAS } from '../../../domain/tenancy/quotas.ts';
+
+/** A preview of the greatest size. */
+const ROWS = 100_000;
+const HOUR_MS = 3_600_000;
+
+describe('The limit of the rows of previews', () => {
+  const refused = (work: () => void): DomainError | undefined => {
+    try {
+      work();
+      return undefined;
+    } catch (error) {
+      if (error instanceof DomainError) return error;
+      throw error;
+    }
+  };
+
+  for (const plan of ['free', 'enterprise'] as const) {
+    it(`lets a tenant of plan ${plan} freeze an hour's bytes at once, and names the wait beyond`, () => {
+      let now = 0;
+      const take = previewLimit({ now: () => now });
+      const most = Math.floor(QUOTAS[plan].preview_rows / (ROWS * PREVIEW_ROW_BYTES));
+      for (let nth = 0; nth < most; nth += 1) take('acme', plan, ROWS);
+      const error = refused(() => take('acme', plan, ROWS));
+      expect(error?.code).to.equal('rate_limited');
+      expect(error?.details).to.include({ limit: 'preview_rows' });
+      const seconds = Number(error?.details?.retry_after);
+      expect(seconds).to.be.within(1, HOUR_MS / 1000);
+      expect(refused(() => take('globex', plan, ROWS))).to.equal(undefined);
+      now += seconds * 1000;
+      expect(refused(() => take('acme', plan, ROWS))).to.equal(undefined);
+    });
+  }
+
+  it('lets small previews pass that fit into what is left', () => {
+    const take = previewLimit({ now: () => 0 });
+    const rows = QUOTAS.free.preview_rows / PREVIEW_ROW_BYTES;
+    take('acme', 'free', rows - 10);
+    expect(refused(() => take('acme', 'free', 11))?.code).to.equal('rate_limited');
+    expect(refused(() => take('acme', 'free', 10))).to.equal(undefined);
+  });
+});
