@@ -9,12 +9,13 @@ import { WorkerWatch } from '../application/core/projections/worker-watch.ts';
 import { randomUUID } from '../application/core/runtime/random.ts';
 import { clearInterval, setInterval } from '../application/core/runtime/timers.ts';
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
-import { runSubscriber } from '../application/core/subscriptions/subscriber.ts';
-import { queueRoom, type TenantQueues } from '../application/core/subscriptions/tenant-queues.ts';
+import { runSubscriber, type SubscriberQueues } from '../application/core/subscriptions/subscriber.ts';
+import { queueRoom } from '../application/core/subscriptions/tenant-queues.ts';
 import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { MEMORY } from '../application/ports/memory.ts';
+import { WEBHOOK_FAN_OUT } from '../application/webhooks/webhook-fan-out.ts';
 import { version } from '../infrastructure/build.ts';
 import type { Config } from '../infrastructure/config.ts';
 import { secretsOf } from '../infrastructure/development-secrets.ts';
@@ -192,6 +193,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       // People and tenants are read from folded streams, which must have reached the position too.
       return Promise.all([folded, feed.reach(minPosition)]).then(() => undefined);
     },
+    pace: (tenantId) => core.pressure.pace(tenantId),
     answered: (tenantId, position) => readModels.answered(tenantId, position),
     logPosition: () => feed.position,
     catchUp,
@@ -272,8 +274,10 @@ const pagesFor = (mode: Config['NODE_ENV']): readonly Route[] => [
 ];
 
 const subscriberLags =
-  ({ metrics, clock }: Pick<Core, 'metrics' | 'clock'>) =>
-  (name: string, queues: Pick<TenantQueues, 'waitingSince' | 'tenantsBehind'>): (() => void) => {
+  ({ metrics, clock, pressure }: Pick<Core, 'metrics' | 'clock' | 'pressure'>) =>
+  (name: string, queues: SubscriberQueues): (() => void) => {
+    const unwatch =
+      name === WEBHOOK_FAN_OUT ? pressure.watch((tenantId) => queues.waitingSinceOf(tenantId)) : undefined;
     const stop = metrics.atScrape(() => {
       const now = clock.now();
       metrics.subscriberLag(name, Math.max(0, now - (queues.waitingSince ?? now)) / 1000);
@@ -281,6 +285,7 @@ const subscriberLags =
     });
     return () => {
       stop();
+      unwatch?.();
       metrics.subscriberLag(name, undefined);
       metrics.tenantsBehind(name, undefined);
     };

@@ -5,6 +5,7 @@ import type { SearchSlices } from '../../application/ports/read-store.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { type GuardOptions, guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
+import { loopUtilization } from '../../infrastructure/loop-utilization.ts';
 import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 
@@ -19,6 +20,8 @@ export interface Adapters {
   ) => Promise<Stores>;
   readonly guardedHttp: (options: GuardOptions) => OutboundHttp;
   readonly passwords: () => Passwords;
+  /** Watches the share of time, 0 to 1, for which the event loop is busy. */
+  readonly utilization: () => () => number;
   /** Whether a process that serves requests folds projections in a thread. */
   readonly foldsInThread: boolean;
   /** Measures the ticks of this process. @returns ends it */
@@ -29,6 +32,7 @@ export const nodeAdapters: Adapters = {
   openStores,
   guardedHttp,
   passwords: argon2Passwords,
+  utilization: loopUtilization,
   foldsInThread: true,
   watchEventLoop,
 };

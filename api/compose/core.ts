@@ -17,6 +17,7 @@ import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
+import { DeliveryPressure } from '../../application/webhooks/delivery-pressure.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { QUOTAS } from '../../domain/tenancy/quotas.ts';
 import { version } from '../../infrastructure/build.ts';
@@ -50,6 +51,7 @@ export interface Core<S = Secrets> {
   readonly streams: Streams;
   readonly directory: Directory;
   readonly readModels: ReadModels;
+  readonly pressure: DeliveryPressure;
   readonly passwords: Passwords;
   /** Keyed hash of an e-mail, case-insensitive. Names its stream without revealing it to readers of the log. */
   readonly emailHash: (email: string) => string;
@@ -105,6 +107,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     streams,
     directory,
     readModels,
+    pressure: new DeliveryPressure(clock, adapters.utilization()),
     passwords: adapters.passwords(),
     emailHash: emailHasher(secrets.MASTER_KEY),
   };

@@ -131,6 +131,7 @@ const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Prom
     codec,
     states,
     metrics: core.metrics,
+    pressure: core.pressure,
   };
   return runWebhookDispatcher(deps, lease, signal);
 };

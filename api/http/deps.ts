@@ -33,6 +33,8 @@ export interface HttpDeps {
    * @throws {DomainError} `read_model_behind`
    */
   readonly waitForReads: (wait: ReadsWait) => Promise<void> | undefined;
+  /** The wait before a write of a tenant; undefined for none. */
+  readonly pace?: ((tenantId: string) => Promise<void> | undefined) | undefined;
   /** Receives the position of a write before its answer is sent. */
   readonly answered: (tenantId: string | undefined, position: Position) => void;
   /** The newest position that this node knows. */

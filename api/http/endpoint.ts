@@ -257,6 +257,10 @@ export class Endpoint {
       await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
     }
     if (this.route.method === 'get') await enterReads(exchange, admitted);
+    else {
+      const tenantId = tenantOf(admitted);
+      if (tenantId !== undefined) await this.#deps.pace?.(tenantId);
+    }
     const principal = await this.#stillAdmitted(exchange, admitted);
     const { requestId, impersonationLog, span } = exchange;
     const cause = { requestId, idempotency, impersonationLog, traceparent: span?.traceparent };

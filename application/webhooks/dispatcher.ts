@@ -10,6 +10,7 @@ import type { LogFollower } from '../core/subscriptions/log-follower.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
+import type { DeliveryPressure } from './delivery-pressure.ts';
 import { EndpointWorker, type EndpointWorkerDeps } from './endpoint-worker.ts';
 
 export interface DispatcherDeps extends EndpointWorkerDeps {
@@ -18,6 +19,7 @@ export interface DispatcherDeps extends EndpointWorkerDeps {
   readonly codec: EventCodec;
   readonly states: StreamStates;
   readonly metrics: Pick<Metrics, 'atScrape' | 'pendingDeliveries'>;
+  readonly pressure: Pick<DeliveryPressure, 'watch'>;
 }
 
 /** How long running calls may take when the dispatcher stops. */
@@ -66,6 +68,14 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
   held.addEventListener('abort', stop);
   if (held.aborted) stop();
   const stopped = deps.metrics.atScrape(() => reportWaiting(workers.values(), deps));
+  const unwatch = deps.pressure.watch((tenantId) => {
+    let oldest: number | undefined;
+    for (const worker of workers.values()) {
+      const since = worker.waitingSinceOf(tenantId);
+      if (since !== undefined && since < (oldest ?? Number.POSITIVE_INFINITY)) oldest = since;
+    }
+    return oldest;
+  });
   try {
     const after = await deps.events.end();
     await Promise.all([
@@ -95,6 +105,7 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     await Promise.all(running);
     clearTimeout(lastCalls);
     stopped();
+    unwatch();
     deps.metrics.pendingDeliveries(undefined, undefined);
   }
 };

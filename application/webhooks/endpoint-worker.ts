@@ -77,6 +77,13 @@ export class EndpointWorker {
     this.#dueDeliveries = new DueDeliveries(name, deps.queue);
   }
 
+  /** Since when (ms) its oldest delivery is due; undefined while its endpoint fails, and for one in order. */
+  waitingSinceOf(tenantId: string): number | undefined {
+    if (tenantId !== this.#name.tenantId || this.#failures > 0 || this.#name.ordered) return undefined;
+    const { dueAt } = this.waiting.summary;
+    return dueAt === Number.POSITIVE_INFINITY ? undefined : dueAt;
+  }
+
   /** Signals a change at this position. */
   wake(position?: Position): void {
     this.#changes += 1;

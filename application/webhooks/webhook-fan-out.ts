@@ -25,6 +25,8 @@ import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import { storedBody } from './body.ts';
 import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from './envelopes.ts';
 
+export const WEBHOOK_FAN_OUT = 'webhook-fan-out';
+
 /** Events that change subscriptions. */
 const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
 
@@ -91,7 +93,7 @@ export const webhookFanOut = (deps: {
     await inTurns(deliveries, turn);
   };
   return {
-    name: 'webhook-fan-out',
+    name: WEBHOOK_FAN_OUT,
     // Follows changes of subscriptions in the same order.
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),

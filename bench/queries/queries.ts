@@ -1,8 +1,14 @@
 import type { Line } from '../report.ts';
+import { benchFlood } from './flood.ts';
+import { benchLists } from './lists.ts';
+import { benchReadModel } from './read-model.ts';
 import { benchReports } from './reports.ts';
 
 const PARTS: Readonly<Record<string, (scale: number) => Promise<Line[]>>> = {
+  'read-model': benchReadModel,
+  lists: benchLists,
   reports: benchReports,
+  flood: benchFlood,
 };
 
 /** Lists, reports and queues. `BENCH_QUERIES=reports` measures one part. */

@@ -108,6 +108,7 @@ export class World {
         openStores: async () => storesOf(this.stores, way, owner),
         guardedHttp: () => outbound,
         passwords: () => plainPasswords,
+        utilization: () => () => 0,
         foldsInThread: false,
         watchEventLoop: () => () => undefined,
       }),

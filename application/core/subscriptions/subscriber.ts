@@ -37,6 +37,8 @@ export interface Subscriber {
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
 
+export type SubscriberQueues = Pick<TenantQueues, 'waitingSince' | 'waitingSinceOf' | 'tenantsBehind'>;
+
 export interface SubscriberOptions extends LeaseOptions {
   readonly store: ReadStore;
   readonly follower: LogFollower;
@@ -46,10 +48,7 @@ export interface SubscriberOptions extends LeaseOptions {
   /** Shared by all subscribers of the process. */
   readonly room: QueueRoom;
   /** Called when a subscriber starts here, with the time (ms) of its oldest unhandled event. @returns ends it */
-  readonly onRunning?: (
-    name: string,
-    queues: Pick<TenantQueues, 'waitingSince' | 'tenantsBehind'>,
-  ) => () => void;
+  readonly onRunning?: (name: string, queues: SubscriberQueues) => () => void;
 }
 
 /** Tries of one event before it is skipped. */

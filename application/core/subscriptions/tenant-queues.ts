@@ -105,6 +105,12 @@ export class TenantQueues {
     return oldest;
   }
 
+  /** Time (ms) of a tenant's oldest event read and not handled; undefined when there is none. */
+  waitingSinceOf(tenantId: string): number | undefined {
+    const first = this.#queues.get(tenantId)?.events[0];
+    return first === undefined ? undefined : occurredAt(first);
+  }
+
   /** Tenants with more events than their queues hold. */
   get tenantsBehind(): number {
     let count = 0;

@@ -5,6 +5,7 @@ import type { LeaseOptions } from '../../../application/core/subscriptions/lease
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
 import { storedBody } from '../../../application/webhooks/body.ts';
 import { DeliveryAttempts } from '../../../application/webhooks/delivery-attempts.ts';
+import { DeliveryPressure } from '../../../application/webhooks/delivery-pressure.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
 import type { DeliveryQueue } from '../../../application/webhooks/due-deliveries.ts';
 import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
@@ -148,6 +149,8 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const calls: { call: OutboundRequest; at: number }[] = [];
   const scheduled: { id: string; subscriptionId: string; tenantId: string }[] = [];
   const looks = { count: 0 };
+  /** As if the process were always busy. */
+  const pressure = new DeliveryPressure(clock, () => 1);
   let hidden = false;
   let behind = 0;
   let answers: Answers = () => answered(200);
@@ -259,6 +262,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       }),
       queue,
       metrics: silentMetrics,
+      pressure,
       sleep: clock.sleep,
     };
     const lease = { store, logger: on.logger, owner, ttlMs: 60_000 };
@@ -276,6 +280,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     node,
     calls,
     looks,
+    pressure,
     /** Number of events that the read model is behind for reads without waiting. */
     lag: (events: number) => {
       behind = events;

@@ -1,0 +1,89 @@
+import { Connection, requestBytes } from '../http/load.ts';
+import { inFolder, startPlatformChild } from '../http/platform.ts';
+import { tenantToken } from '../http/tokens.ts';
+import { type Line, milliseconds, perSecond } from '../report.ts';
+import { scaled } from '../rounds.ts';
+import { contextOf, createTenant, makeMany, NONE, readModelCaughtUp, withUseCases } from '../use-cases.ts';
+import { alternately, rateOf } from './load.ts';
+
+const TENANT = 'bench';
+const ENTITY = 'crate';
+const RECORDS = 50_000;
+const BASE = `/api/v1/tenant/entities/${ENTITY}/records`;
+const SAME = 0.95;
+
+/** Lists over HTTP: filters by an index of 64 connections beside 16, and beside one that nothing helps. */
+export const benchLists = (scale: number): Promise<Line[]> =>
+  inFolder(async (folder) => {
+    const count = scaled(RECORDS, scale, 500);
+    await makeRecords(folder, count);
+    const platform = await startPlatformChild(folder);
+    try {
+      const token = tenantToken(TENANT, 'ann');
+      const seconds = Math.max(0.5, 2 * scale);
+      let next = 0;
+      const list = (filter: string, sort?: string): Buffer => {
+        const query = new URLSearchParams({ filter, limit: '50', ...(sort === undefined ? {} : { sort }) });
+        return requestBytes('GET', `${BASE}?${query}`, { token });
+      };
+      const another = (): number => {
+        next += 7919;
+        return next;
+      };
+      const byCode = () => list(`code == "C-${another() % count}"`);
+      const sorted = () => list(`total == ${another() % 500}`, '-total');
+      const of = (connections: number, one: () => Buffer) => () =>
+        rateOf(platform.port, connections, seconds, () => Array.from({ length: 50 }, one));
+      await of(16, byCode)();
+      const rates = await alternately(3, {
+        few: of(16, byCode),
+        many: of(64, byCode),
+        sorted: of(64, sorted),
+      });
+      const one = await Connection.open(platform.port);
+      const alone: number[] = [];
+      for (let nth = 0; nth < 10; nth += 1) {
+        const began = performance.now();
+        await one.ask(list('title.contains("number 4999")'));
+        alone.push(performance.now() - began);
+      }
+      one.close();
+      return [
+        {
+          figure: `list of ${count.toLocaleString('en')} by a unique value, 64 connections`,
+          value: perSecond(rates.many.perSecond),
+          yardstick: { name: '16 connections', value: perSecond(rates.few.perSecond) },
+          target: { text: `≥ ${SAME}`, met: rates.many.perSecond / rates.few.perSecond >= SAME },
+        },
+        { figure: '… p99', value: milliseconds(rates.many.p99) },
+        { figure: '… filter and sort', value: perSecond(rates.sorted.perSecond) },
+        { figure: '… p99', value: milliseconds(rates.sorted.p99) },
+        { figure: '… contains, one connection', value: milliseconds(Math.min(...alone)) },
+      ];
+    } finally {
+      await platform.stop();
+    }
+  });
+
+const makeRecords = (folder: string, count: number): Promise<void> =>
+  withUseCases(folder, async (useCases) => {
+    await createTenant(useCases, TENANT, { entitlements: NONE });
+    await useCases.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
+    const fields = [
+      { key: 'code', label: 'Code', type: 'text', required: false },
+      { key: 'title', label: 'Title', type: 'text', required: false },
+      { key: 'total', label: 'Total', type: 'integer', required: false },
+    ] as const;
+    await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, contextOf('ann'));
+    const valuesOf = (nth: number) => ({
+      code: `C-${nth}`,
+      title: `A crate of an ordinary size, number ${nth}`,
+      total: nth % 500,
+    });
+    await makeMany(
+      count,
+      200,
+      (nth) => useCases.records.create(TENANT, ENTITY, valuesOf(nth), contextOf('ann')),
+      (made) => readModelCaughtUp(useCases, TENANT, 'records', made.at(-1)?.position),
+    );
+  });
