@@ -1,7 +1,7 @@
 import type { Dice } from './dice.ts';
 
 /** What happens to one call of a store. */
-export type CallFault = 'none' | 'lost' | 'answer lost' | 'lands later' | 'slow';
+export type CallFault = 'none' | 'lost' | 'answer lost' | 'lands later' | 'half' | 'slow';
 
 /** Calls that write, so that a lost answer hides an effect. */
 const WRITES = new Set([
@@ -27,6 +27,9 @@ const WRITES = new Set([
   'signed',
 ]);
 
+/** Writes that a server may carry out after their caller has given up. */
+const LATE = new Set(['events.append', 'reads.commit', 'reads.saveSubscriberProgress']);
+
 /** Local caches of a machine, which fail only with it. */
 const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
 
@@ -45,7 +48,8 @@ export class Faults {
     return dice.weighted<CallFault>([
       [3, 'lost'],
       [isWrite ? 3 : 0, 'answer lost'],
-      [store === 'events' && method === 'append' ? 2 : 0, 'lands later'],
+      [LATE.has(`${store}.${method}`) ? 2 : 0, 'lands later'],
+      [store === 'reads' && method === 'commit' ? 3 : 0, 'half'],
       [2, 'slow'],
     ]);
   }

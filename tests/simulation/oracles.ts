@@ -44,6 +44,7 @@ export const findFaults = async (
   const faults = await settle(world);
   const log = await readLog(world);
   const report = (oracle: string) => (text: string) => void faults.push({ oracle, text });
+  world.fences.faults.forEach(report('fences'));
   checkRequests(log, workload, report('requests'));
   checkChains(log, report('chain'));
   checkDeliveries(log, receivers, report('deliveries'));

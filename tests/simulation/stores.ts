@@ -1,8 +1,10 @@
+import { z } from 'zod';
 import type { EventStore, GrowthListener } from '../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Stores } from '../../infrastructure/stores.ts';
 import type { Dice } from './dice.ts';
 import type { Faults } from './faults.ts';
+import type { Fences } from './fences.ts';
 import type { SimulatedNode } from './node.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -12,6 +14,7 @@ export interface Way {
   readonly dice: Dice;
   readonly faults: Faults;
   readonly trace: (text: string) => void;
+  readonly fences: Fences;
 }
 
 /** Methods that answer at once and reach no server. */
@@ -36,7 +39,11 @@ class Calls {
     this.#node = node;
   }
 
-  async run(method: string, args: readonly unknown[], work: () => unknown): Promise<unknown> {
+  async run(
+    method: string,
+    args: readonly unknown[],
+    work: (args: readonly unknown[]) => unknown,
+  ): Promise<unknown> {
     const { time, dice, faults, trace } = this.#way;
     const store = this.#store;
     if (this.#landing.size > 0 && (method === 'readStream' || method === 'readStreams')) {
@@ -55,7 +62,7 @@ class Calls {
         dice.number() * 3_000,
         () =>
           void time
-            .atOnce(async () => work())
+            .atOnce(async () => this.#landed(method, args, await work(args)))
             .then(
               () => landed.resolve(),
               () => landed.resolve(),
@@ -70,18 +77,32 @@ class Calls {
     // The result, or the error, comes back after a while.
     const outcome = await time.atOnce(async () => {
       try {
-        return { value: await work() };
+        const given = fault === 'half' ? halved(args, dice) : args;
+        return { value: this.#landed(method, given, await work(given)) };
       } catch (error) {
         return { error };
       }
     });
     if (this.#node.diesAt === 'answer' && dice.chance(0.3)) this.#node.kill();
     await time.pause(dice.delay(0.5, 30));
-    if (fault === 'answer lost') throw new StoreUnavailable(`${store} did not answer`);
+    if (fault === 'answer lost' || fault === 'half') throw new StoreUnavailable(`${store} did not answer`);
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
   }
+
+  #landed(method: string, args: readonly unknown[], result: unknown): unknown {
+    if (this.#store === 'reads') this.#way.fences.landed(this.#node.name, method, args, result);
+    return result;
+  }
 }
+
+const batch = z.looseObject({ writes: z.array(z.unknown()) });
+
+/** The commit as a store without transactions leaves it when it breaks: some documents, and not their checkpoint. */
+const halved = ([given]: readonly unknown[], dice: Dice): readonly unknown[] => {
+  const { writes, checkpoint: _, ...rest } = batch.parse(given);
+  return [{ ...rest, writes: writes.slice(0, dice.between(0, writes.length)) }];
+};
 
 /** The store as the node reaches it. */
 const reached = <T extends object>(name: string, store: T, way: Way, node: SimulatedNode): T => {
@@ -98,7 +119,7 @@ const reached = <T extends object>(name: string, store: T, way: Way, node: Simul
           if (isIterable(listed)) return listed;
           return calls.run(property, args, () => listed);
         }
-        return calls.run(property, args, () => value.apply(target, args));
+        return calls.run(property, args, (given) => value.apply(target, [...given]));
       };
     },
   });

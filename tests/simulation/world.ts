@@ -18,6 +18,7 @@ import type { Stores } from '../../infrastructure/stores.ts';
 import { openMemoryEventStore } from '../support/memory-event-store.ts';
 import { Dice } from './dice.ts';
 import { Faults } from './faults.ts';
+import { Fences } from './fences.ts';
 import { SimulatedNode } from './node.ts';
 import { storesOf } from './stores.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -52,6 +53,7 @@ export class World {
   readonly startedAt = STARTED_AT;
   readonly dice: Dice;
   readonly faults: Faults;
+  readonly fences = new Fences();
   readonly #folder = mkdtempSync(join(tmpdir(), 'simulation-'));
   readonly #restore: (() => void)[] = [];
   readonly nodes: SimulatedNode[] = [];
@@ -81,6 +83,7 @@ export class World {
       time: this.time,
       dice: new Dice(this.dice.between(0, 2 ** 31), 3),
       faults: this.faults,
+      fences: this.fences,
       trace: (text: string) => this.note(text),
     };
     const node = new SimulatedNode({
