@@ -35,6 +35,8 @@ export const signed = (claims: object, key: string): string => {
 /** Answers after which a client tries again. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 const TRIES = 40;
+/** A read is tried until the longest outage is over. */
+const READ_TRIES = 400;
 
 /** Calls as one credential, at whichever node is there, and keeps what it heard. */
 export class Client {
@@ -60,9 +62,9 @@ export class Client {
         const reply = await this.#dice
           .pick(this.#nodes())
           .call({ method: 'GET', path, headers: this.#headers(headers) });
-        if (!isPassing(reply.status) || tries >= TRIES) return reply;
+        if (!isPassing(reply.status) || tries >= READ_TRIES) return reply;
       } catch (error) {
-        if (!(error instanceof Broken) || tries >= TRIES) throw error;
+        if (!(error instanceof Broken) || tries >= READ_TRIES) throw error;
       }
       await this.#world.time.pause(this.#dice.number() * 500);
     }

@@ -30,6 +30,9 @@ const WRITES = new Set([
 /** Writes that a server may carry out after their caller has given up. */
 const LATE = new Set(['events.append', 'reads.commit', 'reads.saveSubscriberProgress']);
 
+/** What is gone for a while. */
+export type Outage = 'keys away' | 'disk full';
+
 /** Local caches of a machine, which fail only with it. */
 const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
 
@@ -37,9 +40,25 @@ const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
 export class Faults {
   areOn = true;
   readonly #share: number;
+  readonly #bare: number;
+  readonly #outages = new Map<Outage, number>();
 
-  constructor(share: number) {
+  /** @param bare share of growths that are announced without their events */
+  constructor(share: number, bare = 0) {
     this.#share = share;
+    this.#bare = bare;
+  }
+
+  /** @param until virtual time (ms) */
+  begin(outage: Outage, until: number): void {
+    this.#outages.set(outage, until);
+  }
+
+  /** Whether the call fails because of an outage. */
+  isAway(store: string, method: string, now: number): boolean {
+    if (!this.areOn) return false;
+    if (store === 'keys' && now < (this.#outages.get('keys away') ?? 0)) return true;
+    return now < (this.#outages.get('disk full') ?? 0) && WRITES.has(method);
   }
 
   ofCall(store: string, method: string, dice: Dice): CallFault {
@@ -54,8 +73,8 @@ export class Faults {
     ]);
   }
 
-  /** Whether a growth of the log is announced without its events. */
+  /** Whether a growth of the log is announced without its events, as a server may at any time. */
   dropsGrowth(dice: Dice): boolean {
-    return this.areOn && dice.chance(0.1);
+    return dice.chance(this.#bare);
   }
 }

@@ -64,6 +64,26 @@ export const connect = (server: Server): Duplex => {
   return client;
 };
 
+/** A file in a form. */
+export class Upload {
+  readonly filename: string;
+  readonly text: string;
+
+  constructor(filename: string, text: string) {
+    this.filename = filename;
+    this.text = text;
+  }
+}
+
+const BOUNDARY = 'boundary-of-the-simulation';
+
+const encoded = (body: unknown): { readonly type: string; readonly text: string } => {
+  if (!(body instanceof Upload)) return { type: 'application/json', text: JSON.stringify(body) };
+  const head = `content-disposition: form-data; name="file"; filename="${body.filename}"\r\ncontent-type: text/plain`;
+  const text = `--${BOUNDARY}\r\n${head}\r\n\r\n${body.text}\r\n--${BOUNDARY}--\r\n`;
+  return { type: `multipart/form-data; boundary=${BOUNDARY}`, text };
+};
+
 export interface Call {
   readonly method: string;
   readonly path: string;
@@ -86,7 +106,7 @@ export class Broken extends Error {
 /** One request through the server's real parser and pipeline. @throws {Broken} */
 export const call = (server: Server, { method, path, headers = {}, body }: Call): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const text = body === undefined ? undefined : JSON.stringify(body);
+    const sent = body === undefined ? undefined : encoded(body);
     const connection = connect(server);
     const request = httpRequest({
       createConnection: () => connection,
@@ -95,9 +115,9 @@ export const call = (server: Server, { method, path, headers = {}, body }: Call)
       headers: {
         host: 'simulation',
         connection: 'close',
-        ...(text === undefined
+        ...(sent === undefined
           ? {}
-          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+          : { 'content-type': sent.type, 'content-length': Buffer.byteLength(sent.text) }),
         ...headers,
       },
     });
@@ -116,5 +136,5 @@ export const call = (server: Server, { method, path, headers = {}, body }: Call)
       });
     });
     connection.on('close', broken);
-    request.end(text);
+    request.end(sent?.text);
   });

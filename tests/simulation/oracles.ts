@@ -6,8 +6,8 @@ import { projections } from '../../projections/all.ts';
 import { chainFaults } from '../support/chain.ts';
 import { silentMetrics } from '../support/fakes.ts';
 import type { Report } from './areas/area.ts';
+import type { Hosts } from './hosts.ts';
 import { type Fact, readLog } from './log.ts';
-import type { Receivers } from './receivers.ts';
 import type { Workload } from './workload.ts';
 import type { World } from './world.ts';
 
@@ -36,18 +36,14 @@ const settle = async (world: World): Promise<Fault[]> => {
 };
 
 /** Every promise that does not hold once faults have ended and work is done. */
-export const findFaults = async (
-  world: World,
-  workload: Workload,
-  receivers: Receivers,
-): Promise<Fault[]> => {
+export const findFaults = async (world: World, workload: Workload, hosts: Hosts): Promise<Fault[]> => {
   const faults = await settle(world);
   const log = await readLog(world);
   const report = (oracle: string) => (text: string) => void faults.push({ oracle, text });
   world.fences.faults.forEach(report('fences'));
   checkRequests(log, workload, report('requests'));
   checkChains(log, report('chain'));
-  checkDeliveries(log, receivers, report('deliveries'));
+  checkDeliveries(log, hosts, report('deliveries'));
   for (const area of workload.areas) await area.check(log, report(area.name));
   await checkReadModels(world, report('read models'));
   return faults;
@@ -81,7 +77,7 @@ const checkChains = (log: readonly Fact[], report: Report): void => {
 };
 
 /** Each delivery ends, is sent with the same bytes each time, and is recorded as delivered when it was. */
-const checkDeliveries = (log: readonly Fact[], { received }: Receivers, report: Report): void => {
+const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Report): void => {
   const deliveries = log.filter(({ type }) => type === 'DeliveryScheduled');
   const ended = new Map<string, string[]>();
   for (const { type, stream } of log) {

@@ -1,6 +1,8 @@
+import { BILLING_HOST } from './areas/billing.ts';
 import { Dice } from './dice.ts';
+import type { Outage } from './faults.ts';
+import { Hosts } from './hosts.ts';
 import { type Fault, findFaults } from './oracles.ts';
-import { Receivers } from './receivers.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
 
@@ -29,8 +31,8 @@ const [STEPS, STEPS_OF_REQUEST] = [60_000, 400];
 /** One run of the whole product under faults drawn from a seed. */
 export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> => {
   const dice = new Dice(seed);
-  const world = new World(seed, dice.pick([0, 0.005, 0.02, 0.05]));
-  const receivers = new Receivers(world, new Dice(seed, 5));
+  const world = new World(seed, dice.pick([0, 0.005, 0.02, 0.05]), dice.pick([0.1, 0.1, 0.5, 1]));
+  const hosts = new Hosts(world, new Dice(seed, 5));
   const faults: Fault[] = [];
   let made = 0;
   world.time.mostSteps = STEPS + requests * STEPS_OF_REQUEST;
@@ -42,10 +44,13 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
       ['api', 'worker', 'api'],
       ['api', 'worker', 'worker', 'all'],
     ] as const);
-    for (const [at, role] of roles.entries()) world.add(`n${at}-${role}`, role, receivers.outbound);
+    for (const [at, role] of roles.entries())
+      world.add(`n${at}-${role}`, role, hosts.outbound, {
+        BILLING_UPSTREAM_URL: `https://${BILLING_HOST}/invoices`,
+      });
     world.faults.areOn = false;
     await world.time.until(Promise.all(world.nodes.map((node) => node.start())), LONGEST_MS);
-    const workload = new Workload(world, new Dice(seed, 7));
+    const workload = new Workload(world, new Dice(seed, 7), hosts);
     await world.time.until(workload.prepare(), LONGEST_MS);
     world.faults.areOn = true;
     const trouble = new AbortController();
@@ -53,9 +58,9 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
     await world.time.until(workload.run(requests), LONGEST_MS);
     trouble.abort();
     await world.time.until(calm(world), LONGEST_MS);
-    receivers.heal();
+    hosts.heal();
     made = workload.requests.length;
-    faults.push(...(await world.time.until(findFaults(world, workload, receivers), LONGEST_MS)));
+    faults.push(...(await world.time.until(findFaults(world, workload, hosts), LONGEST_MS)));
   } catch (error) {
     faults.push({
       oracle: 'the run ends',
@@ -75,10 +80,12 @@ const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<
     if (signal.aborted) return;
     const node = dice.pick(world.nodes);
     if (!node.isAlive) continue;
-    const what = dice.weighted<'dies' | 'stalls' | 'jumps'>([
+    const what = dice.weighted<'dies' | 'stalls' | 'jumps' | Outage>([
       [3, 'dies'],
       [2, 'stalls'],
       [1, 'jumps'],
+      [1, 'keys away'],
+      [1, 'disk full'],
     ]);
     switch (what) {
       case 'dies': {
@@ -103,6 +110,13 @@ const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<
         node.clockSkew = (dice.number() - 0.5) * 4_000;
         world.note(`the clock of ${node.name} is ${Math.round(node.clockSkew)} ms off`);
         break;
+      case 'keys away':
+      case 'disk full': {
+        const ms = dice.number() * 15_000;
+        world.note(`${what} for ${Math.round(ms)} ms`);
+        world.faults.begin(what, time.now + ms);
+        break;
+      }
       default:
         what satisfies never;
     }

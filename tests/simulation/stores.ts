@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { EventStore, GrowthListener } from '../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
@@ -52,6 +53,10 @@ class Calls {
     const fault = faults.ofCall(store, method, dice);
     if (fault !== 'none') trace(`${this.#node.name}: ${store}.${method} ${fault}`);
     await time.pause(fault === 'slow' ? dice.number() * 4_000 : dice.delay(1, 60));
+    if (faults.isAway(store, method, time.now)) {
+      for (const given of args) if (given instanceof Readable) given.destroy();
+      throw new StoreUnavailable(`${store} is away`);
+    }
     if (fault === 'lost') throw new StoreUnavailable(`${store} does not answer`);
     if (fault === 'lands later') {
       const landed = Promise.withResolvers<void>();

@@ -1,11 +1,14 @@
 import { Access } from './areas/access.ts';
 import { type Actor, type Area, type Context, prepared, type Tenant, V1 } from './areas/area.ts';
+import { Billing } from './areas/billing.ts';
+import { Files } from './areas/files.ts';
 import { Ledger } from './areas/ledger.ts';
 import { Messaging } from './areas/messaging.ts';
 import { Records } from './areas/records.ts';
 import { Workflow } from './areas/workflow.ts';
 import { Client, type Person, type Request, signed } from './client.ts';
 import type { Dice } from './dice.ts';
+import type { Hosts } from './hosts.ts';
 import { Listener } from './listener.ts';
 import { secretOf, type World } from './world.ts';
 
@@ -19,16 +22,20 @@ export class Workload {
   readonly areas: readonly Area[];
   readonly #world: World;
   readonly #dice: Dice;
+  readonly #context: Context;
   #left = 0;
 
-  constructor(world: World, dice: Dice) {
+  constructor(world: World, dice: Dice, hosts: Hosts) {
     this.#world = world;
     this.#dice = dice;
-    const context: Context = {
-      ...{ world, dice, requests: this.requests, tenants: this.tenants },
+    this.#context = {
+      ...{ world, dice, hosts, requests: this.requests, tenants: this.tenants },
+      platform: this.#platform(),
+      issuedAt: this.#issuedAt,
       clientOf: (person) => this.#client(this.#tokenOf(person)),
       clientWith: (token) => this.#client(token),
     };
+    const context = this.#context;
     const messaging = new Messaging(context, this.listeners);
     this.areas = [
       messaging,
@@ -36,6 +43,8 @@ export class Workload {
       new Ledger(context),
       new Workflow(context),
       new Access(context),
+      new Billing(context),
+      new Files(context),
     ];
   }
 
@@ -54,15 +63,18 @@ export class Workload {
   }
 
   async prepare(): Promise<void> {
-    const iat = this.#issuedAt;
-    const tool = { sub: 'tool', email: 'tool@platform.example', role: 'super_admin' };
-    const platform = this.#client(signed({ ...tool, iat, exp: iat + 8 * 3_600 }, secretOf('platform')));
-    for (const id of ['t0', 't1']) this.tenants.push(await this.#tenant(platform, id));
+    for (const id of ['t0', 't1']) this.tenants.push(await this.#tenant(id));
   }
 
-  async #tenant(platform: Client, id: string): Promise<Tenant> {
+  #platform(): Client {
+    const iat = this.#issuedAt;
+    const tool = { sub: 'tool', email: 'tool@platform.example', role: 'super_admin' };
+    return this.#client(signed({ ...tool, iat, exp: iat + 8 * 3_600 }, secretOf('platform')));
+  }
+
+  async #tenant(id: string): Promise<Tenant> {
     const facts = { id, name: id, plan: 'business', entitlements: { ledger: true }, currency: 'EUR' };
-    await prepared(platform, '/super/tenants', facts);
+    await prepared(this.#context.platform, '/super/tenants', facts);
     const people = ['ann', 'bob', 'cem'].map((name, at): Actor => {
       const person: Person = {
         tenantId: id,

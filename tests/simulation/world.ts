@@ -59,9 +59,9 @@ export class World {
   readonly nodes: SimulatedNode[] = [];
   #stores: Stores | undefined;
 
-  constructor(seed: number, share: number) {
+  constructor(seed: number, share: number, bare = 0) {
     this.dice = new Dice(seed, 1);
-    this.faults = new Faults(share);
+    this.faults = new Faults(share, bare);
     this.#restore.push(useTimers(this.time.timers()), useRandom(new Dice(seed, 2).asRandom()));
   }
 
@@ -78,7 +78,12 @@ export class World {
     this.#stores = await openShared(this.#folder, () => STARTED_AT + this.time.now);
   }
 
-  add(name: string, role: 'api' | 'worker' | 'all', outbound: OutboundHttp): SimulatedNode {
+  add(
+    name: string,
+    role: 'api' | 'worker' | 'all',
+    outbound: OutboundHttp,
+    env: Readonly<Record<string, string>> = {},
+  ): SimulatedNode {
     const way = {
       time: this.time,
       dice: new Dice(this.dice.between(0, 2 ** 31), 3),
@@ -92,6 +97,7 @@ export class World {
       startedAt: STARTED_AT,
       logger: this.#logger(name),
       config: readConfig({
+        ...env,
         ROLE: role,
         DATA_DIR: this.#folder,
         NODE_ENV: 'test',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Client, Person, Request } from '../client.ts';
 import type { Dice } from '../dice.ts';
+import type { Hosts } from '../hosts.ts';
 import type { Fact } from '../log.ts';
 import type { World } from '../world.ts';
 
@@ -35,6 +36,11 @@ export interface Context {
   readonly dice: Dice;
   readonly requests: readonly Request[];
   readonly tenants: readonly Tenant[];
+  readonly hosts: Hosts;
+  /** A client of the platform's tool. */
+  readonly platform: Client;
+  /** Seconds since 1970 a minute before the run. */
+  readonly issuedAt: number;
   /** A client with a person's own token. */
   readonly clientOf: (person: Person) => Client;
   /** A client with any credential; undefined for none. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { signed } from '../../simulation/client.ts';
 import { Dice } from '../../simulation/dice.ts';
+import { Hosts } from '../../simulation/hosts.ts';
 import type { Reply } from '../../simulation/network.ts';
-import { Receivers } from '../../simulation/receivers.ts';
 import { STARTED_AT, secretOf, World } from '../../simulation/world.ts';
 import { type Known, type Step, walk } from './walk.ts';
 
@@ -96,8 +96,8 @@ const tokenOf = (as: NonNullable<Step['as']>, known: Known): string | undefined 
 export const recordExamples = async (openapi: unknown): Promise<Record<string, Example>> => {
   const routes = routesOf(openapi);
   const world = new World(1, 0);
-  const receivers = new Receivers(world, new Dice(1, 5));
-  receivers.heal();
+  const hosts = new Hosts(world, new Dice(1, 5));
+  hosts.heal();
   const answers = new Map<string, unknown>();
   const examples: Record<string, Example> = {};
   const known = (operation: string, path: string): string => {
@@ -106,7 +106,7 @@ export const recordExamples = async (openapi: unknown): Promise<Record<string, E
     return found;
   };
   const tell = async (): Promise<void> => {
-    const node = world.add('n0', 'all', receivers.outbound);
+    const node = world.add('n0', 'all', hosts.outbound);
     await node.start();
     for (const step of walk(known)) {
       const { operation, as = 'ada', path = {}, query, body, settles } = step();

@@ -2,7 +2,7 @@ import type { OutboundAnswer, OutboundHttp, OutboundRequest } from '../../applic
 import type { Dice } from './dice.ts';
 import type { World } from './world.ts';
 
-/** One call that a receiver got. */
+/** One call that a receiver of webhooks got. */
 export interface Received {
   readonly url: string;
   readonly delivery: string;
@@ -10,11 +10,18 @@ export interface Received {
   readonly answered: number | 'nothing';
 }
 
-/** Hosts of tenants: they answer late, wrong or never, and note what they got. */
-export class Receivers {
+/** What a host does with a call that reaches it, and its answer. */
+export type Serve = (call: OutboundRequest) => { readonly status: number; readonly body?: unknown };
+
+type Kind = 'fine' | 'error' | 'lost before' | 'lost after' | 'slow';
+
+/** The hosts that the product calls: receivers of webhooks, unless said otherwise. They answer late, wrong or never. */
+export class Hosts {
+  /** Calls that receivers of webhooks got. */
   readonly received: Received[] = [];
   readonly #world: World;
   readonly #dice: Dice;
+  readonly #servers = new Map<string, Serve>();
   #areHealthy = false;
 
   constructor(world: World, dice: Dice) {
@@ -22,7 +29,11 @@ export class Receivers {
     this.#dice = dice;
   }
 
-  /** From now on every call is answered with 200. */
+  serve(host: string, serve: Serve): void {
+    this.#servers.set(host, serve);
+  }
+
+  /** From now on every call is answered at once. */
   heal(): void {
     this.#areHealthy = true;
   }
@@ -37,7 +48,7 @@ export class Receivers {
     const dice = this.#dice;
     const kind = this.#areHealthy
       ? 'fine'
-      : dice.weighted<'fine' | 'error' | 'lost before' | 'lost after' | 'slow'>([
+      : dice.weighted<Kind>([
           [80, 'fine'],
           [8, 'error'],
           [4, 'lost before'],
@@ -48,13 +59,21 @@ export class Receivers {
     signal?.throwIfAborted();
     const failed: OutboundAnswer = { kind: 'failed', reason: 'connection', message: 'the connection broke' };
     if (kind === 'lost before') return failed;
-    const status = kind === 'error' ? dice.pick([500, 503, 404]) : 200;
-    const answered = kind === 'lost after' ? 'nothing' : status;
-    const { headers, url, body = '' } = call;
-    this.received.push({ url, delivery: headers['X-Service-Delivery'] ?? '', body: String(body), answered });
+    const { status, body } = this.#taken(call, kind);
     await time.pause(dice.delay(10, 300));
     signal?.throwIfAborted();
     if (kind === 'lost after') return failed;
-    return { kind: 'answered', status, headers: {}, body: Buffer.alloc(0), truncated: false };
+    const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
+    return { kind: 'answered', status, headers: {}, body: bytes, truncated: false };
+  }
+
+  #taken(call: OutboundRequest, kind: Kind): ReturnType<Serve> {
+    const serve = this.#servers.get(new URL(call.url).host);
+    if (serve !== undefined) return kind === 'error' ? { status: this.#dice.pick([500, 503]) } : serve(call);
+    const status = kind === 'error' ? this.#dice.pick([500, 503, 404]) : 200;
+    const { headers, url, body = '' } = call;
+    const answered = kind === 'lost after' ? 'nothing' : status;
+    this.received.push({ url, delivery: headers['X-Service-Delivery'] ?? '', body: String(body), answered });
+    return { status };
   }
 }
