@@ -20,6 +20,15 @@ const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
 
 /** One line for each page, sorted by path. `navigation.ts` lists those of the sidebar. */
 export const PAGES: readonly PageEntry[] = [
+  page('/ledger', 'person', () => import('./ledger/reports.tsx')),
+  page('/ledger/accounts', 'person', () => import('./ledger/accounts.tsx')),
+  page('/ledger/entries', 'person', () => import('./ledger/entries.tsx')),
+  page('/ledger/entries/:id', 'person', () => import('./ledger/entry.tsx')),
+  page('/ledger/entries/:id/edit', 'person', () => import('./ledger/entry-form.tsx')),
+  page('/ledger/failures', 'person', () => import('./ledger/failures.tsx')),
+  page('/ledger/new-entry', 'person', () => import('./ledger/entry-form.tsx')),
+  page('/ledger/rules', 'person', () => import('./ledger/rules.tsx')),
+  page('/ledger/rules/:id', 'person', () => import('./ledger/rules.tsx')),
   page('/overview', 'person', () => import('./overview/overview.tsx')),
   page('/users', 'admin', () => import('./administration/users.tsx')),
 ];

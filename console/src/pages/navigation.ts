@@ -7,7 +7,6 @@ import {
   Handshake,
   History,
   KeyRound,
-  Landmark,
   LayoutDashboard,
   ListChecks,
   type LucideIcon,
@@ -63,11 +62,7 @@ export const NAVIGATION: readonly NavGroup[] = [
   { title: 'Integrate', entries: [entry('/webhooks', 'Webhooks', Webhook, 'w')] },
   {
     title: 'Money',
-    entries: [
-      entry('/ledger', 'Ledger', BookOpen, 'j'),
-      entry('/reports', 'Reports', Landmark, 'f'),
-      entry('/billing', 'Partner billing', Receipt, 'i'),
-    ],
+    entries: [entry('/ledger', 'Ledger', BookOpen, 'j'), entry('/billing', 'Partner billing', Receipt, 'i')],
   },
   {
     title: 'Administration',

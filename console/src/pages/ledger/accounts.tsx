@@ -1,0 +1,279 @@
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  CheckField,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Form,
+  Money,
+  Page,
+  SelectField,
+  TextField,
+  useAction,
+  useConfirm,
+  usePages,
+  useRead,
+} from '../../kit/index.ts';
+import { entriesPath, LedgerLinks } from './range.tsx';
+import '../../styles/ledger.css';
+
+const TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
+type AccountType = (typeof TYPES)[number];
+const typeOf = (text: string): AccountType => TYPES.find((type) => type === text) ?? 'Asset';
+
+interface Account {
+  readonly code: string;
+  readonly name: string;
+  readonly type: AccountType;
+  readonly category?: string | undefined;
+  readonly active: boolean;
+}
+
+/** The closing balance of each account, debit positive. */
+const useBalances = () =>
+  useRead(['reports', 'closing'], async (client, signal) => {
+    const report = await client.get('/api/v1/tenant/reports/trial-balance', { signal });
+    const balances = new Map(
+      report.accounts.map(({ code, closing_debit, closing_credit }) => [
+        code,
+        closing_debit - closing_credit,
+      ]),
+    );
+    return { currency: report.currency, balances };
+  });
+
+/** The chart of accounts with the present balances, and the lock of the books. */
+export default function Accounts() {
+  const session = usePageSession();
+  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const [edited, setEdited] = useState<Account | 'new'>();
+  const rows = usePages(['accounts'], (client, limit) =>
+    client.items('/api/v1/tenant/gl/accounts', { params: { query: { limit } } }),
+  );
+  const closing = useBalances().data;
+  const columns: readonly Column<Account>[] = [
+    {
+      key: 'code',
+      title: 'Code',
+      min: 100,
+      grow: 0,
+      cell: ({ code }) => <Link href={entriesPath(code, {})}>{code}</Link>,
+    },
+    { key: 'name', title: 'Name', min: 180, grow: 2, cell: ({ name }) => name },
+    { key: 'type', title: 'Type', min: 100, grow: 0, cell: ({ type }) => type },
+    { key: 'category', title: 'Category', min: 120, cell: ({ category }) => category ?? '' },
+    {
+      key: 'active',
+      title: 'State',
+      min: 100,
+      grow: 0,
+      cell: ({ active }) => (active ? <Badge tone="ok">Active</Badge> : <Badge>Inactive</Badge>),
+    },
+    {
+      key: 'balance',
+      title: 'Balance',
+      min: 150,
+      align: 'end',
+      cell: ({ code }) =>
+        closing === undefined ? (
+          ''
+        ) : (
+          <Balance minor={closing.balances.get(code) ?? 0} currency={closing.currency} />
+        ),
+    },
+    ...(isAdmin
+      ? [
+          {
+            key: 'actions',
+            title: '',
+            min: 80,
+            grow: 0,
+            cell: (account: Account) => (
+              <Button
+                size="small"
+                onClick={() => setEdited(account)}
+                aria-label={`Edit account ${account.code}`}
+              >
+                Edit
+              </Button>
+            ),
+          },
+        ]
+      : []),
+  ];
+  return (
+    <Page
+      title="Accounts"
+      about="The chart of accounts. A balance leads to the entries that make it up."
+      crumbs={[['/ledger', 'Ledger']]}
+      actions={
+        isAdmin ? (
+          <Button tone="primary" onClick={() => setEdited('new')}>
+            New account
+          </Button>
+        ) : null
+      }
+    >
+      <LedgerLinks at="/ledger/accounts" />
+      <BooksLock isAdmin={isAdmin} />
+      <section className="card">
+        <DataTable
+          label="Accounts"
+          rows={rows}
+          columns={columns}
+          rowKey={({ code }) => code}
+          empty={
+            <Empty title="No accounts yet">
+              <p>Entries are posted to accounts. Open the first one, for example 1000 “Cash”.</p>
+            </Empty>
+          }
+        />
+      </section>
+      {edited === undefined ? null : (
+        <AccountDialog account={edited === 'new' ? undefined : edited} onClose={() => setEdited(undefined)} />
+      )}
+    </Page>
+  );
+}
+
+const Balance = ({ minor, currency }: { minor: number; currency: string }) => (
+  <>
+    <Money minor={Math.abs(minor)} currency={currency} />{' '}
+    <span className="muted small">{minor === 0 ? '' : minor > 0 ? 'Dr' : 'Cr'}</span>
+  </>
+);
+
+const AccountDialog = ({ account, onClose }: { account: Account | undefined; onClose: () => void }) => {
+  const save = useAction(
+    (
+      client,
+      body: { code: string; name: string; type: AccountType; category: string | null; active: boolean },
+    ) =>
+      account === undefined
+        ? client.post('/api/v1/tenant/gl/accounts', { body })
+        : client.patch('/api/v1/tenant/gl/accounts/{code}', {
+            params: { path: { code: account.code } },
+            body: { ...body, code: account.code },
+          }),
+    { invalidates: [['accounts'], ['reports']], done: 'The account is saved.', errors: 'silent' },
+  );
+  return (
+    <Dialog title={account === undefined ? 'New account' : `Account ${account.code}`} onClose={onClose}>
+      <Form
+        submit={account === undefined ? 'Open account' : 'Save'}
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await save.mutateAsync({
+            code: account?.code ?? values.text('code'),
+            name: values.text('name'),
+            type: account?.type ?? typeOf(values.text('type')),
+            category: values.optional('category') ?? null,
+            active: values.flag('active'),
+          });
+          onClose();
+        }}
+      >
+        {account === undefined ? (
+          <>
+            <TextField
+              name="code"
+              label="Code"
+              required
+              maxLength={32}
+              hint="Letters, digits, dots, underscores and hyphens."
+            />
+            <SelectField name="type" label="Type" options={TYPES.map((type) => [type, type])} />
+          </>
+        ) : null}
+        <TextField name="name" label="Name" required maxLength={200} defaultValue={account?.name} />
+        <TextField
+          name="category"
+          label="Category"
+          maxLength={100}
+          defaultValue={account?.category}
+          hint="Groups accounts in your own reports."
+        />
+        <CheckField
+          name="active"
+          label="Active"
+          hint="Nothing new can be posted to an account that is not."
+          defaultChecked={account?.active ?? true}
+        />
+      </Form>
+    </Dialog>
+  );
+};
+
+/** Through which day nothing can be posted any more. */
+const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
+  const confirm = useConfirm();
+  const [isOpen, setOpen] = useState(false);
+  const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
+  const change = useAction(
+    (client, day: string | null) => client.put('/api/v1/tenant/gl/lock', { body: { locked_through: day } }),
+    { invalidates: [['books-lock']], done: 'The lock is set.', errors: 'silent' },
+  );
+  const through = lock.data?.locked_through ?? null;
+  if (lock.data === undefined) return null;
+  return (
+    <Card>
+      <div className="row between">
+        <span>
+          {through === null
+            ? 'The books are not locked.'
+            : `The books are locked through ${through}: nothing is posted on that day or before.`}
+        </span>
+        {isAdmin ? (
+          <span className="row">
+            <Button size="small" onClick={() => setOpen(true)}>
+              {through === null ? 'Lock books' : 'Change lock'}
+            </Button>
+            {through === null ? null : (
+              <Button
+                size="small"
+                onClick={() =>
+                  confirm({
+                    title: 'Unlock the books?',
+                    consequence:
+                      'Entries can be posted on any day again, also in periods that were reported.',
+                    action: 'Unlock',
+                    run: () => change.mutateAsync(null),
+                  })
+                }
+              >
+                Unlock
+              </Button>
+            )}
+          </span>
+        ) : null}
+      </div>
+      {isOpen ? (
+        <Dialog title="Lock the books" onClose={() => setOpen(false)}>
+          <Form
+            submit="Lock"
+            onCancel={() => setOpen(false)}
+            onSubmit={async (values) => {
+              await change.mutateAsync(values.text('locked_through'));
+              setOpen(false);
+            }}
+          >
+            <TextField
+              name="locked_through"
+              label="Through"
+              type="date"
+              required
+              defaultValue={through ?? undefined}
+              hint="Nothing is posted or reversed on this day or before."
+            />
+          </Form>
+        </Dialog>
+      ) : null}
+    </Card>
+  );
+};

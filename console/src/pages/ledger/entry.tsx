@@ -1,0 +1,242 @@
+import { useState } from 'react';
+import { Link, useLocation, useParams } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Button,
+  Card,
+  Copy,
+  Dialog,
+  Facts,
+  Form,
+  Money,
+  Page,
+  TextField,
+  Time,
+  useAction,
+  useConfirm,
+  useRead,
+} from '../../kit/index.ts';
+import { StateBadge } from './entries.tsx';
+import { entriesPath } from './range.tsx';
+import { Pending } from './trial-balance.tsx';
+import '../../styles/ledger.css';
+
+const CHANGED = [['entries'], ['entry'], ['reports'], ['accounts']] as const;
+const PATH = '/api/v1/tenant/gl/entries/{id}';
+
+/** One entry with its lines, its source and what it reverses. */
+export default function Entry() {
+  const { id = '' } = useParams();
+  const [, navigate] = useLocation();
+  const confirm = useConfirm();
+  const session = usePageSession();
+  const [isReversing, setReversing] = useState(false);
+  const path = { id };
+  const entry = useRead(['entry', id], (client, signal) => client.get(PATH, { params: { path }, signal }));
+  const post = useAction((client) => client.post(`${PATH}/post`, { params: { path } }), {
+    invalidates: CHANGED,
+    done: 'The entry is posted.',
+    errors: 'silent',
+  });
+  const discard = useAction((client) => client.delete(PATH, { params: { path } }), {
+    invalidates: [['entries']],
+    done: 'The draft is discarded.',
+    errors: 'silent',
+  });
+  const { data } = entry;
+  const crumbs = [
+    ['/ledger', 'Ledger'],
+    ['/ledger/entries', 'Entries'],
+  ] as const;
+  if (data === undefined) {
+    return (
+      <Page title="Entry" crumbs={crumbs}>
+        <Pending error={entry.error} />
+      </Page>
+    );
+  }
+  const { currency, state, number, lines, source } = data;
+  const title = number === null ? 'Draft' : `Entry #${number}`;
+  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
+  const askToPost = (): void =>
+    confirm({
+      title: 'Post this entry?',
+      consequence:
+        'It gets the next number, counts in all reports, and can never be changed. A mistake is reversed by its mirror.',
+      action: 'Post entry',
+      tone: 'primary',
+      run: () => post.mutateAsync(),
+    });
+  const askToDiscard = (): void =>
+    confirm({
+      title: 'Discard this draft?',
+      consequence: 'The draft leaves the journal. Its events stay in the log.',
+      action: 'Discard draft',
+      run: async () => {
+        await discard.mutateAsync();
+        navigate('/ledger/entries');
+      },
+    });
+  return (
+    <Page
+      title={title}
+      about={data.memo}
+      crumbs={crumbs}
+      actions={
+        state === 'draft' ? (
+          <>
+            <Button onClick={askToDiscard}>Discard</Button>
+            <Link href={`/ledger/entries/${id}/edit`} className="button button-plain">
+              Edit
+            </Link>
+            <Button tone="primary" onClick={askToPost}>
+              Post
+            </Button>
+          </>
+        ) : state === 'posted' && data.reversal_of === undefined ? (
+          <Button onClick={() => setReversing(true)}>Reverse</Button>
+        ) : null
+      }
+    >
+      <Card>
+        <Facts
+          of={{
+            State: <StateBadge state={state} />,
+            Date: data.date,
+            Posted: data.posted_at === undefined ? undefined : <Time at={data.posted_at} />,
+            Created: <Time at={data.created_at} />,
+            Source: <Source kind={source.kind} id={source.id} ruleId={source.rule_id} />,
+            Reverses: data.reversal_of === undefined ? undefined : <EntryLink id={data.reversal_of} />,
+            'Reversed by': data.reversed_by === undefined ? undefined : <EntryLink id={data.reversed_by} />,
+            Id: (
+              <>
+                <code>{id}</code> <Copy text={id} label="Copy the id" />
+              </>
+            ),
+            Events: (
+              <Link href={`/events/streams/${encodeURIComponent(`${tenantId}.entry-${id}`)}`}>
+                What happened to this entry
+              </Link>
+            ),
+          }}
+        />
+      </Card>
+      <Card flush title="Lines">
+        <section className="ledger-scroll" aria-label="Lines" tabIndex={-1}>
+          <table className="ledger-report">
+            <thead>
+              <tr>
+                <th scope="col">Account</th>
+                <th scope="col">Memo</th>
+                <th scope="col" className="figure">
+                  Debit
+                </th>
+                <th scope="col" className="figure">
+                  Credit
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {lines.map((line) => (
+                <tr key={line.line_no}>
+                  <th scope="row">
+                    <Link href={entriesPath(line.account_code, {})}>
+                      <span className="muted">{line.account_code}</span> {line.account_name}
+                    </Link>
+                  </th>
+                  <td>{line.memo}</td>
+                  <td className="figure">
+                    {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} />}
+                  </td>
+                  <td className="figure">
+                    {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} />}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+            <tfoot>
+              <tr className="total">
+                <th scope="row" colSpan={2}>
+                  Total
+                </th>
+                <td className="figure">
+                  <Money minor={data.total_debit} currency={currency} />
+                </td>
+                <td className="figure">
+                  <Money minor={data.total_credit} currency={currency} />
+                </td>
+              </tr>
+            </tfoot>
+          </table>
+        </section>
+      </Card>
+      {isReversing ? <ReverseDialog id={id} name={title} onClose={() => setReversing(false)} /> : null}
+    </Page>
+  );
+}
+
+const EntryLink = ({ id }: { id: string }) => (
+  <Link href={`/ledger/entries/${id}`}>
+    Entry <code>{id.slice(0, 8)}</code>
+  </Link>
+);
+
+/** Where an entry comes from: a person, or an event that a rule posted. */
+const Source = ({
+  kind,
+  id,
+  ruleId,
+}: {
+  kind: string;
+  id?: string | undefined;
+  ruleId?: string | undefined;
+}) => (
+  <>
+    {kind}
+    {ruleId === undefined ? null : (
+      <>
+        {' by '}
+        <Link href={`/ledger/rules/${ruleId}`}>its posting rule</Link>
+      </>
+    )}
+    {id === undefined ? null : (
+      <>
+        {' · '}
+        <code>{id}</code>
+      </>
+    )}
+  </>
+);
+
+const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClose: () => void }) => {
+  const [, navigate] = useLocation();
+  const reverse = useAction(
+    (client, body: { date?: string; memo?: string }) =>
+      client.post(`${PATH}/reverse`, { params: { path: { id } }, body }),
+    { invalidates: CHANGED, done: 'The entry is reversed.', errors: 'silent' },
+  );
+  return (
+    <Dialog title={`Reverse ${name}?`} onClose={onClose}>
+      <p>
+        Its mirror is posted at once, with the next number. Both stay in the reports and add up to nothing.
+        This cannot be undone.
+      </p>
+      <Form
+        submit="Reverse entry"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const [date, memo] = [values.optional('date'), values.optional('memo')];
+          const mirror = await reverse.mutateAsync({
+            ...(date === undefined ? {} : { date }),
+            ...(memo === undefined ? {} : { memo }),
+          });
+          onClose();
+          navigate(`/ledger/entries/${mirror.id}`);
+        }}
+      >
+        <TextField name="date" label="Date of the mirror" type="date" hint="Default: today." />
+        <TextField name="memo" label="Memo" maxLength={500} />
+      </Form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,118 @@
+import { Link } from 'wouter';
+import {
+  Badge,
+  Button,
+  type Column,
+  Copy,
+  DataTable,
+  Empty,
+  Page,
+  Time,
+  toast,
+  useAction,
+  usePages,
+} from '../../kit/index.ts';
+import { LedgerLinks } from './range.tsx';
+import '../../styles/ledger.css';
+
+interface Failure {
+  readonly id: string;
+  readonly rule_id: string;
+  readonly event_id: string;
+  readonly source_kind: string;
+  readonly code: string;
+  readonly message: string;
+  readonly attempts: number;
+  readonly created_at: string;
+  readonly resolved_at?: string | undefined;
+}
+
+/** Events that a posting rule could not be applied to, each with a way to try again. */
+export default function Failures() {
+  const rows = usePages(['posting-failures'], (client, limit) =>
+    client.items('/api/v1/tenant/gl/posting-failures', { params: { query: { limit } } }),
+  );
+  const retry = useAction(
+    (client, id: string) =>
+      client.post('/api/v1/tenant/gl/posting-failures/{id}/retry', { params: { path: { id } } }),
+    { invalidates: [['posting-failures'], ['entries'], ['reports']] },
+  );
+  const tryAgain = async (id: string): Promise<void> => {
+    // An error is shown by the action.
+    const result = await retry.mutateAsync(id).catch(() => undefined);
+    if (result === undefined) return;
+    if (result.resolved_at === undefined) toast(`It failed again: ${result.message}`, 'danger');
+    else toast('The entry is written; the failure is resolved.');
+  };
+  const columns: readonly Column<Failure>[] = [
+    {
+      key: 'created',
+      title: 'When',
+      min: 110,
+      grow: 0,
+      cell: ({ created_at }) => <Time at={created_at} relative />,
+    },
+    { key: 'code', title: 'Reason', min: 150, cell: ({ code }) => <code>{code}</code> },
+    {
+      key: 'message',
+      title: 'What was wrong',
+      min: 240,
+      grow: 3,
+      cell: ({ message }) => <span title={message}>{message}</span>,
+    },
+    {
+      key: 'rule',
+      title: 'Rule',
+      min: 110,
+      grow: 0,
+      cell: ({ rule_id }) => <Link href={`/ledger/rules/${rule_id}`}>Open rule</Link>,
+    },
+    {
+      key: 'event',
+      title: 'Event',
+      min: 150,
+      cell: ({ event_id, source_kind }) => (
+        <>
+          {source_kind} <Copy text={event_id} label="Copy the id of the event" />
+        </>
+      ),
+    },
+    { key: 'attempts', title: 'Attempts', min: 90, grow: 0, align: 'end', cell: ({ attempts }) => attempts },
+    {
+      key: 'actions',
+      title: '',
+      min: 110,
+      grow: 0,
+      cell: ({ id, resolved_at }) =>
+        resolved_at === undefined ? (
+          <Button size="small" onClick={() => void tryAgain(id)}>
+            Try again
+          </Button>
+        ) : (
+          <Badge tone="ok">Resolved</Badge>
+        ),
+    },
+  ];
+  return (
+    <Page
+      title="Posting failures"
+      about="Events that a rule could not be applied to. Repair the cause first, for example open the missing account; then try again."
+      crumbs={[['/ledger', 'Ledger']]}
+    >
+      <LedgerLinks at="/ledger/failures" />
+      <section className="card">
+        <DataTable
+          label="Posting failures"
+          rows={rows}
+          columns={columns}
+          rowKey={({ id }) => id}
+          empty={
+            <Empty title="No failures">
+              <p>Every event that a rule applies to has its entry.</p>
+            </Empty>
+          }
+        />
+      </section>
+    </Page>
+  );
+}

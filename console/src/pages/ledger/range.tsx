@@ -1,0 +1,127 @@
+import type { ReactNode } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import { Button } from '../../kit/index.ts';
+
+/** What a report is about, as it is in the address of the page. */
+export interface ReportQuery {
+  /** First and last day, `YYYY-MM-DD`; an empty text: the default of the report. */
+  readonly from: string;
+  readonly to: string;
+  readonly currency: string;
+  /** The report as it stood at this position of the log; an empty text: now. */
+  readonly position: string;
+}
+
+const NAMES = { from: 'from', to: 'to', currency: 'currency', position: 'as_of_position' } as const;
+
+/** The values of the address, and a function that changes them without a new step in the history. */
+export const useReportQuery = (): [ReportQuery, (change: Partial<ReportQuery>) => void] => {
+  const [params, setParams] = useSearchParams();
+  const query = {
+    from: params.get(NAMES.from) ?? '',
+    to: params.get(NAMES.to) ?? '',
+    currency: params.get(NAMES.currency) ?? '',
+    position: params.get(NAMES.position) ?? '',
+  };
+  const change = (changed: Partial<ReportQuery>): void =>
+    setParams(
+      (present) => {
+        const next = new URLSearchParams(present);
+        for (const key of ['from', 'to', 'currency', 'position'] as const) {
+          const value = changed[key];
+          if (value === undefined) continue;
+          if (value === '') next.delete(NAMES[key]);
+          else next.set(NAMES[key], value);
+        }
+        return next;
+      },
+      { replace: true },
+    );
+  return [query, change];
+};
+
+/** The parts of a query that are set, as the API names them. */
+export const givenOf = ({ from, to, currency, position }: ReportQuery) => ({
+  ...(from === '' ? {} : { from }),
+  ...(to === '' ? {} : { to }),
+  ...(currency === '' ? {} : { currency }),
+  ...(position === '' ? {} : { as_of_position: position }),
+});
+
+/** The journal entries that make up a figure of an account. */
+export const entriesPath = (account: string, range: { from?: string | null; to?: string | null }): string => {
+  const query = new URLSearchParams({ account });
+  if (range.from) query.set('from', range.from);
+  if (range.to) query.set('to', range.to);
+  return `/ledger/entries?${query}`;
+};
+
+interface DayFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (day: string) => void;
+}
+
+/** A day of the calendar; an unfinished one is not taken. */
+export const DayField = ({ label, value, onChange }: DayFieldProps) => (
+  <label className="ledger-filter">
+    <span>{label}</span>
+    <input
+      type="date"
+      className="input"
+      value={value}
+      onChange={({ target }) => {
+        if (target.validity.valid) onChange(target.value);
+      }}
+    />
+  </label>
+);
+
+interface RangeFieldsProps {
+  readonly query: ReportQuery;
+  readonly change: (change: Partial<ReportQuery>) => void;
+  /** Without a first day, for reports as of one day. */
+  readonly asOf?: boolean;
+  readonly children?: ReactNode;
+}
+
+/** The range of a report, and whether it is shown as it stood earlier. */
+export const RangeFields = ({ query, change, asOf = false, children }: RangeFieldsProps) => (
+  <search className="ledger-filters" aria-label="Range of the report">
+    {asOf ? null : <DayField label="From" value={query.from} onChange={(from) => change({ from })} />}
+    <DayField label={asOf ? 'As of' : 'To'} value={query.to} onChange={(to) => change({ to })} />
+    {query.from === '' && query.to === '' ? null : (
+      <Button size="small" tone="ghost" onClick={() => change({ from: '', to: '' })}>
+        Clear days
+      </Button>
+    )}
+    {children}
+    {query.position === '' ? null : (
+      <p className="ledger-then">
+        As it stood at position <code>{query.position}</code> of the log.{' '}
+        <Button size="small" onClick={() => change({ position: '' })}>
+          Show the present
+        </Button>
+      </p>
+    )}
+  </search>
+);
+
+/** The pages of the ledger beside each other. */
+export const LedgerLinks = ({ at }: { at: string }) => (
+  <nav className="ledger-links" aria-label="Ledger">
+    {(
+      [
+        ['/ledger', 'Reports'],
+        ['/ledger/entries', 'Entries'],
+        ['/ledger/accounts', 'Accounts'],
+        ['/ledger/rules', 'Posting rules'],
+        ['/ledger/failures', 'Failures'],
+      ] as const
+    ).map(([path, title]) => (
+      <Link key={path} href={path} aria-current={path === at ? 'page' : undefined}>
+        {title}
+      </Link>
+    ))}
+  </nav>
+);

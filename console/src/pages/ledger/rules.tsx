@@ -1,0 +1,251 @@
+import { useState } from 'react';
+import { Link, useLocation, useParams } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Facts,
+  Field,
+  Form,
+  Json,
+  Page,
+  Time,
+  useAction,
+  useConfirm,
+  usePages,
+  useRead,
+} from '../../kit/index.ts';
+import { LedgerLinks } from './range.tsx';
+import { Pending } from './trial-balance.tsx';
+import '../../styles/ledger.css';
+
+interface Rule {
+  readonly id: string;
+  readonly name: string;
+  readonly source_kind: string;
+  readonly active: boolean;
+  readonly when?: string | undefined;
+  readonly mode: 'draft' | 'post';
+  readonly updated_at: string;
+}
+
+const RULES = '/api/v1/tenant/gl/posting-rules';
+
+const StateOf = ({ active }: { active: boolean }) =>
+  active ? <Badge tone="ok">Active</Badge> : <Badge>Inactive</Badge>;
+
+const COLUMNS: readonly Column<Rule>[] = [
+  {
+    key: 'name',
+    title: 'Name',
+    min: 180,
+    grow: 2,
+    cell: ({ id, name }) => <Link href={`/ledger/rules/${id}`}>{name}</Link>,
+  },
+  {
+    key: 'source',
+    title: 'When this happens',
+    min: 160,
+    cell: ({ source_kind }) => <code>{source_kind}</code>,
+  },
+  {
+    key: 'when',
+    title: 'And this holds',
+    min: 200,
+    grow: 2,
+    cell: ({ when }) => (when === undefined ? '' : <code>{when}</code>),
+  },
+  {
+    key: 'mode',
+    title: 'It makes',
+    min: 120,
+    grow: 0,
+    cell: ({ mode }) => (mode === 'post' ? 'A posted entry' : 'A draft'),
+  },
+  { key: 'active', title: 'State', min: 100, grow: 0, cell: StateOf },
+];
+
+/** Rules that write entries when events happen. */
+export default function Rules() {
+  const { id } = useParams();
+  return id === undefined ? <RuleList /> : <RuleDetail id={id} />;
+}
+
+const RuleList = () => {
+  const [, navigate] = useLocation();
+  const rows = usePages(['posting-rules'], (client, limit) =>
+    client.items(RULES, { params: { query: { limit } } }),
+  );
+  return (
+    <Page
+      title="Posting rules"
+      about="A rule writes an entry when something happens. What it cannot write is under Failures."
+      crumbs={[['/ledger', 'Ledger']]}
+    >
+      <LedgerLinks at="/ledger/rules" />
+      <section className="card">
+        <DataTable
+          label="Posting rules"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={(rule) => rule.id}
+          onOpen={(rule) => navigate(`/ledger/rules/${rule.id}`)}
+          empty={
+            <Empty title="No posting rules yet">
+              <p>
+                Rules are created by <code>POST {RULES}</code>.
+              </p>
+            </Empty>
+          }
+        />
+      </section>
+    </Page>
+  );
+};
+
+const RuleDetail = ({ id }: { id: string }) => {
+  const confirm = useConfirm();
+  const session = usePageSession();
+  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const params = { path: { id } };
+  const rule = useRead(['posting-rules', id], (client, signal) =>
+    client.get(`${RULES}/{id}`, { params, signal }),
+  );
+  const activate = useAction(
+    (client, active: boolean) => client.patch(`${RULES}/{id}`, { params, body: { active } }),
+    { invalidates: [['posting-rules']], done: 'The rule is changed.', errors: 'silent' },
+  );
+  const { data } = rule;
+  const crumbs = [
+    ['/ledger', 'Ledger'],
+    ['/ledger/rules', 'Posting rules'],
+  ] as const;
+  if (data === undefined) {
+    return (
+      <Page title="Posting rule" crumbs={crumbs}>
+        <Pending error={rule.error} />
+      </Page>
+    );
+  }
+  const toggle = (): void =>
+    confirm({
+      title: data.active ? `Stop “${data.name}”?` : `Start “${data.name}”?`,
+      consequence: data.active
+        ? 'Events from now on make no entries by this rule. Entries that it has made stay.'
+        : 'Events from now on make entries by this rule. Earlier ones do not.',
+      action: data.active ? 'Stop rule' : 'Start rule',
+      tone: data.active ? 'danger' : 'primary',
+      run: () => activate.mutateAsync(!data.active),
+    });
+  return (
+    <Page
+      title={data.name}
+      crumbs={crumbs}
+      actions={isAdmin ? <Button onClick={toggle}>{data.active ? 'Stop rule' : 'Start rule'}</Button> : null}
+    >
+      <Card>
+        <Facts
+          of={{
+            State: <StateOf active={data.active} />,
+            'When this happens': <code>{data.source_kind}</code>,
+            'And this holds': data.when === undefined ? undefined : <code>{data.when}</code>,
+            'It makes': data.mode === 'post' ? 'A posted entry' : 'A draft',
+            'Dated by': data.date === undefined ? undefined : <code>{data.date}</code>,
+            Changed: <Time at={data.updated_at} />,
+          }}
+        />
+      </Card>
+      <Card flush title="Lines">
+        <section className="ledger-scroll" aria-label="Lines" tabIndex={-1}>
+          <table className="ledger-report">
+            <thead>
+              <tr>
+                <th scope="col">Account</th>
+                <th scope="col">Side</th>
+                <th scope="col">Amount</th>
+                <th scope="col">Memo</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.lines.map((line, at) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id, and are not reordered here
+                <tr key={at}>
+                  <th scope="row">
+                    <Link href={`/ledger/entries?account=${encodeURIComponent(line.account_code)}`}>
+                      {line.account_code}
+                    </Link>
+                  </th>
+                  <td>{line.side}</td>
+                  <td>
+                    <code>{amountText(line.amount)}</code>
+                  </td>
+                  <td>{line.memo}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      </Card>
+      <Preview id={id} />
+    </Page>
+  );
+};
+
+const amountText = (amount: object): string => {
+  if ('remainder' in amount) return 'the remainder';
+  const { percent, path, fixed } = { percent: undefined, path: undefined, fixed: undefined, ...amount };
+  if (fixed !== undefined) return String(fixed);
+  return percent === undefined ? String(path) : `${percent} % of ${path}`;
+};
+
+/** What the rule would write for a payload; nothing is written. */
+const Preview = ({ id }: { id: string }) => {
+  const [result, setResult] = useState<unknown>();
+  const preview = useAction(
+    (client, payload: Record<string, unknown>) =>
+      client.post(`${RULES}/{id}/preview`, { params: { path: { id } }, body: { payload } }),
+    { errors: 'silent' },
+  );
+  return (
+    <Card title="Try it">
+      <Form
+        submit="Show the entry"
+        onSubmit={async (values) => {
+          setResult(undefined);
+          setResult(await preview.mutateAsync(payloadOf(values.text('payload'))));
+        }}
+      >
+        <Field
+          name="payload"
+          label="Payload"
+          hint="The JSON object that the event would carry. Nothing is written."
+        >
+          {(control) => (
+            <textarea
+              {...control}
+              className="input mono"
+              rows={5}
+              spellCheck={false}
+              defaultValue={'{\n  \n}'}
+            />
+          )}
+        </Field>
+      </Form>
+      {result === undefined ? null : <Json value={result} />}
+    </Card>
+  );
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @throws {Error} for a text that is no JSON object */
+const payloadOf = (text: string): Record<string, unknown> => {
+  const value: unknown = JSON.parse(text);
+  if (!isObject(value)) throw new Error('The payload is a JSON object.');
+  return value;
+};

@@ -1,0 +1,150 @@
+import { Chart } from '../../kit/chart.tsx';
+import { Card, moneyText, useRead } from '../../kit/index.ts';
+import { givenOf, type ReportQuery } from './range.tsx';
+import { Balanced, NoEntries, Statement } from './report-tables.tsx';
+import { Pending } from './trial-balance.tsx';
+
+const MONTHS = 12;
+const isoDay = (date: Date): string => date.toISOString().slice(0, 10);
+
+/** First and last day of each of the twelve months up to a day. */
+const monthsTo = (day: string): { readonly from: string; readonly to: string }[] => {
+  const last = new Date(`${day}T00:00:00Z`);
+  return Array.from({ length: MONTHS }, (_, nth) => {
+    const first = Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - (MONTHS - 1 - nth), 1);
+    const from = new Date(first);
+    const to = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, 0));
+    return { from: isoDay(from), to: isoDay(to) };
+  });
+};
+
+const secondsOf = ({ from }: { from: string }): number => Date.parse(`${from}T00:00:00Z`) / 1000;
+
+/** Revenue and expenses of a range, and of each month beside it. */
+export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
+  const given = givenOf(query);
+  const report = useRead(['reports', 'pnl', query], (client, signal) =>
+    client.get('/api/v1/tenant/reports/pnl', { params: { query: given }, signal }),
+  );
+  const months = monthsTo(report.data?.to ?? isoDay(new Date()));
+  const chart = useRead(
+    ['reports', 'pnl-months', months[0]?.from, query.currency, query.position],
+    (client, signal) =>
+      Promise.all(
+        months.map((month) =>
+          client.get('/api/v1/tenant/reports/pnl', { params: { query: { ...given, ...month } }, signal }),
+        ),
+      ),
+    { enabled: report.data !== undefined },
+  );
+  if (report.data === undefined) return <Pending error={report.error} />;
+  const { currency, from, to, revenue, expenses, total_revenue, total_expenses, net_income } = report.data;
+  const major = (minor: number): string => moneyText(Math.round(minor), currency);
+  return (
+    <div className="ledger-tab">
+      {chart.data === undefined ? null : (
+        <Card title="By month">
+          <Chart
+            label={`Revenue, expenses and net income of the months ${months[0]?.from.slice(0, 7)} to ${to.slice(0, 7)}; net income of the range is ${major(net_income)}.`}
+            x={months.map(secondsOf)}
+            series={[
+              { name: 'Revenue', values: chart.data.map((month) => month.total_revenue) },
+              { name: 'Expenses', values: chart.data.map((month) => month.total_expenses) },
+              { name: 'Net income', values: chart.data.map((month) => month.net_income) },
+            ]}
+            format={major}
+          />
+        </Card>
+      )}
+      <Card flush title={`Profit and loss from ${from} to ${to}`}>
+        {revenue.length + expenses.length === 0 ? (
+          <NoEntries />
+        ) : (
+          <Statement
+            label="Profit and loss"
+            currency={currency}
+            from={from}
+            to={to}
+            sections={[
+              { title: 'Revenue', lines: revenue, total: ['Total revenue', total_revenue] },
+              { title: 'Expenses', lines: expenses, total: ['Total expenses', total_expenses] },
+            ]}
+            result={['Net income', net_income]}
+          />
+        )}
+      </Card>
+    </div>
+  );
+};
+
+/** Assets beside liabilities and equity as of a day, and at the end of each month before. */
+export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
+  const { to: asOf, ...rest } = givenOf({ ...query, from: '' });
+  const given = { ...rest, ...(asOf === undefined ? {} : { as_of: asOf }) };
+  const report = useRead(['reports', 'balance-sheet', query], (client, signal) =>
+    client.get('/api/v1/tenant/reports/balance-sheet', { params: { query: given }, signal }),
+  );
+  const months = monthsTo(report.data?.as_of ?? isoDay(new Date()));
+  const chart = useRead(
+    ['reports', 'balance-sheet-months', months[0]?.from, query.currency, query.position],
+    (client, signal) =>
+      Promise.all(
+        months.map(({ to }) =>
+          client.get('/api/v1/tenant/reports/balance-sheet', {
+            params: { query: { ...rest, as_of: to } },
+            signal,
+          }),
+        ),
+      ),
+    { enabled: report.data !== undefined },
+  );
+  if (report.data === undefined) return <Pending error={report.error} />;
+  const sheet = report.data;
+  const { currency, as_of: day } = sheet;
+  const major = (minor: number): string => moneyText(Math.round(minor), currency);
+  const isEmpty = sheet.assets.length + sheet.liabilities.length + sheet.equity.length === 0;
+  return (
+    <div className="ledger-tab">
+      {chart.data === undefined ? null : (
+        <Card title="At the end of each month">
+          <Chart
+            label={`Total assets, liabilities and equity at the end of each month up to ${day}; assets are ${major(sheet.total_assets)} now.`}
+            x={months.map(secondsOf)}
+            series={[
+              { name: 'Assets', values: chart.data.map((month) => month.total_assets) },
+              { name: 'Liabilities', values: chart.data.map((month) => month.total_liabilities) },
+              { name: 'Equity', values: chart.data.map((month) => month.total_equity) },
+            ]}
+            format={major}
+          />
+        </Card>
+      )}
+      <Card flush title={`Balance sheet as of ${day}`} actions={<Balanced is={sheet.balanced} />}>
+        {isEmpty && sheet.current_earnings === 0 ? (
+          <NoEntries />
+        ) : (
+          <Statement
+            label="Balance sheet"
+            currency={currency}
+            from={null}
+            to={day}
+            sections={[
+              { title: 'Assets', lines: sheet.assets, total: ['Total assets', sheet.total_assets] },
+              {
+                title: 'Liabilities',
+                lines: sheet.liabilities,
+                total: ['Total liabilities', sheet.total_liabilities],
+              },
+              {
+                title: 'Equity',
+                lines: sheet.equity,
+                more: [['Current earnings', sheet.current_earnings]],
+                total: ['Total equity', sheet.total_equity],
+              },
+            ]}
+          />
+        )}
+      </Card>
+    </div>
+  );
+};

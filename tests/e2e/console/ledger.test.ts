@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { endWorld, type Member, sharedWorld, type World } from '../../support/world.ts';
+import { drafted, move, posted, withBooks } from '../ledger/support.ts';
+
+const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+
+describe('The ledger pages', () => {
+  let world: World;
+  let browser: ConsoleBrowser;
+  let admin: Member;
+
+  before(async function () {
+    this.timeout(60_000);
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    ({ admin } = await withBooks(world));
+    await posted(admin.api, { date: '2026-03-02', memo: XSS, lines: move('1000', '4000', 12_345) });
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  const heading = (page: Page, name: string | RegExp): Promise<void> =>
+    page.getByRole('heading', { level: 1, name }).waitFor();
+
+  it('lead from a figure to its entries, to an entry and to its events', async () => {
+    const page = await browser.openAs(admin.token, '/ledger');
+    await page.getByText('Balanced', { exact: true }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('row', { name: /^4000/ }).getByRole('link', { name: '€123.45' }).first().click();
+    await heading(page, 'Entries');
+    expect(await page.getByRole('textbox', { name: 'Account' }).inputValue()).to.equal('4000');
+    await page.getByText(XSS).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('link', { name: '#1' }).click();
+    await heading(page, 'Entry #1');
+    await page.getByRole('cell', { name: '€123.45' }).first().waitFor();
+    await page.getByRole('link', { name: 'What happened to this entry' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.goBack();
+    await heading(page, 'Entries');
+  }).timeout(60_000);
+
+  it('show profit and loss and the balance sheet over months', async () => {
+    const page = await browser.openAs(admin.token, '/ledger?report=pnl&from=2026-01-01&to=2026-12-31');
+    await page.getByRole('heading', { name: 'Profit and loss from 2026-01-01 to 2026-12-31' }).waitFor();
+    await page.getByRole('img', { name: /^Revenue, expenses and net income/ }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('tab', { name: 'Balance sheet' }).click();
+    await page.getByRole('row', { name: 'Current earnings' }).waitFor();
+    await page.getByRole('img', { name: /^Total assets/ }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('write a draft, say what is refused at its field, post it and reverse it', async () => {
+    const page = await browser.openAs(admin.token, '/ledger/new-entry');
+    await page.getByLabel('Memo', { exact: true }).fill(XSS);
+    await page.getByRole('combobox', { name: 'Account' }).nth(0).fill('no-such');
+    await page.getByLabel('Debit').nth(0).fill('10.50');
+    await page.getByRole('combobox', { name: 'Account' }).nth(1).fill('4000');
+    await page.getByText('€10.50 missing on the credit side').waitFor();
+    await page.getByLabel('Credit').nth(1).fill('10.5');
+    await page.getByText('Balanced: €10.50 on each side').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    browser.expect(/status of 422/);
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await page.getByRole('alert').first().waitFor();
+    await page.getByRole('combobox', { name: 'Account' }).nth(0).fill('1000');
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await heading(page, 'Draft');
+    await page.getByRole('button', { name: 'Post' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Post entry' }).click();
+    await heading(page, /^Entry #/);
+    await page.getByRole('button', { name: 'Reverse' }).click();
+    await page.getByRole('dialog').getByLabel('Memo').fill('Typed twice');
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Reverse entry' }).click();
+    await page.getByText('Typed twice').waitFor();
+    await page.getByText('Reverses', { exact: true }).waitFor();
+  }).timeout(60_000);
+
+  it('open accounts, lock the books, and discard a draft', async () => {
+    const { id } = await drafted(admin.api, {});
+    const page = await browser.openAs(admin.token, '/ledger/accounts');
+    await page.getByRole('gridcell', { name: '4000', exact: true }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'New account' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Code').fill('X1');
+    await dialog.getByLabel('Name').fill(XSS);
+    await dialog.getByRole('button', { name: 'Open account' }).click();
+    await page.getByRole('gridcell', { name: XSS }).waitFor();
+    await page.getByRole('button', { name: 'Lock books' }).click();
+    await dialog.getByLabel('Through').fill('2020-12-31');
+    await dialog.getByRole('button', { name: 'Lock', exact: true }).click();
+    await page.getByText('The books are locked through 2020-12-31').waitFor();
+    const other = await browser.openAs(admin.token, `/ledger/entries/${id}`);
+    await other.getByRole('button', { name: 'Discard' }).click();
+    await other.getByRole('dialog').getByRole('button', { name: 'Discard draft' }).click();
+    await heading(other, 'Entries');
+  }).timeout(60_000);
+
+  it('show rules, what they would write, and failures', async () => {
+    await admin.api.post('/api/v1/tenant/gl/posting-rules', {
+      name: XSS,
+      source_kind: 'job.transition',
+      mode: 'draft',
+      lines: [
+        { account_code: '1000', side: 'debit', amount: { fixed: 4900 } },
+        { account_code: '4000', side: 'credit', amount: { remainder: true } },
+      ],
+    });
+    const page = await browser.openAs(admin.token, '/ledger/rules');
+    await page.getByRole('link', { name: XSS }).click();
+    await heading(page, XSS);
+    await page.getByLabel('Payload').fill('{"to_state": "done"}');
+    await page.getByRole('button', { name: 'Show the entry' }).click();
+    await page.getByText('matches').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Stop rule' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop rule' }).click();
+    await page.getByRole('button', { name: 'Start rule' }).waitFor();
+    const failures = await browser.openAs(admin.token, '/ledger/failures');
+    await failures.getByText('No failures').waitFor();
+    expect(await flawsOf(failures)).to.deep.equal([]);
+  }).timeout(60_000);
+});
