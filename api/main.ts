@@ -2,8 +2,9 @@ import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { nearNames } from '../infrastructure/config/near-names.ts';
 import { ConfigError, readConfig } from '../infrastructure/config.ts';
+import { codeOf } from '../infrastructure/error-code.ts';
 import { createLogger } from '../infrastructure/logger.ts';
-import { keepFilesPrivate, requireDataFolder, warnOfOpenFolders } from '../infrastructure/private-files.ts';
+import { keepFilesPrivate, requireFolders, warnOfOpenFolders } from '../infrastructure/private-files.ts';
 import { memberOf } from './cluster/member.ts';
 import { Supervisor } from './cluster/supervisor.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
@@ -31,7 +32,7 @@ const main = async (): Promise<void> => {
     }
     warnOfOpenFolders(config, logger);
   }
-  requireDataFolder(config);
+  requireFolders(config);
   const platform = await startPlatform({ config, logger, member });
   runs(platform);
   const { server } = platform;
@@ -62,8 +63,23 @@ const main = async (): Promise<void> => {
   member?.listening();
 };
 
-main().catch((error: unknown) => {
+/** What an operator can do about an address that cannot be bound. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process uses PORT: stop it, or set another one',
+  EACCES: 'this user may not use PORT: set another one',
+  EADDRNOTAVAIL: 'HOST is not an address of this machine',
+  ENOTFOUND: 'HOST is not an address of this machine',
+};
+
+const explained = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error);
+  const isOfAddress = /^(listen|getaddrinfo) /.test(message);
+  const remedy = isOfAddress ? REMEDIES[String(codeOf(error))] : undefined;
+  return remedy === undefined ? message : `${message} (${remedy}).`;
+};
+
+main().catch((error: unknown) => {
+  const message = explained(error);
   const verbose = ['debug', 'trace'].includes(process.env.LOG_LEVEL ?? '');
   const stack = verbose && error instanceof Error ? `\n${error.stack}` : '';
   process.stderr.write(

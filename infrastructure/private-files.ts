@@ -10,7 +10,7 @@ export const keepFilesPrivate = (): void => {
 };
 
 /** Makes a folder and those above it. `mkdir` with `recursive` never returns in file systems such as `/proc`. */
-const makeFolder = (path: string): void => {
+export const makeFolder = (path: string): void => {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
   try {
@@ -22,28 +22,38 @@ const makeFolder = (path: string): void => {
 };
 
 /**
- * Makes the data folder, and refuses one that this user cannot write before any store waits for it.
+ * Makes the folders of data and keys, and refuses one that this user cannot write before any store waits for it.
  * @throws {ConfigError}
  */
-export const requireDataFolder = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): void => {
+export const requireFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders): void => {
+  requireFolder('DATA_DIR', DATA_DIR);
+  const keys = keyFolderOf(KEYSTORE_URL);
+  if (keys !== undefined) requireFolder('KEYSTORE_URL', keys);
+};
+
+type Folders = Pick<Config, 'DATA_DIR' | 'KEYSTORE_URL'>;
+
+const keyFolderOf = (url: Config['KEYSTORE_URL']): string | undefined =>
+  url === undefined || url.startsWith('mongodb') ? undefined : url;
+
+const requireFolder = (name: keyof Folders, folder: string): void => {
   try {
-    makeFolder(resolve(DATA_DIR));
-    accessSync(DATA_DIR, constants.R_OK | constants.W_OK | constants.X_OK);
+    makeFolder(resolve(folder));
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const code = codeOf(error) ?? 'unknown';
     const why = code === 'EROFS' ? 'it is read-only' : code;
-    throw new ConfigError(`DATA_DIR must be a folder that this user can write (${why}).`);
+    throw new ConfigError(`${name} must be a folder that this user can write (${why}).`);
   }
 };
 
 const OTHERS = 0o077;
 
 /** Warns of existing data and key folders that other users can read; does not change them. */
-export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Config, logger: Logger): void => {
+export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders, logger: Logger): void => {
   // Windows has no such modes.
   if (process.platform === 'win32') return;
-  const keys = KEYSTORE_URL === undefined || KEYSTORE_URL.startsWith('mongodb') ? DATA_DIR : KEYSTORE_URL;
-  for (const folder of new Set([DATA_DIR, keys])) {
+  for (const folder of new Set([DATA_DIR, keyFolderOf(KEYSTORE_URL) ?? DATA_DIR])) {
     const mode = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
     if ((mode & OTHERS) === 0) continue;
     logger.warn(

@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { HeadStore } from '../application/ports/audit-heads.ts';
 import type { BlobStore } from '../application/ports/blob-store.ts';
 import type { CorpusStore } from '../application/ports/corpus-store.ts';
@@ -19,6 +18,7 @@ import { openSqliteEventStore } from './event-store/sqlite/store.ts';
 import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
 import { openSqliteKeyStore } from './key-store/sqlite.ts';
 import { MaintenanceThread } from './maintenance/maintenance-thread.ts';
+import { makeFolder } from './private-files.ts';
 import { openSqliteReadStore } from './read-store/sqlite/store.ts';
 import { openSqliteSnapshotStore } from './snapshot-store/sqlite.ts';
 
@@ -46,7 +46,7 @@ export const openStores = async (
   /** Divides the thread among searches. */
   turns?: SearchSlices,
 ): Promise<Stores> => {
-  mkdirSync(config.DATA_DIR, { recursive: true });
+  makeFolder(resolve(config.DATA_DIR));
   const file = (name: string): string => join(config.DATA_DIR, name);
   const maintenance = new MaintenanceThread();
   const events = await opened(() => openEvents(config, logger, maintenance));
@@ -92,7 +92,7 @@ export const openEvents = async (
 /** Opens an import into the event log that the configuration names. */
 export const openLogImport = async (config: Config): Promise<LogImport> => {
   if (config.EVENTSTORE_URL === undefined) {
-    mkdirSync(config.DATA_DIR, { recursive: true });
+    makeFolder(resolve(config.DATA_DIR));
     return openSqliteImport(join(config.DATA_DIR, 'events.db'));
   }
   const { openEventStoreDbImport } = await import('./event-store/eventstoredb/import.ts');
@@ -120,7 +120,7 @@ export const openKeys = async (config: Config): Promise<KeyStore> => {
   const { KEYSTORE_URL: url = config.MONGODB_URL } = config;
   if (url === undefined) return openSqliteKeyStore({ path: join(config.DATA_DIR, 'keys.db') });
   if (!url.startsWith('mongodb')) {
-    mkdirSync(url, { recursive: true });
+    makeFolder(resolve(url));
     return openSqliteKeyStore({ path: join(url, 'keys.db') });
   }
   const { openMongoKeyStore } = await import('./key-store/mongodb.ts');

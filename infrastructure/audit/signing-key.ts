@@ -1,14 +1,12 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HeadSigningKey } from '../../application/ports/audit-heads.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { linkFirst, writeWhole } from '../durable-files.ts';
+import { ed25519KeyOf, KEY_FORMS } from '../ed25519-key.ts';
 
 const FILE = 'audit-signing-key.pem';
-/** DER of an Ed25519 private key before its 32 bytes (RFC 8410). */
-const PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
-const SEED = 32;
 
 /**
  * The key that signs heads: from the environment, else, outside production, generated once and stored in the data
@@ -23,22 +21,11 @@ export const headSigner = (config: Config): HeadSigningKey | undefined => {
   return { publicKey, sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 };
 
-/** PEM (PKCS 8), or base64 of the DER form or of the 32 bytes. */
 const privateKeyOf = (text: string): KeyObject => {
-  try {
-    const key = text.includes('-----BEGIN')
-      ? createPrivateKey(text.replaceAll('\\n', '\n'))
-      : createPrivateKey({ key: derOf(Buffer.from(text, 'base64')), format: 'der', type: 'pkcs8' });
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {
-    // Drops the error, which could hold a part of the key.
-  }
-  throw new ConfigError(
-    'AUDIT_SIGNING_KEY must be an Ed25519 private key: PEM, or base64 of its DER form or its 32 bytes.',
-  );
+  const key = ed25519KeyOf(text);
+  if (key === undefined) throw new ConfigError(`AUDIT_SIGNING_KEY must be ${KEY_FORMS}.`);
+  return key;
 };
-
-const derOf = (bytes: Buffer): Buffer => (bytes.length === SEED ? Buffer.concat([PREFIX, bytes]) : bytes);
 
 /** Reads the stored key or creates it; of concurrent processes one creates it and the others read it. */
 const storedOrNew = (folder: string): KeyObject => {

@@ -33,6 +33,19 @@ export const oneOf = <const V extends readonly [string, ...string[]]>(...values:
 export const url = (protocols: readonly string[], message: string) =>
   z.string().refine((value) => protocols.includes(URL.parse(value)?.protocol ?? ''), message);
 
+/** A URL of these schemes, or the path of a folder: another scheme would silently be the name of one. */
+export const folderOr = (schemes: readonly string[], message: string) =>
+  z
+    .string()
+    .refine((value) => {
+      const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(value)?.[1]?.toLowerCase();
+      return scheme === undefined || (schemes.includes(scheme) && hasHost(value));
+    }, message)
+    .optional();
+
+/** Whether an authority follows the scheme. */
+export const hasHost = (value: string): boolean => /^[^:]+:\/\/([^@/?#]*@)?[^@/?#]+([/?#]|$)/.test(value);
+
 export const httpUrl = url(['http:', 'https:'], 'must be an http or https URL');
 
 /** Scheme, host and port alone. */

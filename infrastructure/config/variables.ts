@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { isEd25519Key, KEY_FORMS } from '../ed25519-key.ts';
 import {
   flag,
+  folderOr,
   fourDelays,
+  hasHost,
   httpUrl,
   isWithoutPerson,
   networks,
@@ -89,14 +92,19 @@ export const environment = z.object({
     ['esdb:', 'esdb+discover:'],
     'must be an EventStoreDB connection string that begins with esdb://',
   )
+    .refine(hasHost, 'must name a host')
     .optional()
     .register(about, { meaning: 'EventStoreDB connection string', unset: 'SQLite in `DATA_DIR`' }),
   MONGODB_URL: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must be a MongoDB connection string that begins with mongodb://')
+    .refine(hasHost, 'must name a host')
     .optional()
     .register(about, { meaning: 'MongoDB connection string', unset: 'SQLite in `DATA_DIR`' }),
-  KEYSTORE_URL: text().register(about, {
+  KEYSTORE_URL: folderOr(
+    ['mongodb', 'mongodb+srv'],
+    'must be a folder, or a MongoDB connection string that begins with mongodb://',
+  ).register(about, {
     meaning: 'data keys: a folder or a MongoDB connection string',
     unset: 'beside the read models',
   }),
@@ -128,13 +136,13 @@ export const environment = z.object({
   PLATFORM_JWT_SECRET_NEXT: next('PLATFORM_JWT_SECRET'),
   PARTNER_JWT_SECRET_NEXT: next('PARTNER_JWT_SECRET'),
   PARTNER_EXCHANGE_SECRET_NEXT: next('PARTNER_EXCHANGE_SECRET'),
-  AUDIT_SIGNING_KEY: text().register(about, {
+  AUDIT_SIGNING_KEY: z.string().refine(isEd25519Key, `must be ${KEY_FORMS}`).optional().register(about, {
     meaning:
       'Ed25519 private key that signs heads: PEM, or base64 of its DER form (PKCS 8) or of its 32 bytes. Without it in production no head is signed and `GET …/audit/proof` is 503',
     unset: 'made in development, none in production',
     isSecret: true,
   }),
-  AUDIT_HEADS: text().register(about, {
+  AUDIT_HEADS: folderOr(['http', 'https'], 'must be a folder or an http or https URL').register(about, {
     meaning:
       'folder or URL outside that receives each head: a line of JSON in `<tenant>.ndjson`, or a POST answered with 2xx; a head may come twice',
   }),

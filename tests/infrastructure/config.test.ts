@@ -79,6 +79,9 @@ describe('The configuration', () => {
       WEBHOOK_ALLOW_HTTP: '1',
       WEBHOOK_RETRY_SECONDS: '0.1,0.2, 1,2',
       MONGODB_URL: 'mongodb+srv://u:p@db.test/x',
+      KEYSTORE_URL: '/srv/keys',
+      AUDIT_HEADS: 'https://heads.example',
+      AUDIT_SIGNING_KEY: Buffer.alloc(32, 1).toString('base64'),
       EVENTSTORE_URL: 'esdb://localhost:2113?tls=false',
     });
     expect(found).to.deep.include({
@@ -127,6 +130,13 @@ describe('The configuration', () => {
     ['LOG_LEVEL', 'loud'],
     ['EVENTSTORE_URL', 'http://host-hush'],
     ['MONGODB_URL', 'postgres://u:hush@db'],
+    ['EVENTSTORE_URL', 'esdb://'],
+    ['MONGODB_URL', 'mongodb://'],
+    ['MONGODB_URL', 'mongodb://u:hush@/db'],
+    ['KEYSTORE_URL', 'postgres://u:hush@db'],
+    ['KEYSTORE_URL', 'mongodb://'],
+    ['AUDIT_HEADS', 'ftp://u:hush@heads.example'],
+    ['AUDIT_SIGNING_KEY', 'hush'],
     ['TRUST_PROXY', 'everyone'],
     ['TENANT_JWT_SECRET', 'short-hush'],
     ['MASTER_KEY', 'short-hush'],

@@ -44,6 +44,13 @@ describe('Alerts and dashboard', () => {
     expect(new Set(all.map(({ title }) => title)).size).to.equal(all.length);
   });
 
+  it('explains each metric of the product in the guide', async () => {
+    const { names } = scrapeOf(await createMetrics({ build: { version: '1', role: 'all' } }).expose());
+    const guide = readFileSync('docs/operations.md', 'utf8');
+    const own = [...names].filter((name) => name.startsWith(PREFIX));
+    expect(own.filter((name) => !guide.includes(`\`${name}\``))).to.deep.equal([]);
+  });
+
   it('explains each alert in the guide', () => {
     const guide = readFileSync('docs/operations.md', 'utf8');
     const alerts = [...text('alerts.yml').matchAll(/alert: (\w+)/g)].map(([, name = '']) => name);

@@ -200,18 +200,27 @@ describe('Signed heads', function () {
     await eventually(() => expect(received).to.deep.equal(sealed));
   });
 
+  const head = (signed_at: string): SignedHead => ({
+    tenant_id: 'acme',
+    position: '1',
+    root: 'r',
+    signed_at,
+    algorithm: 'Ed25519',
+    public_key: '',
+    signature: '',
+  });
+
+  it('fail at once for a folder that cannot be made', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const failed = await folderSink('/proc/heads/out')
+      .receive(head('1'), new AbortController().signal)
+      .catch((error: unknown) => error);
+    expect(failed).to.have.property('code', 'ENOENT');
+  });
+
   it('are lines of a file per tenant after a crash cut the last one', async () => {
-    const outside = join(folder, 'out');
+    const outside = join(folder, 'deep', 'out');
     const sink = folderSink(outside);
-    const head = (signed_at: string): SignedHead => ({
-      tenant_id: 'acme',
-      position: '1',
-      root: 'r',
-      signed_at,
-      algorithm: 'Ed25519',
-      public_key: '',
-      signature: '',
-    });
     const { signal } = new AbortController();
     await sink.receive(head('1'), signal);
     const path = join(outside, 'acme.ndjson');

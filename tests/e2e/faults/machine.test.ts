@@ -87,12 +87,21 @@ describe('A start', () => {
     );
   });
 
+  it('ends with one sentence for a key folder where none can be made', async () => {
+    const { code, output } = await startAndExit({ KEYSTORE_URL: '/proc/keys/of-the-product' });
+    expect(`${code},${output}`).to.match(
+      /^1,KEYSTORE_URL must be a folder that this user can write \([A-Z]+\)\.\n$/,
+    );
+  });
+
   it('ends with one sentence when the port is in use, and the other server goes on', async () => {
     const world = await startWorld();
     const { code, output } = await startAndExit({ PORT: String(world.server.port) });
     expect(code).to.equal(1);
     // A stack may follow, as the level of the log says.
-    expect(output).to.match(/^The server could not start: .*EADDRINUSE.*$/m);
+    expect(output).to.match(
+      /^The server could not start: .*EADDRINUSE.* \(another process uses PORT: stop it, or set another one\)\.$/m,
+    );
     expect((await world.anybody.get('/health/live')).status).to.equal(200);
   });
 });
