@@ -45,7 +45,7 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   checkChains(log, report('chain'));
   checkDeliveries(log, hosts, report('deliveries'));
   for (const area of workload.areas) await area.check(log, report(area.name));
-  await checkReadModels(world, report('read models'));
+  await checkReadModels(world, log, report('read models'));
   return faults;
 };
 
@@ -104,8 +104,8 @@ const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Repo
   }
 };
 
-/** Every read model equals a fold of the log. */
-const checkReadModels = async (world: World, report: Report): Promise<void> => {
+/** Every read model has reached the end of the log, and equals a fold of it. */
+const checkReadModels = async (world: World, log: readonly Fact[], report: Report): Promise<void> => {
   const { core } = world.nodes.find(({ platform }) => platform !== undefined)?.platform ?? {};
   if (core === undefined) throw new Error('no node is up');
   for (const projection of projections) {
@@ -121,6 +121,9 @@ const checkReadModels = async (world: World, report: Report): Promise<void> => {
     });
     await scratch.close();
     if (compared.position === undefined) report(`${projection.name} was never folded`);
+    const last = log.findLast(({ type }) => projection.types.includes(type))?.position ?? '';
+    if ((compared.position ?? '') < last)
+      report(`${projection.name} stands at ${compared.position}, its last event is at ${last}`);
     for (const difference of compared.differences) report(JSON.stringify(difference));
   }
 };

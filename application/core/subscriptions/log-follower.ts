@@ -189,6 +189,8 @@ export class LogFollower {
         if (page.position > place || (caughtUp && !follower.caughtUp)) {
           return { events: page.events, position: page.position, caughtUp };
         }
+        // A shared read may have begun before the last growth, which wakes nobody again.
+        if (!caughtUp) continue;
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };
       }

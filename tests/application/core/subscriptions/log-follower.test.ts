@@ -127,6 +127,38 @@ describe('the log follower', () => {
     expect(counts.read).to.be.within(50 * FOLLOWERS, 50 * FOLLOWERS + 1000);
   });
 
+  it('reads again when a read that it shares began before the last growth', async () => {
+    const { store, faults } = countedStore();
+    faults.silent = true;
+    await store.append('a.s-1', 'any', typed(1));
+    const [held, handling] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const end = await store.end();
+    let isHeld = false;
+    const slow: EventStore = {
+      ...store,
+      scanAll: async (options, most) => {
+        const page = await store.scanAll(options, most);
+        if (options.from === end && !isHeld) {
+          isHeld = true;
+          await held.promise;
+        }
+        return page;
+      },
+    };
+    const follower = new LogFollower({ events: slow, logger: testLogger() });
+    const first = following(follower);
+    const second = following(follower, {}, ({ events: [event] }) =>
+      event?.position === end ? handling.promise : undefined,
+    );
+    await eventually(() => expect(isHeld, 'the first reads on while the second handles').to.equal(true));
+    await store.append('a.s-1', 'any', typed(1));
+    handling.resolve();
+    await eventually(() => expect(second.seen).to.have.length(1));
+    for (let tick = 0; tick < 5; tick += 1) await setImmediate();
+    held.resolve();
+    await reached([first, second], await store.end());
+  });
+
   it('reads a long log about once for followers that start together', async () => {
     const { store, counts } = countedStore();
     const total = 20_000;
