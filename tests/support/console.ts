@@ -27,6 +27,10 @@ export const noBrowser = (): string | undefined =>
 const newest = (patterns: readonly string[]): number =>
   Math.max(0, ...patterns.flatMap((pattern) => globSync(pattern).map((file) => statSync(file).mtimeMs)));
 
+/** Chromium logs each refused request; refusals of the API are the page's to show. */
+const isRefusal = (text: string, url: string): boolean =>
+  /the server responded with a status of 4\d\d/.test(text) && !new URL(url).pathname.startsWith('/console');
+
 /** Builds the Console unless the build is newer than the sources. `npm ci` has built it before a first run. */
 export const buildConsole = async (): Promise<void> => {
   const sources = ['console/src/**/*.*', 'console/*.{html,js,json}', 'client/src/*.ts'];

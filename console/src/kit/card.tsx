@@ -10,7 +10,7 @@ interface CardProps {
 }
 
 export const Card = ({ title, actions, flush = false, children }: CardProps) => (
-  <section className="card">
+  <section className={flush ? 'card card-flush' : 'card'}>
     {title === undefined ? null : (
       <div className="card-header">
         <h2>{title}</h2>
@@ -27,7 +27,7 @@ interface TileProps {
   readonly value: ReactNode;
   readonly detail?: ReactNode;
   /** The page that the figure comes from. */
-  readonly to?: string;
+  readonly to?: string | undefined;
 }
 
 /** A figure that leads to its source. */

@@ -16,6 +16,11 @@ interface ChartProps {
   readonly format?: (value: number) => string;
 }
 
+/** Steps of an axis of counts. */
+const COUNTS = [1, 2, 5]
+  .flatMap((digit) => Array.from({ length: 12 }, (_, nth) => digit * 10 ** nth))
+  .sort((a, b) => a - b);
+
 /** Import it from `kit/chart.tsx`: uPlot is then loaded with the pages that draw. */
 export const Chart = ({ label, x, series, time = true, height = 200, kind = 'line', format }: ChartProps) => {
   const box = useRef<HTMLDivElement>(null);
@@ -62,7 +67,16 @@ export const Chart = ({ label, x, series, time = true, height = 200, kind = 'lin
       },
       legend: { show: names.includes('\n') },
       cursor: { points: { size: 6 } },
-      axes: [axis, { ...axis, size: 56, values: (_plot, splits) => splits.map(text) }],
+      axes: [
+        axis,
+        {
+          ...axis,
+          size: 56,
+          values: (_plot, splits) => splits.map(text),
+          // Bars are counts.
+          ...(kind === 'bars' ? { incrs: COUNTS } : {}),
+        },
+      ],
       series: [
         {},
         ...names.split('\n').map((name, nth) => {
@@ -70,7 +84,7 @@ export const Chart = ({ label, x, series, time = true, height = 200, kind = 'lin
           return {
             label: name,
             stroke,
-            width: 1.75,
+            width: kind === 'bars' ? 0 : 1.75,
             points: { show: false },
             value: (_plot: uPlot, value: number | null) => text(value),
             ...(kind === 'bars' && bars !== undefined ? { paths: bars, fill: stroke } : {}),

@@ -3,7 +3,7 @@ import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useR
 import { Button } from './button.tsx';
 import { Empty } from './empty.tsx';
 import { Problem } from './problem.tsx';
-import type { Paged, Read } from './reads.ts';
+import type { Paged } from './reads.ts';
 
 export interface Column<T> {
   readonly key: string;
@@ -16,9 +16,16 @@ export interface Column<T> {
   readonly align?: 'start' | 'end';
 }
 
+/** An answer of `useRead`, or `{ ...read, data: rowsMadeOfIt }`. */
+export interface Listed<T> {
+  readonly data: readonly T[] | undefined;
+  readonly error: Error | null;
+  readonly refetch: () => unknown;
+}
+
 interface TableProps<T> {
   readonly label: string;
-  readonly rows: Read<readonly T[]> | Paged<T>;
+  readonly rows: Listed<T> | Paged<T>;
   readonly columns: readonly Column<T>[];
   readonly rowKey: (row: T) => string;
   /** A click on a row, or Enter. Put a link into a cell as well, where the row has an address. */

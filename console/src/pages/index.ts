@@ -20,6 +20,8 @@ const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
 
 /** One line for each page, sorted by path. `navigation.ts` lists those of the sidebar. */
 export const PAGES: readonly PageEntry[] = [
+  page('/api-tokens', 'admin', () => import('./administration/api-tokens.tsx')),
+  page('/extensions', 'admin', () => import('./administration/extensions.tsx')),
   page('/ledger', 'person', () => import('./ledger/reports.tsx')),
   page('/ledger/accounts', 'person', () => import('./ledger/accounts.tsx')),
   page('/ledger/entries', 'person', () => import('./ledger/entries.tsx')),
@@ -30,5 +32,9 @@ export const PAGES: readonly PageEntry[] = [
   page('/ledger/rules', 'person', () => import('./ledger/rules.tsx')),
   page('/ledger/rules/:id', 'person', () => import('./ledger/rules.tsx')),
   page('/overview', 'person', () => import('./overview/overview.tsx')),
+  page('/platform/overview', 'platform', () => import('./platform/overview.tsx')),
+  page('/platform/projections', 'platform', () => import('./platform/projections.tsx')),
+  page('/platform/tenants', 'platform', () => import('./platform/tenants.tsx')),
+  page('/platform/tenants/:id', 'platform', () => import('./platform/tenant.tsx')),
   page('/users', 'admin', () => import('./administration/users.tsx')),
 ];

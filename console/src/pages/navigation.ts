@@ -4,6 +4,7 @@ import {
   Bot,
   Boxes,
   Building2,
+  Gauge,
   Handshake,
   History,
   KeyRound,
@@ -75,6 +76,7 @@ export const NAVIGATION: readonly NavGroup[] = [
   {
     title: 'Platform',
     entries: [
+      entry('/platform/overview', 'Platform overview', Gauge, 'd'),
       entry('/platform/tenants', 'Tenants', Building2, 't'),
       entry('/platform/partners', 'Partners', Handshake, 'n'),
       entry('/platform/projections', 'Projections', Boxes, 'p'),

@@ -1,9 +1,22 @@
+import { usePageSession } from '../../kit/client.tsx';
 import { Page } from '../../kit/index.ts';
+import { AdminTiles } from './admin-tiles.tsx';
+import { LiveEvents } from './live-events.tsx';
+import { PersonTiles } from './person-tiles.tsx';
 
-const Overview = () => (
-  <Page title="Overview">
-    <p>…</p>
-  </Page>
-);
+/** The tenant at a glance: what waits for the caller, and for admins what happens now and what went wrong. */
+const Overview = () => {
+  const session = usePageSession();
+  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  return (
+    <Page title="Overview" about="What waits for you, what happens now, and what needs a look.">
+      <div className="grid">
+        <PersonTiles />
+        {isAdmin ? <AdminTiles /> : null}
+      </div>
+      {isAdmin ? <LiveEvents /> : null}
+    </Page>
+  );
+};
 
 export default Overview;

@@ -1,0 +1,186 @@
+import { KeyRound } from 'lucide-react';
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Badge,
+  Button,
+  Card,
+  ChoicesField,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Form,
+  Page,
+  Secret,
+  SelectField,
+  TextField,
+  Time,
+  useAction,
+  useConfirm,
+  usePages,
+} from '../../kit/index.ts';
+import { SCOPES, type Scope, scopesIn } from './scopes.ts';
+
+type ApiToken = components['schemas']['ApiToken'];
+
+const LIFETIMES = [
+  ['90d', '90 days'],
+  ['30d', '30 days'],
+  ['1y', 'A year'],
+  ['never', 'It does not expire'],
+] as const;
+type Lifetime = (typeof LIFETIMES)[number][0];
+
+const lifetimeOf = (text: string): Lifetime => LIFETIMES.find(([value]) => value === text)?.[0] ?? '90d';
+
+const StateBadge = ({ token }: { token: ApiToken }) => {
+  if (token.revoked_at !== null) return <Badge tone="danger">revoked</Badge>;
+  const isOver = token.expires_at !== null && Date.parse(token.expires_at) <= Date.now();
+  return isOver ? <Badge tone="warn">expired</Badge> : <Badge tone="ok">active</Badge>;
+};
+
+/** Long-lived tokens of programs: made with scopes, shown once, revoked. */
+const ApiTokens = () => {
+  const [isMinting, setMinting] = useState(false);
+  const confirm = useConfirm();
+  const tokens = usePages(['api-tokens'], (client, limit) =>
+    client.items('/api/v1/tenant/api-tokens', { params: { query: { limit } } }),
+  );
+  const revoke = useAction(
+    (client, id: string) => client.delete('/api/v1/tenant/api-tokens/{id}', { params: { path: { id } } }),
+    { invalidates: [['api-tokens']], done: 'The token is revoked.', errors: 'silent' },
+  );
+  const columns: Column<ApiToken>[] = [
+    { key: 'name', title: 'Name', cell: ({ name }) => name, min: 150, grow: 2 },
+    {
+      key: 'prefix',
+      title: 'Begins with',
+      cell: ({ prefix }) => <code>svc_pat_{prefix}…</code>,
+      min: 185,
+      grow: 0,
+    },
+    { key: 'scopes', title: 'Scopes', cell: ({ scopes }) => scopes.join(', '), min: 170, grow: 2 },
+    { key: 'state', title: 'State', cell: (token) => <StateBadge token={token} />, min: 95, grow: 0 },
+    {
+      key: 'used',
+      title: 'Last used',
+      cell: ({ last_used_at: at }) =>
+        at === null ? <span className="muted">never</span> : <Time at={at} relative />,
+      min: 100,
+    },
+    {
+      key: 'expires',
+      title: 'Expires',
+      cell: ({ expires_at: at }) =>
+        at === null ? <span className="muted">never</span> : <Time at={at} relative />,
+      min: 100,
+    },
+    {
+      key: 'actions',
+      title: '',
+      min: 100,
+      grow: 0,
+      cell: ({ id, name, revoked_at }) =>
+        revoked_at === null ? (
+          <Button
+            size="small"
+            aria-label={`Revoke ${name}`}
+            onClick={() =>
+              confirm({
+                title: `Revoke ${name}?`,
+                consequence:
+                  'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
+                action: 'Revoke the token',
+                run: () => revoke.mutateAsync(id),
+              })
+            }
+          >
+            Revoke
+          </Button>
+        ) : null,
+    },
+  ];
+  return (
+    <Page
+      title="API tokens"
+      about="For programs that call the API. A token belongs to the tenant and can do what its scopes say."
+      actions={
+        <Button tone="primary" onClick={() => setMinting(true)}>
+          <KeyRound size={16} aria-hidden />
+          Make a token
+        </Button>
+      }
+    >
+      <Card flush>
+        <DataTable
+          label="API tokens"
+          rows={tokens}
+          rowKey={({ id }) => id}
+          columns={columns}
+          empty={
+            <Empty title="No tokens yet">
+              <p>Make one for each program, with the fewest scopes that it needs.</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {isMinting ? <Mint onClose={() => setMinting(false)} /> : null}
+    </Page>
+  );
+};
+
+const Mint = ({ onClose }: { onClose: () => void }) => {
+  const [secret, setSecret] = useState<string>();
+  const mint = useAction(
+    (client, body: { name: string; scopes: Scope[]; expires_in: Lifetime }) =>
+      client.post('/api/v1/tenant/api-tokens', { body }),
+    { invalidates: [['api-tokens']], errors: 'silent' },
+  );
+  if (secret !== undefined) {
+    return (
+      <Dialog title="The token" onClose={onClose}>
+        <div className="stack">
+          <Secret text={secret} name="the token" />
+          <div className="form-end">
+            <Button tone="primary" onClick={onClose}>
+              I have copied it
+            </Button>
+          </div>
+        </div>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Make a token" onClose={onClose}>
+      <Form
+        submit="Make the token"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const made = await mint.mutateAsync({
+            name: values.text('name'),
+            scopes: scopesIn(values.all('scopes')),
+            expires_in: lifetimeOf(values.text('expires_in')),
+          });
+          if (made.token === undefined) onClose();
+          else setSecret(made.token);
+        }}
+      >
+        <TextField name="name" label="Name" required maxLength={200} hint="Which program uses it." />
+        <SelectField name="expires_in" label="Lifetime" options={LIFETIMES} />
+        <ChoicesField
+          name="scopes"
+          label="Scopes"
+          options={SCOPES.map(([scope, about]) => [
+            scope,
+            <>
+              <code>{scope}</code> <span className="muted">{about}</span>
+            </>,
+          ])}
+        />
+      </Form>
+    </Dialog>
+  );
+};
+
+export default ApiTokens;

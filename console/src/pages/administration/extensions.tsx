@@ -1,0 +1,201 @@
+import { Puzzle } from 'lucide-react';
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Badge,
+  Button,
+  Card,
+  ChoicesField,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Form,
+  Menu,
+  MenuItem,
+  Page,
+  TextField,
+  Time,
+  useAction,
+  useConfirm,
+  usePages,
+} from '../../kit/index.ts';
+import { SCOPES, type Scope, scopesIn } from './scopes.ts';
+
+type Extension = components['schemas']['Extension'];
+
+/** Extensions of the tenant: install by manifest, switch on and off, uninstall. */
+const Extensions = () => {
+  const [isInstalling, setInstalling] = useState(false);
+  const extensions = usePages(['extensions'], (client, limit) =>
+    client.items('/api/v1/tenant/extensions', { params: { query: { limit } } }),
+  );
+  const columns: Column<Extension>[] = [
+    { key: 'name', title: 'Name', cell: ({ name }) => name, min: 140, grow: 2 },
+    { key: 'id', title: 'Id', cell: ({ ext_id }) => <code>{ext_id}</code>, min: 130 },
+    { key: 'version', title: 'Version', cell: ({ version }) => version, min: 80, grow: 0 },
+    {
+      key: 'state',
+      title: 'State',
+      cell: ({ state }) => <Badge tone={state === 'active' ? 'ok' : 'neutral'}>{state}</Badge>,
+      min: 95,
+      grow: 0,
+    },
+    { key: 'scopes', title: 'Scopes', cell: ({ scopes }) => scopes.join(', '), min: 160, grow: 2 },
+    {
+      key: 'changed',
+      title: 'Changed',
+      cell: ({ updated_at }) => <Time at={updated_at} relative />,
+      min: 100,
+    },
+    { key: 'actions', title: '', min: 110, grow: 0, cell: (extension) => <Actions extension={extension} /> },
+  ];
+  return (
+    <Page
+      title="Extensions"
+      about="Programs that are loaded into the tenant and act for the person who uses them, within their scopes."
+      actions={
+        <Button tone="primary" onClick={() => setInstalling(true)}>
+          <Puzzle size={16} aria-hidden />
+          Install
+        </Button>
+      }
+    >
+      <Card flush>
+        <DataTable
+          label="Extensions"
+          rows={extensions}
+          rowKey={({ ext_id }) => ext_id}
+          columns={columns}
+          empty={
+            <Empty title="No extensions yet">
+              <p>Install one by its manifest. It is inactive until you activate it.</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {isInstalling ? <Install onClose={() => setInstalling(false)} /> : null}
+    </Page>
+  );
+};
+
+const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension }) => {
+  const confirm = useConfirm();
+  const params = { path: { id: ext_id } };
+  const invalidates = [['extensions']] as const;
+  const activate = useAction((client) => client.post('/api/v1/tenant/extensions/{id}/activate', { params }), {
+    invalidates,
+    done: `${name} is active.`,
+  });
+  const deactivate = useAction(
+    (client) => client.post('/api/v1/tenant/extensions/{id}/deactivate', { params }),
+    { invalidates, done: `${name} is inactive.`, errors: 'silent' },
+  );
+  const uninstall = useAction((client) => client.delete('/api/v1/tenant/extensions/{id}', { params }), {
+    invalidates,
+    done: `${name} is uninstalled.`,
+    errors: 'silent',
+  });
+  return (
+    <Menu
+      trigger={
+        <Button size="small" aria-label={`Actions for ${name}`}>
+          Actions
+        </Button>
+      }
+    >
+      {state === 'active' ? (
+        <MenuItem
+          onSelect={() =>
+            confirm({
+              title: `Deactivate ${name}?`,
+              consequence: 'Its tokens are refused at once. You can activate it again.',
+              action: 'Deactivate',
+              run: () => deactivate.mutateAsync(),
+            })
+          }
+        >
+          Deactivate
+        </MenuItem>
+      ) : (
+        <MenuItem onSelect={() => activate.mutate()}>Activate</MenuItem>
+      )}
+      <MenuItem
+        tone="danger"
+        onSelect={() =>
+          confirm({
+            title: `Uninstall ${name}?`,
+            consequence:
+              'Its tokens are refused at once, and it is gone from the list. Records that it wrote stay.',
+            action: 'Uninstall',
+            run: () => uninstall.mutateAsync(),
+          })
+        }
+      >
+        Uninstall
+      </MenuItem>
+    </Menu>
+  );
+};
+
+interface Manifest {
+  readonly ext_id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly scopes: Scope[];
+  readonly url?: string;
+}
+
+const Install = ({ onClose }: { onClose: () => void }) => {
+  const install = useAction((client, body: Manifest) => client.post('/api/v1/tenant/extensions', { body }), {
+    invalidates: [['extensions']],
+    done: ({ name }) => `${name} is installed.`,
+    errors: 'silent',
+  });
+  return (
+    <Dialog title="Install an extension" onClose={onClose}>
+      <Form
+        submit="Install"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const url = values.optional('url');
+          await install.mutateAsync({
+            ext_id: values.text('ext_id'),
+            name: values.text('name'),
+            version: values.text('version'),
+            scopes: scopesIn(values.all('scopes')),
+            ...(url === undefined ? {} : { url }),
+          });
+          onClose();
+        }}
+      >
+        <TextField name="name" label="Name" required maxLength={200} />
+        <TextField
+          name="ext_id"
+          label="Id"
+          required
+          hint="Of its manifest: lower-case letters, digits, . _ -"
+        />
+        <TextField name="version" label="Version" required maxLength={64} />
+        <TextField
+          name="url"
+          label="Address"
+          type="url"
+          hint="Where it is loaded from (https), if it has one."
+        />
+        <ChoicesField
+          name="scopes"
+          label="Scopes"
+          options={SCOPES.map(([scope, about]) => [
+            scope,
+            <>
+              <code>{scope}</code> <span className="muted">{about}</span>
+            </>,
+          ])}
+        />
+      </Form>
+    </Dialog>
+  );
+};
+
+export default Extensions;

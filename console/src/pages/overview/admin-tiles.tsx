@@ -1,0 +1,56 @@
+import { Tile, Time, useRead } from '../../kit/index.ts';
+import { pathIfThere } from './paths.ts';
+
+/** Figures of admins: bulk sessions under way, and the signed head of the log. */
+export const AdminTiles = () => (
+  <>
+    <BulkSessions />
+    <SignedHead />
+  </>
+);
+
+const BulkSessions = () => {
+  const sessions = useRead(
+    ['bulk', 'newest'],
+    (client, signal) =>
+      client.get('/api/v1/tenant/bulk-ops/sessions', { params: { query: { limit: 50 } }, signal }),
+    { every: 10_000 },
+  );
+  const committing = sessions.data?.filter(({ status }) => status === 'committing');
+  const rows = committing?.reduce(
+    (sum, { progress }) => sum + (progress === undefined ? 0 : progress.total - progress.processed),
+    0,
+  );
+  return (
+    <Tile
+      label="Bulk sessions under way"
+      value={sessions.error === null ? committing?.length.toLocaleString() : '–'}
+      detail={rows === undefined ? undefined : `${rows.toLocaleString()} rows to go`}
+      to={pathIfThere('/bulk')}
+    />
+  );
+};
+
+const SignedHead = () => {
+  const proof = useRead(
+    ['audit', 'proof'],
+    (client, signal) => client.get('/api/v1/tenant/audit/proof', { signal }),
+    { every: 60_000 },
+  );
+  return (
+    <Tile
+      label="Log signed"
+      value={
+        proof.data === undefined ? (
+          proof.error === null ? undefined : (
+            '–'
+          )
+        ) : (
+          <Time at={proof.data.signed_at} relative />
+        )
+      }
+      detail={proof.data === undefined ? undefined : <code>{proof.data.root.slice(0, 16)}…</code>}
+      to={pathIfThere('/events')}
+    />
+  );
+};

@@ -1,0 +1,133 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { ApiError } from '../../../../client/src/index.ts';
+import { Tile, useLive, usePages, useRead } from '../../kit/index.ts';
+import { pathIfThere } from './paths.ts';
+
+const DAY_MS = 86_400_000;
+/** Subscriptions whose deliveries are counted. */
+const SUBSCRIPTIONS = 10;
+
+/** Figures of every person: messages, notifications, webhooks, failed postings. They follow the socket. */
+export const PersonTiles = () => {
+  const queries = useQueryClient();
+  const refresh = (): void => {
+    void queries.invalidateQueries({ queryKey: ['unread'] });
+  };
+  useLive({ onEnvelopes: refresh, onGap: refresh });
+  return (
+    <>
+      <Messages />
+      <Notifications />
+      <Webhooks />
+      <PostingFailures />
+    </>
+  );
+};
+
+const Messages = () => {
+  const conversations = usePages(
+    ['unread', 'conversations'],
+    (client, limit) =>
+      client.items('/api/v1/tenant/messaging/conversations', { params: { query: { limit } } }),
+    { size: 200 },
+  );
+  const all = conversations.data?.pages.flatMap(({ items }) => items);
+  const unread = all?.reduce((sum, { unread_count }) => sum + unread_count, 0);
+  return (
+    <Tile
+      label="Unread messages"
+      value={conversations.error === null ? unread?.toLocaleString() : '–'}
+      detail={
+        all === undefined
+          ? undefined
+          : `in ${all.filter((each) => each.unread_count > 0).length} conversations`
+      }
+      to={pathIfThere('/messages')}
+    />
+  );
+};
+
+const Notifications = () => {
+  const count = useRead(['unread', 'notifications'], (client, signal) =>
+    client.get('/api/v1/tenant/notifications/unread-count', { signal }),
+  );
+  return (
+    <Tile
+      label="Unread notifications"
+      value={count.error === null ? count.data?.unread.toLocaleString() : '–'}
+      detail="mentions of you"
+      to={pathIfThere('/notifications')}
+    />
+  );
+};
+
+const Webhooks = () => {
+  const figures = useRead(
+    ['webhooks', 'success'],
+    async (client, signal) => {
+      const subscriptions = await client.get('/api/v1/tenant/webhooks', {
+        params: { query: { limit: SUBSCRIPTIONS } },
+        signal,
+      });
+      const from = new Date(Date.now() - DAY_MS).toISOString();
+      const lists = await Promise.all(
+        subscriptions.map(({ id }) =>
+          client.get('/api/v1/tenant/webhooks/{id}/deliveries', {
+            params: { path: { id }, query: { limit: 200, from } },
+            signal,
+          }),
+        ),
+      );
+      const deliveries = lists.flat();
+      return {
+        subscriptions: subscriptions.length,
+        paused: subscriptions.filter(({ state }) => state === 'paused').length,
+        ended: deliveries.filter(({ status }) => status !== 'pending').length,
+        delivered: deliveries.filter(({ status }) => status === 'delivered').length,
+      };
+    },
+    { every: 30_000 },
+  );
+  // The free plan has none.
+  if (figures.error instanceof ApiError && figures.error.status === 403) return null;
+  const { data } = figures;
+  const share = data === undefined || data.ended === 0 ? undefined : (100 * data.delivered) / data.ended;
+  return (
+    <Tile
+      label="Webhooks delivered, 24 h"
+      value={data === undefined ? undefined : share === undefined ? '–' : `${Math.floor(share * 10) / 10} %`}
+      detail={
+        data === undefined
+          ? undefined
+          : `${data.delivered} of ${data.ended} · ${data.subscriptions} subscriptions${data.paused > 0 ? `, ${data.paused} paused` : ''}`
+      }
+      to={pathIfThere('/webhooks')}
+    />
+  );
+};
+
+const PostingFailures = () => {
+  const failures = useRead(
+    ['posting-failures', 'open'],
+    async (client, signal) => {
+      const newest = await client.get('/api/v1/tenant/gl/posting-failures', {
+        params: { query: { limit: 200 } },
+        signal,
+      });
+      const open = newest.filter(({ resolved_at }) => resolved_at === undefined).length;
+      return { open, isAll: newest.length < 200 };
+    },
+    { every: 30_000 },
+  );
+  // A tenant without the ledger: 402.
+  if (failures.error instanceof ApiError && failures.error.status === 402) return null;
+  const { data } = failures;
+  return (
+    <Tile
+      label="Open posting failures"
+      value={data === undefined ? undefined : `${data.open}${data.isAll ? '' : '+'}`}
+      detail={data?.open === 0 ? 'every rule was applied' : 'rules that could not post'}
+      to={pathIfThere('/ledger/failures')}
+    />
+  );
+};

@@ -1,0 +1,166 @@
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Facts,
+  Page,
+  Problem,
+  Time,
+  useAction,
+  useConfirm,
+  useRead,
+} from '../../kit/index.ts';
+import { byLabel, readMetrics } from './metrics.ts';
+import { secondsText } from './seconds.ts';
+
+type Projection = components['schemas']['Projection'];
+interface Subscriber {
+  readonly name: string;
+  readonly lag: number;
+  readonly behind: number;
+}
+
+/** Read models and subscribers: how far behind they are, tenants that an event stopped, rebuild and retry. */
+const Projections = () => {
+  const projections = useRead(
+    ['projections'],
+    (client, signal) => client.get('/super/projections', { signal }),
+    {
+      every: 5000,
+    },
+  );
+  const metrics = useRead(['metrics'], readMetrics, { every: 5000 });
+  const lags = byLabel(metrics.data, 'workflow_projection_lag_seconds', 'projection');
+  const subscriberLags = byLabel(metrics.data, 'workflow_subscriber_lag_seconds', 'subscriber');
+  const behind = byLabel(metrics.data, 'workflow_subscriber_tenants_behind', 'subscriber');
+  const parked = projections.data?.flatMap(({ name, parked: tenants }) =>
+    tenants.map((each) => ({ ...each, projection: name })),
+  );
+  const columns: Column<Projection>[] = [
+    { key: 'name', title: 'Read model', cell: ({ name }) => <code>{name}</code>, min: 150, grow: 2 },
+    { key: 'generation', title: 'Generation', cell: ({ generation }) => generation, min: 100 },
+    {
+      key: 'state',
+      title: 'State',
+      cell: ({ state }) => <Badge tone={state === 'active' ? 'ok' : 'info'}>{state}</Badge>,
+      min: 90,
+      grow: 0,
+    },
+    {
+      key: 'checkpoint',
+      title: 'Has folded to',
+      cell: ({ checkpoint }) => <code>{checkpoint ?? '–'}</code>,
+      min: 165,
+    },
+    { key: 'lag', title: 'Lag', cell: ({ name }) => secondsText(lags.get(name)), min: 80, align: 'end' },
+    {
+      key: 'parked',
+      title: 'Parked',
+      cell: ({ parked: { length } }) =>
+        length === 0 ? <span className="muted">none</span> : <Badge tone="danger">{length} tenants</Badge>,
+      min: 100,
+      grow: 0,
+    },
+    { key: 'actions', title: '', min: 105, grow: 0, cell: ({ name }) => <Rebuild name={name} /> },
+  ];
+  const subscriberColumns: Column<Subscriber>[] = [
+    { key: 'name', title: 'Subscriber', cell: ({ name }) => <code>{name}</code>, min: 190, grow: 2 },
+    { key: 'lag', title: 'Lag', cell: ({ lag }) => secondsText(lag), min: 80, align: 'end' },
+    { key: 'behind', title: 'Tenants behind', cell: ({ behind: count }) => count, min: 120, align: 'end' },
+  ];
+  const subscribers = [...subscriberLags].map(([name, lag]) => ({
+    name,
+    lag,
+    behind: behind.get(name) ?? 0,
+  }));
+  return (
+    <Page title="Projections" about="Read models are folded from the log, and can be built anew at any time.">
+      {parked?.map((each) => (
+        <Parked key={`${each.projection} ${each.tenant}`} {...each} />
+      ))}
+      <Card title="Read models" flush>
+        <DataTable
+          label="Read models"
+          rows={projections}
+          rowKey={({ name, generation }) => `${name} ${generation}`}
+          columns={columns}
+        />
+      </Card>
+      <Card title="Subscribers" flush>
+        <DataTable
+          label="Subscribers"
+          rows={{ ...metrics, data: metrics.data === undefined ? undefined : subscribers }}
+          rowKey={({ name }) => name}
+          columns={subscriberColumns}
+        />
+      </Card>
+    </Page>
+  );
+};
+
+const Rebuild = ({ name }: { name: string }) => {
+  const confirm = useConfirm();
+  const rebuild = useAction(
+    (client) => client.post('/super/projections/{name}/rebuild', { params: { path: { name } } }),
+    {
+      invalidates: [['projections']],
+      done: ({ generation }) => `${name} is being built as ${generation}.`,
+      errors: 'silent',
+    },
+  );
+  return (
+    <Button
+      size="small"
+      aria-label={`Rebuild ${name}`}
+      onClick={() =>
+        confirm({
+          title: `Build ${name} anew?`,
+          consequence:
+            'The whole log is folded again beside the present read model, which answers until the new one has caught up. It costs processor time and storage meanwhile.',
+          action: 'Rebuild',
+          tone: 'primary',
+          run: () => rebuild.mutateAsync(),
+        })
+      }
+    >
+      Rebuild
+    </Button>
+  );
+};
+
+type ParkedTenant = Projection['parked'][number] & { readonly projection: string };
+
+const Parked = ({ projection, tenant, event_id, error, since, attempts }: ParkedTenant) => {
+  const retry = useAction(
+    (client) =>
+      client.post('/super/projections/{name}/retry', {
+        params: { path: { name: projection } },
+        body: { tenant },
+      }),
+    { invalidates: [['projections']], done: `${tenant} is taken up again.` },
+  );
+  return (
+    <Problem error={new Error(`${tenant} is stopped in ${projection}: an event could not be folded.`)}>
+      <div className="stack">
+        <Facts
+          of={{
+            Error: error,
+            Event: <code>{event_id}</code>,
+            Since: <Time at={since} />,
+            Attempts: attempts,
+          }}
+        />
+        <div>
+          <Button onClick={() => retry.mutate()} disabled={retry.isPending}>
+            Try again
+          </Button>
+        </div>
+      </div>
+    </Problem>
+  );
+};
+
+export default Projections;
