@@ -55,6 +55,7 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
     const page = await context.newPage();
     page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
     page.on('console', (line) => {
+      if (isRefusal(line.text(), line.location().url)) return;
       // Chromium reports violations of the policy here, too.
       if (line.type() === 'error' || line.type() === 'warning') report(`${line.type()}: ${line.text()}`);
     });

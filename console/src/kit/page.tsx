@@ -16,7 +16,13 @@ export const Page = ({ title, about, actions, crumbs = [], children }: PageProps
   useEffect(() => {
     document.title = `${title} · Console`;
   }, [title]);
-  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    const { activeElement: active } = document;
+    // A field or menu that the reader has gone to meanwhile keeps the focus.
+    if (active === null || active === document.body || active.closest('nav, main') !== null) {
+      heading.current?.focus({ preventScroll: true });
+    }
+  }, []);
   return (
     <>
       <div className="page-header">

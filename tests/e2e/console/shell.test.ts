@@ -158,6 +158,7 @@ describe('The shell of the Console', () => {
 
   it('keeps the chosen theme', async () => {
     const page = await browser.openAs(tenant.admin.token, '/overview');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.getByRole('button', { name: /^Account/ }).click();
     await page.getByRole('menuitem', { name: 'Dark' }).click();
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark');
