@@ -1,5 +1,6 @@
 /** What pages are made of; `console/README.md` shows how. */
 export { useAction } from './action.ts';
+export { useFilters } from './address.ts';
 export { Badge, type Tone } from './badge.tsx';
 export { Button, IconButton } from './button.tsx';
 export { Card, Tile } from './card.tsx';

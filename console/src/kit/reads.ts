@@ -63,7 +63,7 @@ const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>
 export const usePages = <T>(
   key: Key,
   list: (client: Client, size: number) => AsyncIterator<T>,
-  { enabled = true, size = PAGE_SIZE }: { readonly enabled?: boolean; readonly size?: number } = {},
+  { enabled = true, size = PAGE_SIZE, every = false }: ReadOptions & { readonly size?: number } = {},
 ): Paged<T> => {
   const client = useClient();
   return useInfiniteQuery({
@@ -71,6 +71,7 @@ export const usePages = <T>(
     initialPageParam: undefined as AsyncIterator<T> | undefined,
     queryFn: ({ pageParam }) => take(pageParam ?? list(client, size), size),
     getNextPageParam: (last) => last.rest,
+    refetchInterval: every,
     enabled,
   });
 };

@@ -37,4 +37,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/platform/tenants', 'platform', () => import('./platform/tenants.tsx')),
   page('/platform/tenants/:id', 'platform', () => import('./platform/tenant.tsx')),
   page('/users', 'admin', () => import('./administration/users.tsx')),
+  page('/webhooks', 'person', () => import('./webhooks/list.tsx')),
+  page('/webhooks/:id', 'person', () => import('./webhooks/subscription.tsx')),
+  page('/webhooks/deliveries/:id', 'person', () => import('./webhooks/delivery.tsx')),
 ];

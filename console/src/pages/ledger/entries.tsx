@@ -101,8 +101,8 @@ export default function Entries() {
       }
     >
       <LedgerLinks at="/ledger/entries" />
-      <search className="ledger-filters">
-        <label className="ledger-filter">
+      <search className="filters">
+        <label className="filter">
           <span>State</span>
           <select className="input" value={state ?? ''} onChange={({ target }) => set('state', target.value)}>
             <option value="">All</option>
@@ -113,7 +113,7 @@ export default function Entries() {
             ))}
           </select>
         </label>
-        <label className="ledger-filter">
+        <label className="filter">
           <span>Account</span>
           <input
             className="input"

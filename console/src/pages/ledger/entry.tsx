@@ -122,8 +122,8 @@ export default function Entry() {
         />
       </Card>
       <Card flush title="Lines">
-        <section className="ledger-scroll" aria-label="Lines" tabIndex={-1}>
-          <table className="ledger-report">
+        <section className="scroll-x" aria-label="Lines" tabIndex={0}>
+          <table className="figures">
             <thead>
               <tr>
                 <th scope="col">Account</th>

@@ -64,7 +64,7 @@ interface DayFieldProps {
 
 /** A day of the calendar; an unfinished one is not taken. */
 export const DayField = ({ label, value, onChange }: DayFieldProps) => (
-  <label className="ledger-filter">
+  <label className="filter">
     <span>{label}</span>
     <input
       type="date"
@@ -87,7 +87,7 @@ interface RangeFieldsProps {
 
 /** The range of a report, and whether it is shown as it stood earlier. */
 export const RangeFields = ({ query, change, asOf = false, children }: RangeFieldsProps) => (
-  <search className="ledger-filters" aria-label="Range of the report">
+  <search className="filters" aria-label="Range of the report">
     {asOf ? null : <DayField label="From" value={query.from} onChange={(from) => change({ from })} />}
     <DayField label={asOf ? 'As of' : 'To'} value={query.to} onChange={(to) => change({ to })} />
     {query.from === '' && query.to === '' ? null : (
@@ -109,7 +109,7 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
 
 /** The pages of the ledger beside each other. */
 export const LedgerLinks = ({ at }: { at: string }) => (
-  <nav className="ledger-links" aria-label="Ledger">
+  <nav className="page-links" aria-label="Ledger">
     {(
       [
         ['/ledger', 'Reports'],

@@ -47,8 +47,8 @@ interface StatementProps {
 
 /** A profit and loss or a balance sheet: sections of accounts with their totals. */
 export const Statement = ({ label, currency, from, to, sections, result }: StatementProps) => (
-  <section className="ledger-scroll" aria-label={label} tabIndex={-1}>
-    <table className="ledger-report">
+  <section className="scroll-x" aria-label={label} tabIndex={0}>
+    <table className="figures">
       <caption className="hidden-text">{label}</caption>
       <thead>
         <tr>

@@ -29,8 +29,8 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
       {accounts.length === 0 ? (
         <NoEntries />
       ) : (
-        <section className="ledger-scroll" aria-label="Trial balance" tabIndex={-1}>
-          <table className="ledger-report">
+        <section className="scroll-x" aria-label="Trial balance" tabIndex={0}>
+          <table className="figures">
             <thead>
               <tr>
                 <th scope="col">Account</th>

@@ -1,0 +1,121 @@
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Page,
+  Secret,
+  Time,
+  useAction,
+  usePages,
+} from '../../kit/index.ts';
+import { type Subscription, SubscriptionForm } from './subscription-form.tsx';
+
+type Created = components['schemas']['WebhookSubscriptionWithSecret'];
+
+export const SubscriptionState = ({
+  of,
+}: {
+  of: Pick<Subscription, 'state' | 'consecutive_dead_letters'>;
+}) => {
+  if (of.state === 'paused') return <Badge tone="danger">Paused</Badge>;
+  return of.consecutive_dead_letters > 0 ? (
+    <Badge tone="warn">Failing</Badge>
+  ) : (
+    <Badge tone="ok">Active</Badge>
+  );
+};
+
+const COLUMNS: readonly Column<Subscription>[] = [
+  {
+    key: 'url',
+    title: 'URL',
+    min: 240,
+    grow: 3,
+    cell: ({ id, url }) => <Link href={`/webhooks/${id}`}>{url}</Link>,
+  },
+  { key: 'events', title: 'Events', min: 180, grow: 2, cell: ({ events }) => eventsText(events) },
+  { key: 'state', title: 'State', min: 100, grow: 0, cell: (each) => <SubscriptionState of={each} /> },
+  {
+    key: 'failing',
+    title: 'Given up in a row',
+    min: 140,
+    grow: 0,
+    align: 'end',
+    cell: ({ consecutive_dead_letters }) => consecutive_dead_letters,
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    min: 110,
+    grow: 0,
+    cell: ({ created_at }) => <Time at={created_at} relative />,
+  },
+];
+
+export const eventsText = (events: readonly string[]): string =>
+  events.includes('*') ? 'All events' : events.join(', ');
+
+/** The webhook subscriptions of the tenant. */
+export default function Webhooks() {
+  const [, navigate] = useLocation();
+  const [isAdding, setAdding] = useState(false);
+  const [created, setCreated] = useState<Created>();
+  const rows = usePages(['webhooks'], (client, limit) =>
+    client.items('/api/v1/tenant/webhooks', { params: { query: { limit } } }),
+  );
+  const create = useAction(
+    (client, body: Parameters<Parameters<typeof SubscriptionForm>[0]['onSave']>[0]) =>
+      client.post('/api/v1/tenant/webhooks', { body }),
+    { invalidates: [['webhooks']], errors: 'silent' },
+  );
+  return (
+    <Page
+      title="Webhooks"
+      about="Each subscription is sent the events that it asks for, signed and retried. Open one to see what happened to each delivery."
+      actions={
+        <Button tone="primary" onClick={() => setAdding(true)}>
+          New subscription
+        </Button>
+      }
+    >
+      <Card flush>
+        <DataTable
+          label="Webhook subscriptions"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ id }) => id}
+          onOpen={({ id }) => navigate(`/webhooks/${id}`)}
+          empty={
+            <Empty title="No subscription yet">
+              <p>A subscription sends events to an HTTPS address of yours as they happen.</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {isAdding ? (
+        <Dialog title="New subscription" onClose={() => setAdding(false)}>
+          <SubscriptionForm
+            submit="Subscribe"
+            onCancel={() => setAdding(false)}
+            onSave={async (body) => {
+              setCreated(await create.mutateAsync(body));
+              setAdding(false);
+            }}
+          />
+        </Dialog>
+      ) : null}
+      {created === undefined ? null : (
+        <Dialog title="The signing secret" onClose={() => navigate(`/webhooks/${created.id}`)}>
+          <Secret text={created.secret ?? ''} name="the signing secret" />
+        </Dialog>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,70 @@
+import type { components } from '../../../../client/src/index.ts';
+import { CheckField, ChoicesField, Form, TextField } from '../../kit/index.ts';
+
+export type Subscription = components['schemas']['WebhookSubscription'];
+
+export const EVENTS = [
+  'job.transition',
+  'job.admin_override',
+  'form.submitted',
+  'entity.created',
+  'entity.updated',
+  'entity.deleted',
+] as const;
+
+interface Given {
+  readonly url: string;
+  readonly description: string;
+  readonly events: Subscription['events'];
+}
+
+interface Props {
+  readonly subscription?: Subscription | undefined;
+  readonly submit: string;
+  readonly onSave: (given: Given) => Promise<unknown>;
+  readonly onCancel: () => void;
+}
+
+/** Where events are sent, and which. */
+export const SubscriptionForm = ({ subscription, submit, onSave, onCancel }: Props) => (
+  <Form
+    submit={submit}
+    onCancel={onCancel}
+    onSubmit={(values) => {
+      const chosen = EVENTS.filter((event) => values.all('events').includes(event));
+      return onSave({
+        url: values.text('url'),
+        description: values.text('description'),
+        events: values.flag('all') ? ['*'] : chosen,
+      });
+    }}
+  >
+    <TextField
+      name="url"
+      label="URL"
+      type="url"
+      required
+      defaultValue={subscription?.url}
+      placeholder="https://hooks.example.com/platform"
+      hint="A public HTTPS address."
+    />
+    <TextField
+      name="description"
+      label="Description"
+      maxLength={1000}
+      defaultValue={subscription?.description}
+    />
+    <CheckField
+      name="all"
+      label="All events, also those of later versions"
+      defaultChecked={subscription?.events.includes('*') ?? false}
+    />
+    <ChoicesField
+      name="events"
+      label="Events"
+      hint="Not used when all events are chosen."
+      options={EVENTS.map((event) => [event, <code key={event}>{event}</code>])}
+      defaultValues={subscription?.events ?? []}
+    />
+  </Form>
+);

@@ -1,0 +1,196 @@
+import { useState } from 'react';
+import { useLocation, useParams } from 'wouter';
+import {
+  Button,
+  Card,
+  Copy,
+  Dialog,
+  Facts,
+  Page,
+  Problem,
+  Secret,
+  Time,
+  useAction,
+  useConfirm,
+  useRead,
+} from '../../kit/index.ts';
+import { Deliveries } from './deliveries.tsx';
+import { eventsText, SubscriptionState } from './list.tsx';
+import { type Subscription, SubscriptionForm } from './subscription-form.tsx';
+
+const PATH = '/api/v1/tenant/webhooks/{id}';
+const CRUMBS = [['/webhooks', 'Webhooks']] as const;
+
+/** One subscription and its deliveries. */
+export default function SubscriptionPage() {
+  const { id = '' } = useParams();
+  const params = { path: { id } };
+  const read = useRead(['webhook', id], (client, signal) => client.get(PATH, { params, signal }));
+  if (read.data === undefined) {
+    return (
+      <Page title="Subscription" crumbs={CRUMBS}>
+        <Card>{read.error === null ? <span className="skeleton" /> : <Problem error={read.error} />}</Card>
+      </Page>
+    );
+  }
+  return <Present subscription={read.data} />;
+}
+
+const Present = ({ subscription }: { subscription: Subscription }) => {
+  const { id, url, description, events } = subscription;
+  const [isEditing, setEditing] = useState(false);
+  const [secret, setSecret] = useState<string>();
+  const { change, actions } = useSubscriptionActions(subscription, {
+    setSecret,
+    edit: () => setEditing(true),
+  });
+  return (
+    <Page title={url} about={description} crumbs={CRUMBS} actions={actions}>
+      <Card>
+        <Facts
+          of={{
+            State: <SubscriptionState of={subscription} />,
+            Events: eventsText(events),
+            'Given up in a row': `${subscription.consecutive_dead_letters}; the tenth pauses the subscription`,
+            Created: <Time at={subscription.created_at} />,
+            'Secret rotated':
+              subscription.secret_rotated_at === null ? undefined : (
+                <Time at={subscription.secret_rotated_at} />
+              ),
+            Id: (
+              <>
+                <code>{id}</code> <Copy text={id} label="Copy the id" />
+              </>
+            ),
+          }}
+        />
+      </Card>
+      <Deliveries subscriptionId={id} />
+      {isEditing ? (
+        <Dialog title="Edit subscription" onClose={() => setEditing(false)}>
+          <SubscriptionForm
+            subscription={subscription}
+            submit="Save"
+            onCancel={() => setEditing(false)}
+            onSave={async (given) => {
+              await change.mutateAsync(given);
+              setEditing(false);
+            }}
+          />
+        </Dialog>
+      ) : null}
+      {secret === undefined ? null : (
+        <Dialog title="The new signing secret" onClose={() => setSecret(undefined)}>
+          <Secret text={secret} name="the signing secret" />
+          <p>For 24 hours each delivery is signed with the former secret as well.</p>
+        </Dialog>
+      )}
+    </Page>
+  );
+};
+
+type Change = Partial<Pick<Subscription, 'url' | 'description' | 'events' | 'state'>>;
+
+const useSubscriptionActions = (
+  { id, url, state }: Subscription,
+  { setSecret, edit }: { setSecret: (secret: string) => void; edit: () => void },
+) => {
+  const [, navigate] = useLocation();
+  const confirm = useConfirm();
+  const params = { path: { id } };
+  const invalidates = [['webhooks'], ['webhook', id], ['deliveries', id]] as const;
+  const change = useAction((client, body: Change) => client.patch(PATH, { params, body }), {
+    invalidates,
+    done: 'The subscription is changed.',
+    errors: 'silent',
+  });
+  const remove = useAction((client) => client.delete(PATH, { params }), {
+    invalidates: [['webhooks']],
+    done: 'The subscription is deleted.',
+    errors: 'silent',
+  });
+  const rotate = useAction((client) => client.post(`${PATH}/rotate-secret`, { params }), {
+    invalidates,
+    errors: 'silent',
+  });
+  const test = useAction((client) => client.post(`${PATH}/test`, { params }), {
+    invalidates,
+    done: 'A test delivery is on its way; it appears below.',
+  });
+  const resend = useAction((client) => client.post(`${PATH}/replay-dlq`, { params }), {
+    invalidates,
+    done: ({ replayed }) =>
+      `${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} tried once more.`,
+    errors: 'silent',
+  });
+  const isActive = state === 'active';
+  const actions = (
+    <>
+      <Button onClick={() => test.mutate()} disabled={!isActive}>
+        Send test
+      </Button>
+      <Button
+        disabled={!isActive}
+        onClick={() =>
+          confirm({
+            title: 'Resend all dead letters?',
+            consequence:
+              'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can tell those it already has.',
+            action: 'Resend all',
+            tone: 'primary',
+            run: () => resend.mutateAsync(),
+          })
+        }
+      >
+        Resend dead letters
+      </Button>
+      <Button
+        onClick={() =>
+          confirm({
+            title: 'Rotate the secret?',
+            consequence:
+              'A new secret signs from now on. For 24 hours the former one signs as well, so that the receiver can be changed without a gap.',
+            action: 'Rotate secret',
+            tone: 'primary',
+            run: async () => setSecret((await rotate.mutateAsync()).secret ?? ''),
+          })
+        }
+      >
+        Rotate secret
+      </Button>
+      <Button onClick={edit}>Edit</Button>
+      <Button
+        onClick={() =>
+          confirm({
+            title: isActive ? 'Pause this subscription?' : 'Make this subscription active?',
+            consequence: isActive
+              ? 'It gets no events until it is active again, and those that happen meanwhile are not kept for it.'
+              : 'It gets events from now on. Those that happened while it was paused are not sent.',
+            action: isActive ? 'Pause' : 'Activate',
+            tone: isActive ? 'danger' : 'primary',
+            run: () => change.mutateAsync({ state: isActive ? 'paused' : 'active' }),
+          })
+        }
+      >
+        {isActive ? 'Pause' : 'Activate'}
+      </Button>
+      <Button
+        tone="danger"
+        onClick={() =>
+          confirm({
+            title: `Delete ${url}?`,
+            consequence: 'Nothing is sent to it any more, what waits is dropped, and its history is gone.',
+            action: 'Delete subscription',
+            run: async () => {
+              await remove.mutateAsync();
+              navigate('/webhooks');
+            },
+          })
+        }
+      >
+        Delete
+      </Button>
+    </>
+  );
+  return { change, actions };
+};
