@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { Logger } from '../application/ports/logger.ts';
 import { type Config, ConfigError } from './config.ts';
 import { codeOf } from './error-code.ts';
@@ -44,6 +44,27 @@ const requireFolder = (name: keyof Folders, folder: string): void => {
     const code = codeOf(error) ?? 'unknown';
     const why = code === 'EROFS' ? 'it is read-only' : code;
     throw new ConfigError(`${name} must be a folder that this user can write (${why}).`);
+  }
+  const [first, ...others] = readdirSync(folder).filter(
+    (file) => OWN.test(file) && !isWritable(join(folder, file)),
+  );
+  if (first === undefined) return;
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  throw new ConfigError(
+    `${name} has files that this user cannot write: ${first}${more}. Give them to this user.`,
+  );
+};
+
+/** What the embedded stores write; other files in the folder do not matter. */
+const OWN = /^(.+\.db(-wal|-shm)?|blobs)$/;
+
+const isWritable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch (error) {
+    // A write-ahead log may have been removed by a process that ended meanwhile.
+    return codeOf(error) === 'ENOENT';
   }
 };
 

@@ -1,5 +1,7 @@
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { eventually, startAndExit } from '../../support/server.ts';
+import { eventually, newDataFolder, startAndExit } from '../../support/server.ts';
 import { type SmallDisk, smallDisk } from '../../support/small-disk.ts';
 import { BASE, endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
 
@@ -85,6 +87,23 @@ describe('A start', () => {
     expect(`${code},${output}`).to.match(
       /^1,DATA_DIR must be a folder that this user can write \([A-Z]+\)\.\n$/,
     );
+  });
+
+  it('ends with one sentence for files in the data folder that it cannot write', async function () {
+    const disk = smallDisk(1, ',ro');
+    if (typeof disk === 'string') {
+      console.log(`      ${disk}: the test of files that cannot be written is skipped`);
+      return void this.skip();
+    }
+    try {
+      const folder = await newDataFolder();
+      symlinkSync(disk.path, join(folder, 'blobs'));
+      const { code, output } = await startAndExit({ DATA_DIR: folder });
+      const sentence = 'DATA_DIR has files that this user cannot write: blobs. Give them to this user.\n';
+      expect([code, output]).to.deep.equal([1, sentence]);
+    } finally {
+      disk.remove();
+    }
   });
 
   it('ends with one sentence for a key folder where none can be made', async () => {
