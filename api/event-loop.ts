@@ -1,16 +1,22 @@
 import { takeLongest } from '../application/core/concurrency/tick-marks.ts';
+import type { Logger } from '../application/ports/logger.ts';
 import type { Metrics } from '../application/ports/metrics.ts';
 
 /** How often (ms) the thread's processor time is read. */
 const SAMPLE_MS = 10;
 /** Budget (ms) of one tick of the event loop. */
 export const TICK_BUDGET_MS = 20;
+/** Time (ms) of one piece of code that an operator should hear of. */
+const VERY_LONG_MS = 250;
 
 /**
  * Reports ticks of the event loop that take more than the budget, with the code that ran longest. Counts processor time
  * of this thread, so that other processes of the machine do not matter. @returns ends it
  */
-export const watchEventLoop = (metrics: Pick<Metrics, 'eventLoopBlocked'>): (() => void) => {
+export const watchEventLoop = (
+  metrics: Pick<Metrics, 'eventLoopBlocked'>,
+  logger: Pick<Logger, 'debug' | 'warn'>,
+): (() => void) => {
   const spent = (): number => {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1000;
@@ -22,8 +28,13 @@ export const watchEventLoop = (metrics: Pick<Metrics, 'eventLoopBlocked'>): (() 
     // The timer runs once per tick at the latest: all but one interval was used by one tick.
     const ms = now - before - SAMPLE_MS;
     before = now;
-    const code = takeLongest();
-    if (ms > TICK_BUDGET_MS) metrics.eventLoopBlocked(code, ms / 1000);
+    const longest = takeLongest();
+    if (ms <= TICK_BUDGET_MS) return;
+    metrics.eventLoopBlocked(longest.code, ms / 1000);
+    // A tick has the works of many connections; what one of them took is no more than its time on the clock.
+    const fields = { code: longest.code, ms: Math.round(Math.min(ms, longest.ms)) };
+    if (fields.ms > VERY_LONG_MS) logger.warn(fields, 'a long tick');
+    else logger.debug(fields, 'a long tick');
   }, SAMPLE_MS);
   timer.unref();
   return () => clearInterval(timer);

@@ -159,7 +159,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     }
   }
   work.push(...all.flatMap(({ everywhere }) => everywhere?.(signal) ?? []));
-  const stopWatching = adapters.watchEventLoop(metrics);
+  const stopWatching = adapters.watchEventLoop(metrics, logger);
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())

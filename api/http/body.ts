@@ -3,6 +3,7 @@ import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
+import { LongLists } from './long-lists.ts';
 import { type BodyKind, bodyKindOf } from './media-types.ts';
 
 /**
@@ -41,7 +42,7 @@ const malformed = (message: string): DomainError => new DomainError('malformed_j
  * @returns whether a number may become an integer only by rounding
  * @throws {DomainError} 400
  */
-function* shapeChecks(text: string, valueLimit: number): Generator<void, boolean> {
+function* shapeChecks(text: string, valueLimit: number, lists?: LongLists): Generator<void, boolean> {
   let depth = 0;
   let steps = 0;
   let values = 1;
@@ -54,9 +55,13 @@ function* shapeChecks(text: string, valueLimit: number): Generator<void, boolean
     else if (unit === 0x7b || unit === 0x5b) {
       depth += 1;
       if (depth > MAX_DEPTH) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
-    } else if (unit === 0x7d || unit === 0x5d) depth -= 1;
-    else if (unit === 0x2c) {
+      lists?.opened(at, unit === 0x5b);
+    } else if (unit === 0x7d || unit === 0x5d) {
+      depth -= 1;
+      lists?.closed(at, unit === 0x5d);
+    } else if (unit === 0x2c) {
       values += 1;
+      lists?.comma(at);
       if (values > valueLimit) throw tooManyValues(valueLimit);
     } else if (isDigit(unit)) {
       const begin = at;
@@ -113,6 +118,16 @@ const parseJson = (text: string): unknown => {
   }
 };
 
+/** Runs steps to their end, with pauses between slices. */
+const inSlices = async <T>(steps: Generator<void, T>, slice: Slice): Promise<T> => {
+  await slice.next();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (slice.isOver) await slice.next();
+  }
+};
+
 /** @throws {DomainError} 400 */
 const parse = (bytes: Buffer, kind: BodyKind, valueLimit: number): JsonBody => {
   const text = decode(bytes);
@@ -134,13 +149,12 @@ const parseLarge = async (
   await slice.next();
   if (kind === 'form') return parse(bytes, kind, valueLimit);
   const text = decode(bytes);
-  const checks = shapeChecks(text, valueLimit);
-  let check = checks.next();
-  for (; check.done !== true; check = checks.next()) if (slice.isOver) await slice.next();
-  await slice.next();
-  const value = parseJson(text);
-  await slice.next();
-  if (check.value) throw inexact('');
+  const lists = new LongLists();
+  const isInexact = await inSlices(shapeChecks(text, valueLimit, lists), slice);
+  const value = await inSlices(lists.parse(text), slice).catch((error: unknown) => {
+    throw error instanceof SyntaxError ? malformed('The body is not valid JSON.') : error;
+  });
+  if (isInexact) throw inexact('');
   return asObject(value);
 };
 

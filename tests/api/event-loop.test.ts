@@ -12,7 +12,11 @@ const work = (ms: number): void => {
 describe('The watch of the event loop', () => {
   it('names the code that held a tick, and how long', async () => {
     const seen: [string, number][] = [];
-    const stop = watchEventLoop({ eventLoopBlocked: (code, seconds) => seen.push([code, seconds]) });
+    const logged: object[] = [];
+    const stop = watchEventLoop(
+      { eventLoopBlocked: (code, seconds) => seen.push([code, seconds]) },
+      { debug: (fields) => logged.push(fields), warn: (fields) => logged.push(fields) },
+    );
     try {
       mark('short');
       work(2);
@@ -24,6 +28,8 @@ describe('The watch of the event loop', () => {
       const [[code, seconds] = ['', 0]] = seen;
       expect(code).to.equal('exportEverything');
       expect(seconds).to.be.within(0.06, 0.6);
+      expect(logged).to.have.length(1);
+      expect(logged[0]).to.include({ code: 'exportEverything' });
     } finally {
       stop();
     }

@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { demandShortTicks, noteTicks, ticksIn } from './tick-check.ts';
 
 /**
  * Searches the output of test servers for credentials when they end; one credential fails the run. Finds by form: JWTs,
@@ -129,14 +130,19 @@ export const watchOutput = (server: 'of one file' | 'shared') => {
     text: (): string => pieces.map(({ text }) => text).join(''),
     ended: (): void => {
       watched.delete(pieces);
-      found.push(...leaksIn(pieces));
+      check(pieces);
     },
   };
 };
 
+const check = (pieces: readonly Piece[]): void => {
+  found.push(...leaksIn(pieces));
+  noteTicks(ticksIn(pieces.map(({ text }) => text).join(''), (at) => writerAt(pieces, at)));
+};
+
 /** Searches the servers that still run, and fails with all leaks. */
 const demandNoLeaks = (): void => {
-  for (const pieces of watched) found.push(...leaksIn(pieces));
+  for (const pieces of watched) check(pieces);
   if (found.length === 0) return;
   const list = found.map(({ test, what, line }) => `  ${what} in a log of ${test}:\n    ${line}`);
   throw new Error(`Servers of the tests wrote credentials:\n${[...new Set(list)].join('\n')}`);
@@ -149,4 +155,5 @@ if (typeof beforeEach === 'function') {
     running = { file: test?.file ?? '', title: test?.fullTitle() ?? '' };
   });
   after('no server has written a credential', demandNoLeaks);
+  after('no server has stood still', demandShortTicks);
 }

@@ -24,10 +24,10 @@ export const mark = (code: string): void => {
   since = now;
 };
 
-/** The code with the longest time since the last call. */
-export const takeLongest = (): string => {
+/** The code with the longest time (ms) since the last call. */
+export const takeLongest = (): { readonly code: string; readonly ms: number } => {
   mark(UNMARKED);
-  const found = longest;
+  const found = { code: longest, ms: longestMs };
   longest = UNMARKED;
   longestMs = 0;
   return found;

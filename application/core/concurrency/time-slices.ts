@@ -2,7 +2,7 @@ import { monotonic, setImmediate } from '../runtime/timers.ts';
 import { mark } from './tick-marks.ts';
 
 /** Time (ms) that a long loop may use before it lets other work run, and that works of one tick may use together. */
-const SLICE_MS = 8;
+const SLICE_MS = 4;
 /** Works that one tick may begin. */
 const PER_TICK = 32;
 
