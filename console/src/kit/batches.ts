@@ -6,14 +6,14 @@ export interface Batches<T> {
 
 interface BatchOptions {
   readonly perSecond?: number;
-  /** Kept while the page is in the background; older ones are dropped. */
+  /** Kept between two times; older ones are dropped. */
   readonly most?: number;
 }
 
 /** @param flush gets the items in their order, and how many were dropped before them */
 export const batches = <T>(
   flush: (items: readonly T[], dropped: number) => void,
-  { perSecond = 4, most = 5000 }: BatchOptions = {},
+  { perSecond = 4, most = 20_000 }: BatchOptions = {},
 ): Batches<T> => {
   let waiting: T[] = [];
   let dropped = 0;
@@ -39,7 +39,9 @@ export const batches = <T>(
       if (timer !== undefined) return;
       const wait = Math.max(0, last + 1000 / perSecond - performance.now());
       timer = setTimeout(() => {
-        frame = requestAnimationFrame(run);
+        // A page in the background has no frames.
+        if (document.hidden) run();
+        else frame = requestAnimationFrame(run);
       }, wait);
     },
     end: () => {

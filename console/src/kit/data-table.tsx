@@ -185,7 +185,9 @@ const Rows = <T,>({ label, items, pages, columns, rowKey, onOpen, rowHeight = 44
                 onKeyDown={onKeyDown}
                 onClick={(event) => {
                   const { target } = event;
-                  if (target instanceof Element && target.closest('a, button, input, label')) return;
+                  // Clicks in menus and dialogues of a row bubble here, too.
+                  if (!(target instanceof Element) || !event.currentTarget.contains(target)) return;
+                  if (target.closest('a, button, input, select, label') !== null) return;
                   onOpen?.(row);
                 }}
               >

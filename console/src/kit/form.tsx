@@ -107,7 +107,10 @@ export const Form = ({ onSubmit, submit, onCancel, cancel = 'Cancel', children }
 
 const fieldOf = (form: HTMLFormElement | null, path: string): Element | null => {
   const found = form?.elements.namedItem(path) ?? null;
-  return found instanceof RadioNodeList ? null : found;
+  // Of several choices the first.
+  if (!(found instanceof RadioNodeList)) return found;
+  const [first] = found;
+  return first instanceof Element ? first : null;
 };
 
 const focusFirst = (form: HTMLFormElement | null, issues: ReadonlyMap<string, string>): void => {

@@ -13,6 +13,8 @@ export interface TailFilter {
 }
 
 export type TailState =
+  /** The end of the log is looked up. */
+  | { readonly kind: 'starting' }
   | { readonly kind: 'following' }
   /** Tried again; nothing is lost, since it goes on after the last event. */
   | { readonly kind: 'waiting'; readonly error: unknown }
@@ -61,7 +63,7 @@ export const useTail = ({
   const client = useClient();
   const session = usePageSession();
   const isOff = session.kind !== 'tenant' || session.impersonatedBy !== undefined;
-  const [state, setState] = useState<TailState>({ kind: 'following' });
+  const [state, setState] = useState<TailState>({ kind: after === undefined ? 'starting' : 'following' });
   const give = useEffectEvent(onEvents);
   const place = useState<{ at: string | undefined }>(() => ({ at: after }))[0];
   const selected = JSON.stringify(filter);
@@ -83,7 +85,7 @@ export const useTail = ({
           if (signal.aborted) return;
           place.at = events.at(-1)?.position ?? place.at;
           collected.push(events);
-          if (failures > 0) setState({ kind: 'following' });
+          setState((before) => (before.kind === 'following' ? before : { kind: 'following' }));
           failures = 0;
           if (events.length < PAGE) await pause(every, signal);
         } catch (error) {

@@ -99,7 +99,13 @@ export const LiveEvents = () => {
       <div className="columns">
         <Card title="Newest events" flush>
           {seen.newest.length === 0 ? (
-            <Empty title="Nothing happened since you opened this page" />
+            <Empty
+              title={
+                tail.kind === 'following'
+                  ? 'Nothing happened since you opened this page'
+                  : 'Looking for the end of the log…'
+              }
+            />
           ) : (
             <ul className="feed" aria-label="Newest events">
               {seen.newest.map((event) => (

@@ -1,0 +1,103 @@
+import { expect } from 'chai';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+
+/** Markup in every text field stays text. */
+const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}';
+
+describe('Administration in the Console', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let browser: ConsoleBrowser;
+
+  before(async function () {
+    this.timeout(60_000);
+    // Skipped where no Chromium is installed.
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  it('adds a person, shows errors at their fields, deactivates and forgets', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/users');
+    const mail = `eve@${tenant.id.replace('_', '-')}.example`;
+    await page.getByRole('button', { name: 'Add a person' }).click();
+    await page.getByLabel('Name').fill(MARKUP);
+    await page.getByLabel('E-mail').fill(mail);
+    await page.getByLabel('Password').fill('short');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('[name=password][aria-invalid=true]').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByLabel('Password').fill('a-long-password-1');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('gridcell', { name: MARKUP, exact: true }).waitFor();
+    expect(await page.locator('img[src=x]').count()).to.equal(0);
+    expect(await flawsOf(page)).to.deep.equal([]);
+
+    const row = page.getByRole('row').filter({ hasText: mail });
+    await row.getByRole('button').click();
+    await page.getByRole('menuitem', { name: 'Deactivate' }).click();
+    await page.getByText('Sessions end at once').waitFor();
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await row.getByText('deactivated').waitFor();
+    await row.getByRole('button').click();
+    await page.getByRole('menuitem', { name: 'Forget for good' }).click();
+    const forget = page.getByRole('dialog').getByRole('button', { name: 'Forget for good' });
+    expect(await forget.isDisabled()).to.equal(true);
+    await page.getByRole('dialog').getByRole('textbox').fill(mail);
+    await forget.click();
+    await page.getByText('The person is forgotten.').waitFor();
+  }).timeout(60_000);
+
+  it('makes an API token, shows its secret once, and revokes it', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/api-tokens');
+    await page.getByText('No tokens yet').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Make a token' }).click();
+    await page.getByLabel('Name').fill('nightly export');
+    await page.getByRole('button', { name: 'Make the token' }).click();
+    // Without a scope.
+    await page.getByText('At least one scope is needed.').waitFor();
+    await page.getByRole('checkbox', { name: 'data:read' }).check();
+    await page.getByRole('button', { name: 'Make the token' }).click();
+    const secret = await page.locator('.secret code').textContent();
+    expect(secret).to.match(/^svc_pat_\w{51}$/);
+    expect(await flawsOf(page)).to.deep.equal([]);
+    const program = world.anybody.with(secret ?? '');
+    expect((await program.get('/api/v1/tenant/entities')).status).to.equal(200);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    expect(await page.content()).not.to.contain(secret);
+    await page.getByRole('button', { name: 'Revoke nightly export' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke the token' }).click();
+    await page.getByText('revoked', { exact: true }).waitFor();
+    expect((await program.get('/api/v1/tenant/entities')).status).to.equal(401);
+  }).timeout(60_000);
+
+  it('installs an extension, switches it on, and uninstalls it', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/extensions');
+    await page.getByRole('button', { name: 'Install' }).click();
+    await page.getByLabel('Name').fill(MARKUP);
+    await page.getByLabel('Id', { exact: true }).fill('acme.labels');
+    await page.getByLabel('Version').fill('1.0.0');
+    await page.getByRole('checkbox', { name: 'data:read' }).check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Install' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'acme.labels' });
+    await row.getByText('inactive').waitFor();
+    await row.getByRole('button').click();
+    await page.getByRole('menuitem', { name: 'Activate' }).click();
+    await row.getByText('active', { exact: true }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await row.getByRole('button').click();
+    await page.getByRole('menuitem', { name: 'Uninstall' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Uninstall' }).click();
+    await page.getByText('No extensions yet').waitFor();
+  }).timeout(60_000);
+});

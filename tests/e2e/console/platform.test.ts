@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { ROOT, randomName } from '../../support/server.ts';
+import { endWorld, sharedWorld, type World } from '../../support/world.ts';
+
+const MANY = 100_000;
+
+describe('The platform’s pages of the Console', () => {
+  let world: World;
+  let browser: ConsoleBrowser;
+
+  before(async function () {
+    this.timeout(60_000);
+    // Skipped where no Chromium is installed.
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  const open = async (path: string): Promise<Page> => {
+    const page = await browser.open(path);
+    await page.getByRole('tab', { name: 'Platform' }).click();
+    await page.getByLabel('E-mail').fill(ROOT.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    return page;
+  };
+
+  it('adds a tenant, changes its entitlements, and suspends it after its id was typed', async () => {
+    const id = randomName('t');
+    const page = await open('/platform/tenants');
+    await page.getByRole('button', { name: 'Add a tenant' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill(`Tenant ${id}`);
+    await dialog.getByLabel('Id', { exact: true }).fill('Not An Id');
+    await dialog.getByLabel('Name of the first admin').fill('First');
+    await dialog.getByLabel('E-mail of the first admin').fill('first@tenant.example');
+    await dialog.getByLabel('Password of the first admin').fill('a-long-password-1');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await dialog.locator('[name=id][aria-invalid=true]').waitFor();
+    await dialog.getByLabel('Id', { exact: true }).fill(id);
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('link', { name: `Tenant ${id}` }).click();
+    await page.getByRole('heading', { level: 1, name: `Tenant ${id}` }).waitFor();
+    await page.getByRole('checkbox', { name: 'Ledger' }).check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The tenant was changed.').waitFor();
+    const read = async () => (await world.platform.get(`/super/tenants/${id}`)).json;
+    expect(await read()).to.have.nested.property('entitlements.ledger', true);
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill(id);
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
+    await page.getByText('suspended', { exact: true }).waitFor();
+    expect(await read()).to.have.property('status', 'suspended');
+  }).timeout(60_000);
+
+  it('shows projections with their lag, and rebuilds one', async () => {
+    const page = await open('/platform/projections');
+    await page.getByRole('button', { name: 'Rebuild notifications' }).click();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
+    await page.getByText(/notifications is being built as/).waitFor();
+    const subscribers = page.getByRole('grid', { name: 'Subscribers' });
+    await subscribers.getByText('mention-notifier').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('takes up again a tenant that an event stopped', async () => {
+    const page = await browser.open('/platform/projections');
+    const parked = {
+      tenant: 'stopped',
+      event_id: 'e1',
+      error: 'no such field',
+      since: '2026-01-01T00:00:00.000Z',
+      attempts: 3,
+    };
+    await page.route('**/super/projections', (route) =>
+      route.fulfill({
+        json: [{ name: 'records', generation: 'v2', state: 'active', checkpoint: '0', parked: [parked] }],
+      }),
+    );
+    const tried: unknown[] = [];
+    await page.route('**/super/projections/records/retry', (route) => {
+      tried.push(route.request().postDataJSON());
+      return route.fulfill({ status: 202, json: { projection: 'records', tenant: 'stopped' } });
+    });
+    await page.getByRole('tab', { name: 'Platform' }).click();
+    await page.getByLabel('E-mail').fill(ROOT.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('no such field').waitFor();
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('stopped is taken up again.').waitFor();
+    expect(tried).to.deep.equal([{ tenant: 'stopped' }]);
+  }).timeout(60_000);
+
+  it('shows the platform at a glance', async () => {
+    const page = await open('/platform/overview');
+    await page.getByText('Lag of projections').waitFor();
+    await page.getByRole('img', { name: /^Events appended per second/ }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('keeps only the rows in view in the document, of a table of 100,000', async () => {
+    const page = await browser.open('/platform/projections');
+    const rows = Array.from({ length: MANY }, (_, nth) => ({
+      name: `model ${nth}`,
+      generation: 'v1',
+      state: 'active',
+      checkpoint: '0',
+      parked: [],
+    }));
+    await page.route('**/super/projections', (route) => route.fulfill({ json: rows }));
+    await page.getByRole('tab', { name: 'Platform' }).click();
+    await page.getByLabel('E-mail').fill(ROOT.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const grid = page.getByRole('grid', { name: 'Read models' });
+    await grid.getByRole('row').nth(1).focus();
+    await page.keyboard.press('End');
+    await grid.getByText(`model ${MANY - 1}`, { exact: true }).waitFor();
+    expect(
+      z.number().parse(await page.evaluate('document.querySelectorAll("[role=row]").length')),
+    ).to.be.lessThan(120);
+    await page.keyboard.press('PageUp');
+    await page.keyboard.press('Home');
+    await grid.getByText('model 0', { exact: true }).waitFor();
+  }).timeout(60_000);
+});
