@@ -1,4 +1,4 @@
-import { Connection, requestBytes } from '../http/load.ts';
+import { Connection, closedLoop, requestBytes } from '../http/load.ts';
 import { inFolder, startPlatformChild } from '../http/platform.ts';
 import { tenantToken } from '../http/tokens.ts';
 import { type Line, milliseconds, perSecond } from '../report.ts';
@@ -11,6 +11,7 @@ const ENTITY = 'crate';
 const RECORDS = 50_000;
 const BASE = `/api/v1/tenant/entities/${ENTITY}/records`;
 const SAME = 0.95;
+const WRITES = 3_000;
 
 /** Lists over HTTP: filters by an index of 64 connections beside 16, and beside one that nothing helps. */
 export const benchLists = (scale: number): Promise<Line[]> =>
@@ -48,7 +49,22 @@ export const benchLists = (scale: number): Promise<Line[]> =>
         alone.push(performance.now() - began);
       }
       one.close();
+      const post = requestBytes('POST', BASE, {
+        token,
+        body: { values: { code: 'C-new', title: 'A crate of an ordinary size', total: 1 } },
+      });
+      const writes = await closedLoop({
+        port: platform.port,
+        requests: Array.from({ length: 64 }, () => [post]),
+        seconds: 2 * seconds,
+        expectedStatus: 201,
+      });
       return [
+        {
+          figure: 'POST record, 64 connections',
+          value: perSecond(writes),
+          target: { text: `≥ ${WRITES}/s`, met: writes >= WRITES },
+        },
         {
           figure: `list of ${count.toLocaleString('en')} by a unique value, 64 connections`,
           value: perSecond(rates.many.perSecond),

@@ -3,12 +3,14 @@ import { benchFlood } from './flood.ts';
 import { benchLists } from './lists.ts';
 import { benchReadModel } from './read-model.ts';
 import { benchReports } from './reports.ts';
+import { benchResources } from './resources.ts';
 
 const PARTS: Readonly<Record<string, (scale: number) => Promise<Line[]>>> = {
   'read-model': benchReadModel,
   lists: benchLists,
   reports: benchReports,
   flood: benchFlood,
+  resources: benchResources,
 };
 
 /** Lists, reports and queues. `BENCH_QUERIES=reports` measures one part. */
