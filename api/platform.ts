@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { type StoreWait, waitForStores } from '../application/core/concurrency/store-wait.ts';
 import { CacheBudget } from '../application/core/memory/bounded-cache.ts';
 import { sealedAnswers } from '../application/core/privacy/sealed-answers.ts';
+import { FoldLag } from '../application/core/projections/fold-lag.ts';
 import { Freshness } from '../application/core/projections/freshness.ts';
 import { ProjectionRunner } from '../application/core/projections/projection-runner.ts';
 import { WaitingReaders } from '../application/core/projections/waiting-readers.ts';
@@ -89,6 +90,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const lease = { logger, owner: member?.place.owner ?? randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
+  const foldLag = config.ROLE === 'worker' ? new FoldLag(() => feed.position) : undefined;
+  if (foldLag !== undefined) readModels.countElsewhere(() => foldLag.longest());
   const runners = projections.map(
     (projection) =>
       new ProjectionRunner(projection, {
@@ -102,6 +105,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         metrics,
         clock,
         lingerMs: LINGER_MS,
+        onProgress: ({ tag, checkpoint }) => foldLag?.progress(`${projection.name} ${tag}`, checkpoint),
+        onEnd: (tag) => foldLag?.ended(`${projection.name} ${tag}`),
       }),
   );
   const areas = composeAreas(core, runners);
@@ -251,6 +256,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       clearInterval(sweeper);
       stopWatching();
       freshness.stop();
+      foldLag?.stop();
       workers?.stop();
       sockets.close();
       for (const { closing } of all) closing?.();
@@ -266,13 +272,13 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   };
 };
 
-/** Reports how far a subscriber that runs here is behind. */
 /** Pages that are no part of the interface's document. */
 const pagesFor = (mode: Config['NODE_ENV']): readonly Route[] => [
   ...consoleRoutes(),
   ...(mode === 'production' ? [] : exampleRoutes()),
 ];
 
+/** Reports how far a subscriber that runs here is behind. */
 const subscriberLags =
   ({ metrics, clock, pressure }: Pick<Core, 'metrics' | 'clock' | 'pressure'>) =>
   (name: string, queues: SubscriberQueues): (() => void) => {

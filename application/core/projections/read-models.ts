@@ -38,6 +38,7 @@ export class ReadModels {
   readonly #remote = new Map<string, Remote>();
   #floor: Position | undefined;
   #hasNoWorker = (): boolean => false;
+  #waitElsewhere = (): number => 0;
   #asked = 0;
   /** Waiting reads in the order of their start. */
   readonly #waiting = new Set<{ readonly since: number }>();
@@ -124,10 +125,15 @@ export class ReadModels {
     }
   }
 
-  /** How long (ms) the oldest waiting read has waited; 0 without one. */
+  /** How long (ms) the oldest waiting read has waited, here or by estimate elsewhere; 0 without one. */
   longestWait(): number {
-    for (const { since } of this.#waiting) return monotonic() - since;
-    return 0;
+    for (const { since } of this.#waiting) return Math.max(monotonic() - since, this.#waitElsewhere());
+    return this.#waitElsewhere();
+  }
+
+  /** @param waits how long (ms) reads of other processes may have waited for what this one folds */
+  countElsewhere(waits: () => number): void {
+    this.#waitElsewhere = waits;
   }
 
   reader(projection: string): Reader {

@@ -1,0 +1,71 @@
+import type { Position } from '../../ports/event-store.ts';
+import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
+
+const SAMPLE_MS = 100;
+/** Lag (ms) that reads elsewhere do not notice: they wait for up to 5 s. */
+const GRACE_MS = 500;
+/** Samples that are kept; after that the oldest one stands for all before it. */
+const MAX_SAMPLES = 1000;
+
+interface Fold {
+  readonly checkpoint: Position | undefined;
+  /** False during a rebuild, which nobody waits for. */
+  readonly hasCaughtUp: boolean;
+}
+
+/**
+ * How long the read models that this process folds have been behind the log. A worker without API sees no reads that
+ * wait, so it slows background work by this instead (decision 69).
+ */
+export class FoldLag {
+  readonly #end: () => Position | undefined;
+  readonly #now: () => number;
+  /** Ends of the log with the time at which they were seen, oldest first. */
+  readonly #seen: { readonly end: Position; readonly at: number }[] = [];
+  readonly #folds = new Map<string, Fold>();
+  readonly #timer: Timer;
+
+  /** @param end the newest position that this process knows */
+  constructor(end: () => Position | undefined, now: () => number = monotonic) {
+    this.#end = end;
+    this.#now = now;
+    this.#timer = setInterval(() => this.sample(), SAMPLE_MS).unref();
+  }
+
+  /** Records the present end of the log; called every 100 ms. */
+  sample(): void {
+    const end = this.#end();
+    if (end === undefined || end === this.#seen.at(-1)?.end) return;
+    this.#seen.push({ end, at: this.#now() });
+    if (this.#seen.length > MAX_SAMPLES) this.#seen.splice(1, 1);
+  }
+
+  /** To be called after each batch. @param generation name and tag */
+  progress(generation: string, checkpoint: Position | undefined): void {
+    const end = this.#seen.at(-1)?.end;
+    const isAtEnd = end === undefined || (checkpoint !== undefined && checkpoint >= end);
+    const hasCaughtUp = isAtEnd || (this.#folds.get(generation)?.hasCaughtUp ?? false);
+    this.#folds.set(generation, { checkpoint, hasCaughtUp });
+  }
+
+  ended(generation: string): void {
+    this.#folds.delete(generation);
+  }
+
+  /** ms beyond what reads do not notice; 0 when all read models keep up. */
+  longest(): number {
+    let least: Position | undefined;
+    for (const { checkpoint, hasCaughtUp } of this.#folds.values()) {
+      if (!hasCaughtUp || checkpoint === undefined) continue;
+      if (least === undefined || checkpoint < least) least = checkpoint;
+    }
+    if (least === undefined) return 0;
+    while (this.#seen[0] !== undefined && this.#seen[0].end <= least) this.#seen.shift();
+    const [oldest] = this.#seen;
+    return oldest === undefined ? 0 : Math.max(0, this.#now() - oldest.at - GRACE_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}

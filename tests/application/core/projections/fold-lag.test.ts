@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { TenantTurns } from '../../../../application/core/concurrency/tenant-turns.ts';
+import { FoldLag } from '../../../../application/core/projections/fold-lag.ts';
+import type { Position } from '../../../../application/ports/event-store.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const isPosition = (text: string): text is Position => /^p\d{6}$/.test(text);
+
+const asPosition = (number: number): Position => {
+  const text = `p${String(number).padStart(6, '0')}`;
+  if (!isPosition(text)) throw new Error(text);
+  return text;
+};
+
+describe('The lag of folded read models', () => {
+  const log = () => {
+    let now = 0;
+    let end = 0;
+    const lag = new FoldLag(
+      () => asPosition(end),
+      () => now,
+    );
+    lag.stop();
+    return {
+      lag,
+      /** Lets time pass, and the log grow. */
+      pass: (ms: number, to: number) => {
+        now += ms;
+        end = to;
+        lag.sample();
+      },
+      folded: (name: string, to: number) => lag.progress(name, asPosition(to)),
+    };
+  };
+
+  it('is 0 while they keep up, and grows with the age of the oldest event that one has not folded', () => {
+    const { lag, pass, folded } = log();
+    pass(0, 10);
+    folded('a', 10);
+    folded('b', 10);
+    pass(100, 20);
+    folded('a', 20);
+    pass(400, 30);
+    expect(lag.longest()).to.equal(0);
+    pass(2000, 40);
+    expect(lag.longest()).to.equal(2400 - 500);
+    folded('b', 20);
+    expect(lag.longest()).to.equal(2000 - 500);
+    folded('a', 40);
+    folded('b', 40);
+    expect(lag.longest()).to.equal(0);
+  });
+
+  it('does not count a rebuild before it has caught up, nor a read model that another process folds now', () => {
+    const { lag, pass, folded } = log();
+    pass(0, 10);
+    folded('a', 10);
+    folded('rebuilt', 1);
+    pass(5000, 20);
+    folded('a', 20);
+    expect(lag.longest()).to.equal(0);
+    folded('rebuilt', 20);
+    pass(5000, 30);
+    pass(5000, 30);
+    folded('a', 30);
+    expect(lag.longest()).to.be.greaterThan(4000);
+    lag.ended('rebuilt');
+    expect(lag.longest()).to.equal(0);
+  });
+
+  it('slows background work until the read models have caught up', async () => {
+    const { lag, pass, folded } = log();
+    pass(0, 10);
+    folded('a', 10);
+    pass(0, 20);
+    pass(3000, 20);
+    const turns = new TenantTurns({ longestRead: () => lag.longest() });
+    let granted = 0;
+    const all = Array.from({ length: 40 }, async (_, nth) => {
+      const turn = await turns.take(`tenant-${nth}`);
+      granted += 1;
+      turn.end();
+    });
+    await eventually(() => expect(granted).to.be.within(2, 39));
+    folded('a', 20);
+    await Promise.all(all);
+    expect(granted).to.equal(40);
+  });
+});
