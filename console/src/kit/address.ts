@@ -6,11 +6,14 @@ import { useSearchParams } from 'wouter';
  */
 export const useFilters = <N extends string>(names: readonly N[]) => {
   const [params, setParams] = useSearchParams();
-  const change = (edit: (next: URLSearchParams) => void): void =>
+  const edit = (changes: Iterable<readonly [string, string]>): void =>
     setParams(
       (present) => {
         const next = new URLSearchParams(present);
-        edit(next);
+        for (const [name, value] of changes) {
+          if (value === '') next.delete(name);
+          else next.set(name, value);
+        }
         return next;
       },
       { replace: true },
@@ -18,14 +21,10 @@ export const useFilters = <N extends string>(names: readonly N[]) => {
   return {
     of: (name: N): string => params.get(name) ?? '',
     isAny: names.some((name) => params.has(name)),
-    set: (name: N, value: string): void =>
-      change((next) => {
-        if (value === '') next.delete(name);
-        else next.set(name, value);
-      }),
-    clear: (): void =>
-      change((next) => {
-        for (const name of names) next.delete(name);
-      }),
+    set: (name: N, value: string): void => edit([[name, value]]),
+    /** Several at once. */
+    change: (values: { readonly [name in N]?: string }): void =>
+      edit(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]))),
+    clear: (): void => edit(names.map((name) => [name, ''])),
   };
 };

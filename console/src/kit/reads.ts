@@ -16,6 +16,8 @@ export type Read<T> = UseQueryResult<T, Error>;
 interface ReadOptions {
   /** ms between two reads; `false`: none. */
   readonly every?: number | false | undefined;
+  /** ms for which an answer is not read again when its page is opened again; default 5000. */
+  readonly stale?: number | undefined;
   /** Default true. */
   readonly enabled?: boolean | undefined;
 }
@@ -24,13 +26,14 @@ interface ReadOptions {
 export const useRead = <T>(
   key: Key,
   read: (client: Client, signal: AbortSignal) => Promise<T>,
-  { every = false, enabled = true }: ReadOptions = {},
+  { every = false, stale = 5000, enabled = true }: ReadOptions = {},
 ): Read<T> => {
   const client = useClient();
   return useQuery({
     queryKey: key,
     queryFn: ({ signal }) => read(client, signal),
     refetchInterval: every,
+    staleTime: stale,
     enabled,
   });
 };

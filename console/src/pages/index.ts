@@ -21,6 +21,10 @@ const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
 /** One line for each page, sorted by path. `navigation.ts` lists those of the sidebar. */
 export const PAGES: readonly PageEntry[] = [
   page('/api-tokens', 'admin', () => import('./administration/api-tokens.tsx')),
+  page('/event-log', 'admin', () => import('./events/log.tsx')),
+  page('/events', 'admin', () => import('./events/explorer.tsx')),
+  page('/events/streams/:stream', 'admin', () => import('./events/stream.tsx')),
+  page('/events/verification', 'admin', () => import('./events/verification.tsx')),
   page('/extensions', 'admin', () => import('./administration/extensions.tsx')),
   page('/ledger', 'person', () => import('./ledger/reports.tsx')),
   page('/ledger/accounts', 'person', () => import('./ledger/accounts.tsx')),
@@ -36,6 +40,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/platform/projections', 'platform', () => import('./platform/projections.tsx')),
   page('/platform/tenants', 'platform', () => import('./platform/tenants.tsx')),
   page('/platform/tenants/:id', 'platform', () => import('./platform/tenant.tsx')),
+  page('/time-travel', 'admin', () => import('./events/travel.tsx')),
   page('/users', 'admin', () => import('./administration/users.tsx')),
   page('/webhooks', 'person', () => import('./webhooks/list.tsx')),
   page('/webhooks/:id', 'person', () => import('./webhooks/subscription.tsx')),

@@ -1,0 +1,36 @@
+/** One place at which two JSON values differ. */
+export interface Difference {
+  /** Names and indexes with dots between them; empty for the values themselves. */
+  readonly path: string;
+  /** Undefined: there was nothing. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+/** Lists of things that have an id are compared by it, so that an insertion changes one of them only. */
+const keyed = (list: readonly unknown[]): ReadonlyMap<string, unknown> =>
+  new Map(
+    list.map((item, at) => {
+      const id = isObject(item) ? (item.id ?? item.key ?? item.code) : undefined;
+      return [typeof id === 'string' ? id : String(at), item];
+    }),
+  );
+
+const partsOf = (value: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> =>
+  Array.isArray(value) ? keyed(value) : new Map(Object.entries(value));
+
+/** Where two JSON values differ, in the order of the later one. */
+export const differences = (before: unknown, after: unknown, path = ''): readonly Difference[] => {
+  if (Object.is(before, after)) return [];
+  if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after)) {
+    return [{ path, before, after }];
+  }
+  const [old, next] = [partsOf(before), partsOf(after)];
+  const names = [...next.keys(), ...[...old.keys()].filter((name) => !next.has(name))];
+  return names.flatMap((name) =>
+    differences(old.get(name), next.get(name), path === '' ? name : `${path}.${name}`),
+  );
+};

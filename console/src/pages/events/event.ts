@@ -1,0 +1,70 @@
+import type { components } from '../../../../client/src/index.ts';
+
+export type AuditEvent = components['schemas']['AuditedEvent'];
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+const textAt = (value: unknown, key: string): string | undefined => {
+  const found = isRecord(value) ? value[key] : undefined;
+  return typeof found === 'string' ? found : undefined;
+};
+
+/** What the metadata of an event says, each part only if it can be read. */
+export interface Story {
+  readonly at: string | undefined;
+  readonly actorKind: string | undefined;
+  readonly actorId: string | undefined;
+  readonly impersonatedBy: string | undefined;
+  readonly causationId: string | undefined;
+  readonly correlationId: string | undefined;
+  readonly hash: string | undefined;
+  readonly previousHash: string | undefined;
+  readonly trace: string | undefined;
+}
+
+export const storyOf = ({ metadata }: AuditEvent): Story => {
+  const actor = isRecord(metadata) ? metadata.actor : undefined;
+  return {
+    at: textAt(metadata, 'occurred_at'),
+    actorKind: textAt(actor, 'kind'),
+    actorId: textAt(actor, 'id'),
+    impersonatedBy: textAt(metadata, 'impersonated_by'),
+    causationId: textAt(metadata, '$causationId'),
+    correlationId: textAt(metadata, '$correlationId'),
+    hash: textAt(metadata, 'hash'),
+    previousHash: textAt(metadata, 'prev_hash'),
+    trace: textAt(metadata, 'traceparent'),
+  };
+};
+
+/** `<tenant>.<category>-<id>` in its parts. */
+export const partsOf = (stream: string): { readonly category: string; readonly id: string } => {
+  const rest = stream.slice(stream.indexOf('.') + 1);
+  const dash = rest.indexOf('-');
+  return dash < 0 ? { category: rest, id: '' } : { category: rest.slice(0, dash), id: rest.slice(dash + 1) };
+};
+
+export const streamPath = (stream: string, revision?: number): string =>
+  `/events/streams/${encodeURIComponent(stream)}${revision === undefined ? '' : `?revision=${revision}`}`;
+
+/** The page that shows the thing that a stream is about; undefined where it has none. */
+export const subjectPath = (stream: string): string | undefined => {
+  const { category, id } = partsOf(stream);
+  switch (category) {
+    case 'entry':
+      return `/ledger/entries/${id}`;
+    case 'record':
+      return `/records/by-id/${id}`;
+    case 'conversation':
+      return `/messages/${id}`;
+    case 'bulk':
+      return `/bulk/${id}`;
+    case 'delivery':
+      return `/webhooks/deliveries/${id}`;
+    case 'user':
+      return '/users';
+    default:
+      return undefined;
+  }
+};

@@ -1,0 +1,249 @@
+import { Pause, Play } from 'lucide-react';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Page,
+  Time,
+  useFilters,
+  usePages,
+  useRead,
+  useTail,
+} from '../../kit/index.ts';
+import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
+import { EventLinks } from './links.tsx';
+import '../../styles/events.css';
+
+/** Events that the live view keeps. */
+const MOST = 2000;
+/** Lines of the log with which the live view begins. */
+const RECENT = 100;
+
+const COLUMNS: readonly Column<AuditEvent>[] = [
+  {
+    key: 'at',
+    title: 'When',
+    min: 215,
+    grow: 0,
+    cell: (event) => <Time at={storyOf(event).at ?? ''} />,
+  },
+  {
+    key: 'type',
+    title: 'Type',
+    min: 180,
+    grow: 2,
+    cell: ({ type, stream, revision }) => <Link href={streamPath(stream, revision)}>{type}</Link>,
+  },
+  {
+    key: 'stream',
+    title: 'Stream',
+    min: 220,
+    grow: 3,
+    cell: ({ stream }) => {
+      const { category, id } = partsOf(stream);
+      return (
+        <Link href={streamPath(stream)} title={stream}>
+          {category} <code className="muted">{id}</code>
+        </Link>
+      );
+    },
+  },
+  { key: 'revision', title: 'Revision', min: 80, grow: 0, align: 'end', cell: ({ revision }) => revision },
+  {
+    key: 'actor',
+    title: 'Actor',
+    min: 170,
+    grow: 2,
+    cell: (event) => {
+      const { actorKind, actorId, impersonatedBy } = storyOf(event);
+      return (
+        <>
+          <span className="muted">{actorKind}</span> {actorId}
+          {impersonatedBy === undefined ? null : <span className="muted"> by {impersonatedBy}</span>}
+        </>
+      );
+    },
+  },
+];
+
+const NAMES = ['stream', 'category', 'type', 'actor', 'from', 'to'] as const;
+const LABELS = { stream: 'Stream', category: 'Category', type: 'Type', actor: 'Actor' } as const;
+const PLACEHOLDERS = {
+  stream: 'tenant.record-…',
+  category: 'record',
+  type: 'RecordCreated',
+  actor: 'Id of a user',
+} as const;
+
+/** The tenant's log: what happens now, or a part of the past by stream, type, actor and time. */
+export default function Explorer() {
+  const filters = useFilters(NAMES);
+  return (
+    <Page
+      title="Events"
+      about="Everything that happened in this tenant, as it is stored. An event leads to its stream, its causes and the state that it made."
+    >
+      <EventLinks at="/events" />
+      <search className="filters" aria-label="Filters of the events">
+        {(['type', 'category', 'stream', 'actor'] as const).map((name) => (
+          <label key={name} className="filter">
+            <span>{LABELS[name]}</span>
+            <input
+              className="input"
+              defaultValue={filters.of(name)}
+              key={filters.of(name)}
+              placeholder={PLACEHOLDERS[name]}
+              onBlur={({ target }) => filters.set(name, target.value.trim())}
+              onKeyDown={({ key, currentTarget }) => {
+                if (key === 'Enter') filters.set(name, currentTarget.value.trim());
+              }}
+            />
+          </label>
+        ))}
+        {(['from', 'to'] as const).map((name) => (
+          <label key={name} className="filter">
+            <span>{name === 'from' ? 'From' : 'Before'}</span>
+            <input
+              type="datetime-local"
+              className="input"
+              value={filters.of(name)}
+              onChange={({ target }) => filters.set(name, target.value)}
+            />
+          </label>
+        ))}
+        {filters.isAny ? (
+          <Button size="small" tone="ghost" onClick={filters.clear}>
+            Clear filters
+          </Button>
+        ) : null}
+      </search>
+      {filters.isAny ? <Past filters={filters} /> : <Live />}
+    </Page>
+  );
+}
+
+const instantOf = (local: string): string => new Date(local).toISOString();
+
+/** A part of the log, oldest first. */
+const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES)[number]>> }) => {
+  const [, navigate] = useLocation();
+  const query = Object.fromEntries(
+    NAMES.filter((name) => filters.of(name) !== '').map((name) => {
+      const value = filters.of(name);
+      return [name, name === 'from' || name === 'to' ? instantOf(value) : value];
+    }),
+  );
+  const rows = usePages(['audit-events', query], (client, limit) =>
+    client.items('/api/v1/tenant/audit/events', { params: { query: { ...query, limit } } }),
+  );
+  return (
+    <Card flush title="Oldest first">
+      <DataTable
+        label="Events"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
+        empty={
+          <Empty title="No event matches these filters">
+            <p>Names are exact: a type reads like RecordCreated, a stream like tenant.record-id.</p>
+          </Empty>
+        }
+      />
+    </Card>
+  );
+};
+
+/** The last events and those that follow, newest first. */
+const Live = () => {
+  const session = usePageSession();
+  const isOff = session.kind === 'tenant' && session.impersonatedBy !== undefined;
+  const recent = useRead(
+    ['audit-recent'],
+    async (client, signal) => {
+      const lines = await client.get('/api/v1/tenant/audit/event-log', {
+        params: { query: { limit: RECENT } },
+        signal,
+      });
+      const after = lines.at(-1)?.position;
+      if (after === undefined) return { events: [], place: undefined };
+      const events = await client.get('/api/v1/tenant/audit/events', {
+        params: { query: { after, limit: 200 } },
+        signal,
+      });
+      return { events, place: events.at(-1)?.position ?? after };
+    },
+    { stale: Number.POSITIVE_INFINITY },
+  );
+  if (recent.data === undefined || isOff) {
+    return (
+      <Card flush title={isOff ? 'The last events; not followed under impersonation' : 'The last events'}>
+        <EventTable read={{ ...recent, data: recent.data?.events.toReversed() }} />
+      </Card>
+    );
+  }
+  return <Tail events={recent.data.events} place={recent.data.place} />;
+};
+
+const Tail = ({ events, place }: { events: readonly AuditEvent[]; place: string | undefined }) => {
+  const [isPaused, setPaused] = useState(false);
+  const [list, setList] = useState(() => events.toReversed());
+  const [dropped, setDropped] = useState(0);
+  const state = useTail({
+    after: place,
+    isPaused,
+    onEvents: (more, missed) => {
+      setList((present) => [...more.toReversed(), ...present].slice(0, MOST));
+      setDropped((count) => count + missed);
+    },
+  });
+  return (
+    <Card
+      flush
+      title="Newest first"
+      actions={
+        <>
+          <span className="small muted" aria-live="polite">
+            {state.kind === 'waiting'
+              ? 'The server does not answer; tried again.'
+              : isPaused
+                ? 'Paused'
+                : 'Following'}
+            {dropped === 0 ? '' : ` · ${dropped.toLocaleString()} passed too fast to be shown`}
+          </span>
+          <Button size="small" onClick={() => setPaused(!isPaused)}>
+            {isPaused ? <Play size={14} aria-hidden /> : <Pause size={14} aria-hidden />}
+            {isPaused ? 'Follow' : 'Pause'}
+          </Button>
+        </>
+      }
+    >
+      <EventTable read={{ data: list, error: null, refetch: () => undefined }} />
+    </Card>
+  );
+};
+
+interface Listed {
+  readonly data: readonly AuditEvent[] | undefined;
+  readonly error: Error | null;
+  readonly refetch: () => unknown;
+}
+
+const EventTable = ({ read }: { read: Listed }) => {
+  const [, navigate] = useLocation();
+  return (
+    <DataTable
+      label="Events"
+      rows={read}
+      columns={COLUMNS}
+      rowKey={({ id }) => id}
+      onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
+      empty={<Empty title="Nothing has happened yet" />}
+    />
+  );
+};

@@ -1,0 +1,106 @@
+import { Link } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Page,
+  Time,
+  useFilters,
+  usePages,
+} from '../../kit/index.ts';
+import { EventLinks } from './links.tsx';
+
+type Line = components['schemas']['LogLine'];
+
+const COLUMNS: readonly Column<Line>[] = [
+  { key: 'at', title: 'When', min: 215, grow: 0, cell: ({ at }) => <Time at={at} /> },
+  {
+    key: 'actor',
+    title: 'Who',
+    min: 200,
+    grow: 2,
+    cell: ({ actor, impersonated_by }) => (
+      <span title={actor.id}>
+        {actor.email === '' ? `${actor.kind} ${actor.id}` : actor.email}
+        {impersonated_by === undefined ? null : <span className="muted"> by {impersonated_by}</span>}
+      </span>
+    ),
+  },
+  { key: 'action', title: 'Did what', min: 180, grow: 2, cell: ({ action }) => <code>{action}</code> },
+  {
+    key: 'subject',
+    title: 'To what',
+    min: 220,
+    grow: 2,
+    cell: ({ subject }) => (
+      <>
+        <span className="muted">{subject.kind}</span> {subject.id}
+      </>
+    ),
+  },
+  { key: 'request', title: 'Request', min: 150, cell: ({ request_id }) => <code>{request_id}</code> },
+];
+
+/** Who did what, newest first: a line per event, and per request under impersonation. */
+export default function Log() {
+  const filters = useFilters(['actor', 'action', 'from', 'to']);
+  const given = (name: 'actor' | 'action') => (filters.of(name) === '' ? {} : { [name]: filters.of(name) });
+  const instant = (name: 'from' | 'to') =>
+    filters.of(name) === '' ? {} : { [name]: new Date(filters.of(name)).toISOString() };
+  const query = { ...given('actor'), ...given('action'), ...instant('from'), ...instant('to') };
+  const rows = usePages(['event-log', query], (client, limit) =>
+    client.items('/api/v1/tenant/audit/event-log', { params: { query: { ...query, limit } } }),
+  );
+  return (
+    <Page title="Who did what" about="Actions of people and credentials, newest first.">
+      <EventLinks at="/event-log" />
+      <search className="filters" aria-label="Filters of the log">
+        {(['actor', 'action'] as const).map((name) => (
+          <label key={name} className="filter">
+            <span>{name === 'actor' ? 'Id of the actor' : 'Action'}</span>
+            <input
+              key={filters.of(name)}
+              className="input"
+              defaultValue={filters.of(name)}
+              onBlur={({ target }) => filters.set(name, target.value.trim())}
+              onKeyDown={({ key, currentTarget }) => {
+                if (key === 'Enter') filters.set(name, currentTarget.value.trim());
+              }}
+            />
+          </label>
+        ))}
+        {(['from', 'to'] as const).map((name) => (
+          <label key={name} className="filter">
+            <span>{name === 'from' ? 'From' : 'Before'}</span>
+            <input
+              type="datetime-local"
+              className="input"
+              value={filters.of(name)}
+              onChange={({ target }) => filters.set(name, target.value)}
+            />
+          </label>
+        ))}
+        {filters.isAny ? (
+          <Button size="small" tone="ghost" onClick={filters.clear}>
+            Clear filters
+          </Button>
+        ) : null}
+      </search>
+      <Card flush>
+        <DataTable
+          label="Log"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ position, request_id, action }) => `${position ?? ''} ${request_id} ${action}`}
+          empty={<Empty title="No line matches these filters" />}
+        />
+      </Card>
+      <p className="small muted">
+        The events themselves are under <Link href="/events">Events</Link>.
+      </p>
+    </Page>
+  );
+}

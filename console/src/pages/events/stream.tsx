@@ -1,0 +1,194 @@
+import { ChevronLeft, ChevronRight } from 'lucide-react';
+import { Link, useParams } from 'wouter';
+import {
+  Button,
+  Card,
+  Copy,
+  Empty,
+  IconButton,
+  Page,
+  Problem,
+  Time,
+  useFilters,
+  usePages,
+} from '../../kit/index.ts';
+import { type AuditEvent, partsOf, storyOf, subjectPath } from './event.ts';
+import { EventDetail } from './event-detail.tsx';
+import { EventLinks } from './links.tsx';
+import { States } from './states.tsx';
+import '../../styles/events.css';
+
+const CRUMBS = [['/events', 'Events']] as const;
+
+/** One stream as a timeline, with the state after each event and what it changed. */
+export default function Stream() {
+  const { stream: given = '' } = useParams();
+  const stream = decodeURIComponent(given);
+  const { category, id } = partsOf(stream);
+  const rows = usePages(['audit-events', 'of', stream], (client, limit) =>
+    client.items('/api/v1/tenant/audit/events', { params: { query: { stream, limit } } }),
+  );
+  const events = rows.data?.pages.flatMap(({ items }) => items);
+  const subject = subjectPath(stream);
+  return (
+    <Page
+      title={category}
+      about={
+        <>
+          <code>{stream}</code> <Copy text={stream} label="Copy the name of the stream" />
+        </>
+      }
+      crumbs={CRUMBS}
+      actions={
+        subject === undefined ? null : (
+          <Link href={subject} className="button button-plain">
+            Open {category} {id.slice(0, 8)}
+          </Link>
+        )
+      }
+    >
+      <EventLinks at="" />
+      {events === undefined ? (
+        <Card>{rows.error === null ? <span className="skeleton" /> : <Problem error={rows.error} />}</Card>
+      ) : events.length === 0 ? (
+        <Card>
+          <Empty title="No such stream">
+            <p>No stream of this tenant has this name.</p>
+          </Empty>
+        </Card>
+      ) : (
+        <Timeline
+          stream={stream}
+          events={events}
+          more={rows.hasNextPage ? () => void rows.fetchNextPage() : undefined}
+        />
+      )}
+    </Page>
+  );
+}
+
+interface TimelineProps {
+  readonly stream: string;
+  readonly events: readonly AuditEvent[];
+  /** Reads further events; undefined when all are here. */
+  readonly more: (() => void) | undefined;
+}
+
+/** The last event that occurred at a moment or before it. */
+const indexAt = (events: readonly AuditEvent[], moment: string): number => {
+  const ms = Date.parse(moment);
+  return events.findLastIndex((event) => Date.parse(storyOf(event).at ?? '') <= ms);
+};
+
+const Timeline = ({ stream, events, more }: TimelineProps) => {
+  const address = useFilters(['revision', 'at', 'with']);
+  const [revision, at] = [address.of('revision'), address.of('at')];
+  const last = events.length - 1;
+  const wanted = revision === '' ? (at === '' ? last : indexAt(events, at)) : Number(revision);
+  const chosen = Math.min(last, Number.isInteger(wanted) ? wanted : last);
+  const choose = (next: number): void => {
+    address.change({ revision: String(Math.max(0, Math.min(last, next))), at: '' });
+  };
+  const event = events[chosen];
+  return (
+    <>
+      <Card title="Time travel">
+        <div className="event-travel">
+          <IconButton
+            label="The event before"
+            icon={<ChevronLeft size={16} aria-hidden />}
+            disabled={chosen <= 0}
+            onClick={() => choose(chosen - 1)}
+          />
+          <input
+            type="range"
+            min={0}
+            max={last}
+            value={Math.max(0, chosen)}
+            aria-label="Revision of the stream"
+            aria-valuetext={
+              event === undefined ? 'before the first event' : `revision ${chosen}, ${event.type}`
+            }
+            onChange={({ target }) => choose(target.valueAsNumber)}
+          />
+          <IconButton
+            label="The next event"
+            icon={<ChevronRight size={16} aria-hidden />}
+            disabled={chosen >= last}
+            onClick={() => choose(chosen + 1)}
+          />
+          <label className="filter">
+            <span>As it was at</span>
+            <input
+              type="datetime-local"
+              step={1}
+              className="input"
+              value={at === '' ? '' : localOf(at)}
+              onChange={({ target }) =>
+                address.change({
+                  revision: '',
+                  at: target.value === '' ? '' : new Date(target.value).toISOString(),
+                })
+              }
+            />
+          </label>
+        </div>
+        {event === undefined ? (
+          <p className="muted">At that moment it did not exist yet.</p>
+        ) : (
+          <p aria-live="polite">
+            After <strong>{event.type}</strong>, revision {event.revision} of {last}
+            {more === undefined ? '' : '+'}, <Time at={storyOf(event).at ?? ''} />
+          </p>
+        )}
+      </Card>
+      <div className="event-columns">
+        <Card flush title={`${events.length.toLocaleString()}${more === undefined ? '' : '+'} events`}>
+          <ol className="event-timeline" aria-label="Timeline">
+            {events.map((each, index) => (
+              <li key={each.id}>
+                <button
+                  type="button"
+                  aria-current={index === chosen ? 'true' : undefined}
+                  onClick={() => choose(index)}
+                >
+                  <span className="muted">{each.revision}</span>
+                  <span className="event-type">{each.type}</span>
+                  <span className="small muted">
+                    <Time at={storyOf(each).at ?? ''} relative />
+                  </span>
+                </button>
+              </li>
+            ))}
+          </ol>
+          {more === undefined ? null : (
+            <div className="card-body">
+              <Button size="small" onClick={more}>
+                Show more events
+              </Button>
+            </div>
+          )}
+        </Card>
+        {event === undefined ? null : (
+          <div className="stack">
+            <States
+              stream={stream}
+              event={event}
+              before={events[chosen - 1]}
+              all={events}
+              other={address.of('with')}
+              compare={(other) => address.set('with', other)}
+            />
+            <EventDetail event={event} />
+          </div>
+        )}
+      </div>
+    </>
+  );
+};
+
+/** An instant as the text of a field for the reader's own time. */
+const localOf = (instant: string): string => {
+  const date = new Date(instant);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+};

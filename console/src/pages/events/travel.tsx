@@ -1,0 +1,65 @@
+import { useLocation } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import { Card, Form, Page, SelectField, TextField } from '../../kit/index.ts';
+import { streamPath } from './event.ts';
+import { EventLinks } from './links.tsx';
+
+const KINDS = [
+  ['record', 'Record'],
+  ['conversation', 'Conversation'],
+  ['entry', 'Draft of a journal entry'],
+  ['user', 'User'],
+  ['bulk', 'Bulk session'],
+  ['form', 'Form'],
+  ['delivery', 'Delivery of a webhook'],
+  ['schema', 'Entity (its name)'],
+  ['workflow', 'Workflow (its name)'],
+] as const;
+
+/** Asks for a thing and a moment; its stream then shows it as it was. */
+export default function Travel() {
+  const [, navigate] = useLocation();
+  const session = usePageSession();
+  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
+  return (
+    <Page
+      title="Time travel"
+      about="What anything looked like at any moment, from its own events. The page of a record or an entry leads here as well."
+    >
+      <EventLinks at="/time-travel" />
+      <Card title="Show a thing as it was">
+        <Form
+          submit="Show it"
+          onSubmit={async (values) => {
+            const stream = `${tenantId}.${values.text('kind')}-${values.text('id')}`;
+            const at = values.optional('at');
+            const moment = at === undefined ? '' : `?at=${encodeURIComponent(new Date(at).toISOString())}`;
+            navigate(`${streamPath(stream)}${moment}`);
+          }}
+        >
+          <SelectField name="kind" label="Kind" options={KINDS} />
+          <TextField
+            name="id"
+            label="Id"
+            required
+            hint="As it is in the address of its page, or in an event."
+          />
+          <TextField
+            name="at"
+            label="Moment"
+            type="datetime-local"
+            step={1}
+            hint="Left empty: as it is now."
+          />
+        </Form>
+      </Card>
+      <Card title="The books as they were">
+        <p>
+          Add <code>as_of_position</code> to the address of a report of the ledger, with the position of an
+          event: entries that were recorded later are then left out, whatever their date. The page of an event
+          has this link.
+        </p>
+      </Card>
+    </Page>
+  );
+}

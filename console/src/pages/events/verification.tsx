@@ -1,0 +1,140 @@
+import { useState } from 'react';
+import { Button, Card, Copy, Facts, Page, Problem, Time, useClient, useRead } from '../../kit/index.ts';
+import { EventLinks } from './links.tsx';
+import '../../styles/events.css';
+
+const NDJSON = 'application/x-ndjson';
+
+/** The signed head of the tenant's streams, the export, and how to verify both without this server. */
+export default function Verification() {
+  const proof = useRead(
+    ['audit-proof'],
+    (client, signal) => client.get('/api/v1/tenant/audit/proof', { signal }),
+    {
+      stale: 30_000,
+    },
+  );
+  return (
+    <Page
+      title="Verification"
+      about="Each event carries the hash of the one before it in its stream. A signed head covers the last hash of every stream."
+    >
+      <EventLinks at="/events/verification" />
+      <Card
+        title="Signed head"
+        actions={
+          <Button size="small" onClick={() => void proof.refetch()}>
+            Sign the present state
+          </Button>
+        }
+      >
+        {proof.error !== null ? (
+          <Problem error={proof.error} />
+        ) : proof.data === undefined ? (
+          <span className="skeleton" />
+        ) : (
+          <Facts
+            of={{
+              Signed: <Time at={proof.data.signed_at} />,
+              Position: <Copied text={proof.data.position} what="position" />,
+              Root: <Copied text={proof.data.root} what="root" />,
+              Algorithm: proof.data.algorithm,
+              'Public key': <Copied text={proof.data.public_key} what="public key" />,
+              Signature: <Copied text={proof.data.signature} what="signature" />,
+            }}
+          />
+        )}
+      </Card>
+      <Card title="Verify it yourself">
+        <ol className="event-steps">
+          <li>
+            <p>Download the proof, then the events. Both are lines of JSON.</p>
+            <div className="row">
+              <Download path="/api/v1/tenant/audit/proof" name="proof.ndjson" text="Download the proof" />
+              <Download path="/api/v1/tenant/audit/events" name="events.ndjson" text="Download the events" />
+            </div>
+          </li>
+          <li>
+            <p>
+              Get the public key from the operator by another way than this page, for example on paper: a key
+              from the server that is checked proves nothing.
+            </p>
+          </li>
+          <li>
+            <p>Run the verifier on a machine of your own. It needs neither this server nor a network.</p>
+            <Command
+              text={
+                'npm run -s verify -- --export events.ndjson --proof proof.ndjson --public-key KEY --not-before INSTANT'
+              }
+            />
+          </li>
+          <li>
+            <p>
+              It answers <code>verified</code>, or names the first event that was changed, removed, inserted
+              or moved. Events after the signed head are counted; <code>--strict</code> refuses them.
+            </p>
+          </li>
+        </ol>
+      </Card>
+    </Page>
+  );
+}
+
+const Copied = ({ text, what }: { text: string; what: string }) => (
+  <>
+    <code className="event-long">{text}</code> <Copy text={text} label={`Copy the ${what}`} />
+  </>
+);
+
+const Command = ({ text }: { text: string }) => (
+  <div className="secret">
+    <code>{text}</code>
+    <Copy text={text} label="Copy the command" />
+  </div>
+);
+
+interface DownloadProps {
+  readonly path: '/api/v1/tenant/audit/proof' | '/api/v1/tenant/audit/events';
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Saves an export; it is kept by the browser until it is whole. */
+const Download = ({ path, name, text }: DownloadProps) => {
+  const client = useClient();
+  const [state, setState] = useState<{ readonly bytes: number } | { readonly error: unknown }>();
+  const isRunning = state !== undefined && 'bytes' in state;
+  const run = async (): Promise<void> => {
+    setState({ bytes: 0 });
+    try {
+      const stream = await client.stream(path, { headers: { Accept: NDJSON } });
+      let bytes = 0;
+      const counted = stream.pipeThrough(
+        new TransformStream<Uint8Array, Uint8Array>({
+          transform: (chunk, controller) => {
+            bytes += chunk.length;
+            setState({ bytes });
+            controller.enqueue(chunk);
+          },
+        }),
+      );
+      const url = URL.createObjectURL(await new Response(counted).blob());
+      const link = document.createElement('a');
+      link.href = url;
+      link.download = name;
+      link.click();
+      URL.revokeObjectURL(url);
+      setState(undefined);
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  return (
+    <>
+      <Button onClick={() => void run()} disabled={isRunning}>
+        {isRunning ? `${(state.bytes / 1e6).toFixed(1)} MB…` : text}
+      </Button>
+      {state !== undefined && 'error' in state ? <Problem error={state.error} /> : null}
+    </>
+  );
+};

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { addRecord, plainEntity } from '../webhooks/support.ts';
+import { ENTITIES } from '../workflow/support.ts';
+
+const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+
+describe('The pages on the log', () => {
+  let world: World;
+  let browser: ConsoleBrowser;
+  let tenant: TestTenant;
+
+  before(async function () {
+    this.timeout(60_000);
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    await plainEntity(tenant, 'crate');
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  const heading = (page: Page, name: string): Promise<void> =>
+    page.getByRole('heading', { level: 1, name }).waitFor();
+
+  /** A record whose only field was changed once, and the name of the field. */
+  const changedRecord = async (): Promise<string> => {
+    const id = await addRecord(tenant.admin, 'crate', XSS);
+    const { values } = (await tenant.admin.api.get(`${ENTITIES}/crate/records/${id}`)).as(
+      z.looseObject({ values: z.record(z.string(), z.unknown()) }),
+    );
+    const [field = ''] = Object.keys(values);
+    const change = { values: { [field]: 'another text' } };
+    const answer = await tenant.admin.api.patch(`${ENTITIES}/crate/records/${id}`, change);
+    expect(answer.status).to.equal(200);
+    return id;
+  };
+
+  it('follow the log live, and lead from an event to its stream, what it changed and its causes', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/events');
+    await page.getByText('Following').waitFor();
+    const id = await changedRecord();
+    const stream = `${tenant.id}.record-${id}`;
+    const row = page.getByRole('row').filter({ hasText: id }).first();
+    await row.waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await row.getByRole('link').first().click();
+    await heading(page, 'record');
+    await page.getByText(stream, { exact: true }).waitFor();
+    const differences = page.getByRole('region', { name: 'Differences' });
+    await differences.getByText('another text').waitFor();
+    await differences.getByText(XSS).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'The event before' }).click();
+    await page.getByText('State after revision 0').waitFor();
+    await page.getByRole('tab', { name: 'Whole state' }).click();
+    await page.getByText(JSON.stringify(XSS)).first().waitFor();
+    await page.getByRole('tab', { name: 'Causes and effects' }).click();
+    await page.getByText(/^Events with the correlation/).waitFor();
+    await page.getByRole('tab', { name: 'Hash chain' }).click();
+    await page.getByRole('link', { name: 'How to verify them' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    // The address brings back what is shown.
+    expect(new URL(page.url()).searchParams.get('revision')).to.equal('0');
+  }).timeout(60_000);
+
+  it('show a record as it was at a moment, and that it was not there before', async () => {
+    const id = await changedRecord();
+    const page = await browser.openAs(tenant.admin.token, '/time-travel');
+    await heading(page, 'Time travel');
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('textbox', { name: 'Id' }).fill(id);
+    await page.getByLabel('Moment').fill('2020-01-01T00:00:00');
+    await page.getByRole('button', { name: 'Show it' }).click();
+    await page.getByText('At that moment it did not exist yet.').waitFor();
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('End');
+    await page.getByText('State after revision').waitFor();
+  }).timeout(60_000);
+
+  it('select by type and time, and list who did what', async () => {
+    await changedRecord();
+    const page = await browser.openAs(tenant.admin.token, '/events?type=NoSuchType');
+    await page.getByText('No event matches these filters').waitFor();
+    await page.getByRole('textbox', { name: 'Type' }).fill('EntityDefined');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'EntityDefined' }).waitFor();
+    const log = await browser.openAs(tenant.admin.token, '/event-log');
+    await log.getByRole('gridcell').nth(3).waitFor();
+    expect(await flawsOf(log)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('sign the present state, and hand out what an offline check needs', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/events/verification');
+    await page.getByText('Ed25519').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download the proof' }).click(),
+    ]);
+    expect(download.suggestedFilename()).to.equal('proof.ndjson');
+  }).timeout(60_000);
+});
