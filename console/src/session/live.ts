@@ -1,6 +1,6 @@
 import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts';
 import { clientOf } from './clients.ts';
-import { identityOf, type TenantSession } from './store.ts';
+import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
 /** One socket for all parts of the page; it lasts as long as somebody listens and resumes at its place. */
 
@@ -11,12 +11,16 @@ export interface LiveListener {
   readonly onState?: (state: SocketState) => void;
 }
 
+/** ms between two restarts: a session that is refused again and again does not flood the server. */
+const RESTART_MS = 10_000;
+
 class Hub {
   readonly #listeners = new Set<LiveListener>();
   readonly #session: TenantSession;
   #socket: Socket | undefined;
   #position: string | undefined;
   #wasReady = false;
+  #restartedAt = 0;
   state: SocketState = { kind: 'connecting' };
 
   constructor(session: TenantSession) {
@@ -47,10 +51,32 @@ class Hub {
           if (this.#wasReady && !state.resumed) this.#gap();
           this.#wasReady = true;
         }
+        if (state.kind === 'closed' && state.error !== undefined) void this.#restart();
         this.state = state;
         for (const { onState } of this.#listeners) onState?.(state);
       },
     });
+  }
+
+  /** The server ended the session, or lowered the role: a request tells, and asks for a new sign-in if that is needed. */
+  async #restart(): Promise<void> {
+    const since = Date.now() - this.#restartedAt;
+    this.#restartedAt = Date.now();
+    if (since < RESTART_MS) await new Promise((resolve) => setTimeout(resolve, RESTART_MS - since));
+    if (getSessions().tenant === undefined) return;
+    try {
+      const { role } = await clientOf(this.#session).get('/api/v1/tenant/me');
+      const now = getSessions().tenant;
+      if (now !== undefined && identityOf(now) === identityOf(this.#session) && now.role !== role) {
+        signIn({ ...now, role });
+      }
+    } catch {
+      // Suspended or signed out: the pages say so.
+      return;
+    }
+    if (this.#listeners.size === 0) return;
+    this.#position = this.#socket?.position;
+    this.#socket = this.#open();
   }
 
   #gap(): void {

@@ -6,12 +6,14 @@ export interface Claims {
   readonly tenantId: string;
   readonly partnerId: string;
   readonly impersonatedBy: string | undefined;
-  /** ms since 1970. */
+  /** ms since 1970 on this machine's clock, which may differ from the server's: the token was minted just now. */
   readonly expiresAt: number;
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
+
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -29,6 +31,6 @@ export const claimsOf = (token: string): Claims => {
     tenantId: textOf(claims.tenant_id),
     partnerId: textOf(claims.partner_id),
     impersonatedBy: typeof claims.impersonated_by === 'string' ? claims.impersonated_by : undefined,
-    expiresAt: typeof claims.exp === 'number' ? claims.exp * 1000 : 0,
+    expiresAt: Date.now() + (numberOf(claims.exp) - numberOf(claims.iat)) * 1000,
   };
 };

@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { startProvider, stopProviders } from '../../support/identity-provider.ts';
+import { users } from '../../support/shapes.ts';
+import { endWorld, sharedWorld, USERS } from '../../support/world.ts';
+import { callbackOf, configure, settings } from '../identity/sso-support.ts';
+
+describe('Single sign-on in the Console', () => {
+  let browser: ConsoleBrowser;
+
+  before(function () {
+    // Skipped where no Chromium is installed.
+    if (noBrowser() !== undefined) return this.skip();
+  });
+  after(async () => {
+    await browser?.close();
+    await stopProviders();
+    await endWorld();
+  });
+
+  it('signs in, comes back to the page, and renews an ended session in a window of its own', async () => {
+    const world = await sharedWorld();
+    const provider = await startProvider({ redirectUri: callbackOf(world) });
+    const tenant = await world.tenant();
+    const { base } = world.server;
+    await configure(world, tenant, { ...settings(provider), return_origins: [base] });
+    provider.next = { sub: 'kim', email: 'kim@corp.example', email_verified: true, name: 'Kim' };
+    browser = await startConsole(base);
+
+    const page = await browser.open('/overview');
+    await page.getByRole('tab', { name: 'SSO' }).click();
+    await page.getByLabel('Tenant').fill('no_such_tenant');
+    await page.getByRole('button', { name: 'Go to the identity provider' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByLabel('Tenant').fill(tenant.id);
+    await page.getByRole('button', { name: 'Go to the identity provider' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    expect(page.url()).to.equal(`${base}/console/overview`);
+    await page.getByText('Live', { exact: true }).waitFor();
+
+    // A new password ends the person's sessions.
+    const people = (await tenant.admin.api.get(USERS)).as(users);
+    const kim = people.find(({ email }) => email === 'kim@corp.example')?.id;
+    const offer = await tenant.admin.api.post(`${USERS}/${kim}/password-reset`);
+    const { url } = offer.as(z.object({ url: z.string() }), 201);
+    const [, link] = url.split(/#|link=/);
+    browser.expect(/WebSocket connection/);
+    const reset = await world.anybody.post('/auth/password-reset', {
+      link,
+      new_password: 'a-long-password-1',
+    });
+    expect(reset.status).to.equal(204);
+
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.waitFor();
+    await dialog.getByRole('button', { name: 'Sign in at the identity provider' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('Live', { exact: true }).waitFor();
+    expect(browser.problems).to.deep.equal([]);
+  }).timeout(90_000);
+});
