@@ -1,10 +1,12 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { type RunResult, run } from './run.ts';
+import { inProcesses } from './processes.ts';
+import { type RunResult, replayOf, run } from './run.ts';
 
 /**
  * `npm run simulate -- --seed 42`, `--seeds 1000` or `--minutes 10`; `--from 1` is the first seed, `--requests 300` their
- * size, `--first` ends at the first failure. A single failing seed is run again with fewer requests, and its trace printed;
- * `--trace` prints it in any case.
+ * size, `--first` ends at the first failure, `--jobs 2` is the number of processes (default: one for each core). A single
+ * failing seed is run again with fewer requests, and its trace printed; `--trace` prints it in any case.
  */
 const { values } = parseArgs({
   options: {
@@ -13,6 +15,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     minutes: { type: 'string' },
     requests: { type: 'string', default: '300' },
+    jobs: { type: 'string' },
     trace: { type: 'boolean', default: false },
     first: { type: 'boolean', default: false },
   },
@@ -21,9 +24,11 @@ const { values } = parseArgs({
 const SHOWN = 10;
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-const describe = ({ seed, requests, steps, seconds, faults }: RunResult): void => {
+const describe = (result: RunResult): void => {
+  const { seed, requests, steps, seconds, faults } = result;
   print(`seed ${seed}: ${requests} requests, ${steps} steps, ${Math.round(seconds)} s of virtual time`);
-  if (faults.length > 0) print(`seed ${seed} fails:`);
+  if (faults.length === 0) return;
+  print(`seed ${seed} fails: ${replayOf(result)}`);
   for (const { oracle, text } of faults.slice(0, SHOWN)) print(`  ${oracle}: ${text}`);
 };
 
@@ -37,27 +42,38 @@ const shortened = async (failed: RunResult, most: number): Promise<RunResult> =>
 };
 
 const most = Number(values.requests);
-const began = performance.now();
-const deadline = began + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
-const first = Number(values.seed ?? values.from);
-const count = Number(
-  values.seed === undefined ? (values.seeds ?? (values.minutes === undefined ? 1 : 2 ** 31)) : 1,
-);
-let [requests, failed, done] = [0, 0, 0];
-for (let seed = first; seed < first + count && performance.now() < deadline; seed += 1) {
+
+const one = async (seed: number): Promise<number> => {
   const result = await run({ seed, requests: most });
-  requests += result.requests;
-  done += 1;
-  const hasFailed = result.faults.length > 0;
-  if (hasFailed) failed += 1;
-  const shown = count === 1 && hasFailed ? await shortened(result, most) : result;
-  if (values.trace || (count === 1 && hasFailed)) print(shown.trace.join('\n'));
-  if (count === 1 || hasFailed) describe(shown);
-  if (values.first && hasFailed) break;
-}
-const seconds = (performance.now() - began) / 1_000;
-const rate = Math.round((requests / seconds) * 60);
-print(
-  `${done} seeds, ${failed} failed, ${requests} requests, ${seconds.toFixed(1)} s, ${rate} requests a minute`,
-);
-process.exit(failed === 0 ? 0 : 1);
+  const shown = result.faults.length > 0 ? await shortened(result, most) : result;
+  if (values.trace || shown.faults.length > 0) print(shown.trace.join('\n'));
+  describe(shown);
+  return shown.faults.length === 0 ? 0 : 1;
+};
+
+const many = async (): Promise<number> => {
+  const began = performance.now();
+  const first = Number(values.from);
+  const count = Number(values.seeds ?? 2 ** 31);
+  const deadline = began + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
+  let [requests, failed, done] = [0, 0, 0];
+  const jobs = Number(values.jobs ?? availableParallelism());
+  await inProcesses({ first, count, requests: most, jobs, deadline }, (result) => {
+    done += 1;
+    requests += result.requests;
+    if (result.faults.length > 0) {
+      failed += 1;
+      describe(result);
+    }
+    return !(values.first && failed > 0);
+  });
+  const seconds = (performance.now() - began) / 1_000;
+  const rate = Math.round((requests / seconds) * 60);
+  print(
+    `${done} seeds, ${failed} failed, ${requests} requests, ${seconds.toFixed(1)} s, ${rate} requests a minute`,
+  );
+  return failed === 0 ? 0 : 1;
+};
+
+const isOne = values.seed !== undefined || (values.seeds === undefined && values.minutes === undefined);
+process.exitCode = isOne ? await one(Number(values.seed ?? values.from)) : await many();

@@ -108,8 +108,8 @@ const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Repo
 const checkReadModels = async (world: World, log: readonly Fact[], report: Report): Promise<void> => {
   const { core } = world.nodes.find(({ platform }) => platform !== undefined)?.platform ?? {};
   if (core === undefined) throw new Error('no node is up');
+  const scratch = await openSqliteReadStore({ path: ':memory:' });
   for (const projection of projections) {
-    const scratch = await openSqliteReadStore({ path: ':memory:' });
     const compared = await compareReadModel(projection, {
       events: world.stores.events,
       live: world.stores.reads,
@@ -119,11 +119,11 @@ const checkReadModels = async (world: World, log: readonly Fact[], report: Repor
       metrics: silentMetrics,
       clock: core.clock,
     });
-    await scratch.close();
     if (compared.position === undefined) report(`${projection.name} was never folded`);
     const last = log.findLast(({ type }) => projection.types.includes(type))?.position ?? '';
     if ((compared.position ?? '') < last)
       report(`${projection.name} stands at ${compared.position}, its last event is at ${last}`);
     for (const difference of compared.differences) report(JSON.stringify(difference));
   }
+  await scratch.close();
 };

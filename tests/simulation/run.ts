@@ -17,10 +17,16 @@ export interface RunResult {
   readonly faults: readonly Fault[];
   readonly trace: readonly string[];
   readonly requests: number;
+  /** The size that was asked for. */
+  readonly asked: number;
   readonly steps: number;
   /** Virtual seconds. */
   readonly seconds: number;
 }
+
+/** The command that plays a run again. */
+export const replayOf = ({ seed, asked }: Pick<RunResult, 'seed' | 'asked'>): string =>
+  `npm run simulate -- --seed ${seed} --requests ${asked}`;
 
 /** Longest virtual time (ms) that a run may take: more means that something never settles. */
 const LONGEST_MS = 40 * 60_000;
@@ -69,7 +75,7 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
   }
   const { steps, now } = world.time;
   await world.close();
-  return { seed, faults, trace: world.trace, requests: made, steps, seconds: now / 1_000 };
+  return { seed, faults, trace: world.trace, requests: made, asked: requests, steps, seconds: now / 1_000 };
 };
 
 /** Kills, stalls and clocks that jump, until aborted. */

@@ -186,7 +186,7 @@ export class VirtualTime {
 
   /** Lets microtasks, ticks of libraries and stores end. */
   async #settled(): Promise<void> {
-    await new Promise<void>((r) => globalThis.setImmediate(r));
+    await realTick();
     while (this.#busy.size > 0 || hasFileCalls()) {
       if (this.#busy.size > 0) await Promise.allSettled(this.#busy);
       await realTick();

@@ -1,0 +1,10 @@
+import { z } from 'zod';
+import { run } from './run.ts';
+
+/** A process of `processes.ts`: runs the seeds that it is sent, one after another, and answers without traces. */
+const asked = z.object({ seed: z.number(), requests: z.number() });
+
+process.on('message', async (message: unknown) => {
+  const { trace: _, ...result } = await run(asked.parse(message));
+  process.send?.(result);
+});
