@@ -1,18 +1,31 @@
 import { expect } from 'chai';
-import { run } from './run.ts';
+import { replayOf, run } from './run.ts';
 
-/** Seeds that once failed come first; `npm run simulate -- --seeds 1000` runs more. */
-const ONCE_FAILED: readonly number[] = [];
-const SEEDS = Array.from({ length: 12 }, (_, at) => at + 1);
+/** Seeds that once failed, with the size of their run: they come first. */
+const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
+  // A growth of the log whose events were not passed on was missed by a follower.
+  [1001, 150],
+  [1013, 20],
+];
+/** At most so many seeds, as many as fit in the time, and at least so many. */
+const [SEEDS, WITHIN_MS, LEAST] = [150, 45_000, 20];
 
 describe('The simulated system', () => {
-  for (const seed of [...ONCE_FAILED, ...SEEDS]) {
-    it(`keeps its promises under the faults of seed ${seed}`, async () => {
-      const { faults, requests } = await run({ seed, requests: 60 });
-      expect(faults).to.deep.equal([]);
-      expect(requests).to.be.greaterThan(60);
-    }).timeout(120_000);
-  }
+  it('keeps its promises under the faults of each seed', async () => {
+    const began = performance.now();
+    const failed: string[] = [];
+    const play = async (seed: number, requests: number): Promise<void> => {
+      const result = await run({ seed, requests });
+      for (const { oracle, text } of result.faults) failed.push(`${replayOf(result)}\n  ${oracle}: ${text}`);
+      if (result.faults.length === 0) expect(result.requests).to.be.greaterThan(requests);
+    };
+    for (const [seed, requests] of ONCE_FAILED) await play(seed, requests);
+    for (let seed = 1; seed <= SEEDS; seed += 1) {
+      if (seed > LEAST && performance.now() - began > WITHIN_MS) break;
+      await play(seed, 40);
+    }
+    expect(failed.join('\n')).to.equal('');
+  }).timeout(300_000);
 
   it('plays the same run again for the same seed, whatever ran before', async () => {
     const first = await run({ seed: 21, requests: 40 });

@@ -33,6 +33,8 @@ const messageList = z.array(
   }),
 );
 
+const mentioned = z.array(z.string());
+
 interface Sent {
   readonly id: string;
   readonly conversation: string;
@@ -125,7 +127,9 @@ export class Messaging implements Area {
 
   async check(log: readonly Fact[], report: Report): Promise<void> {
     for (const listener of this.#listeners) this.#checkListener(log, listener, report);
-    for (const { people } of this.#context.tenants) {
+    for (const tenant of this.#context.tenants) {
+      const { people } = tenant;
+      checkMentions(log, tenant, report);
       for (const person of people) await this.#checkUnread(person, report);
     }
     for (const { data } of log) {
@@ -197,3 +201,15 @@ export class Messaging implements Area {
     }
   }
 }
+
+/** Each mention of a message in the log raised one notification. */
+const checkMentions = (log: readonly Fact[], tenant: Tenant, report: Report): void => {
+  const mentions = eventsOf(log, tenant, 'MessageSent').flatMap(({ facts }) =>
+    mentioned.parse(facts.mentioned_user_ids).map((id) => `${id} by ${facts.message_id}`),
+  );
+  const raised = eventsOf(log, tenant, 'NotificationRaised').map(
+    ({ facts }) => `${facts.recipient_user_id} by ${facts.note_id}`,
+  );
+  if (raised.toSorted().join() !== mentions.toSorted().join())
+    report(`${mentions.length} mentions in ${tenant.id} raised ${raised.length} notifications`);
+};
