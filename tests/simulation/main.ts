@@ -58,7 +58,7 @@ const many = async (): Promise<number> => {
   const deadline = began + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
   let [requests, failed, done] = [0, 0, 0];
   const jobs = Number(values.jobs ?? availableParallelism());
-  await inProcesses({ first, count, requests: most, jobs, deadline }, (result) => {
+  const onResult = (result: RunResult): boolean => {
     done += 1;
     requests += result.requests;
     if (result.faults.length > 0) {
@@ -66,7 +66,11 @@ const many = async (): Promise<number> => {
       describe(result);
     }
     return !(values.first && failed > 0);
-  });
+  };
+  if (jobs > 1) await inProcesses({ first, count, requests: most, jobs, deadline }, onResult);
+  for (let seed = first; jobs === 1 && seed < first + count && performance.now() < deadline; seed += 1) {
+    if (!onResult(await run({ seed, requests: most }))) break;
+  }
   const seconds = (performance.now() - began) / 1_000;
   const rate = Math.round((requests / seconds) * 60);
   print(
