@@ -7,7 +7,7 @@ import { openMongoReadStore } from '../../infrastructure/read-store/mongodb/stor
 import { eventually } from '../support/eventually.ts';
 import { describeWithMongo, type TestDatabase } from '../support/mongodb-server.ts';
 import { readModelKit, tallies } from '../support/read-model-kit.ts';
-import { put, type Workbench, workbench } from './read-store/support.ts';
+import { newGeneration, put, type Workbench, workbench } from './read-store/support.ts';
 
 /** Rewrites a generation as a build of format 1 stored it: JSON text under `value`, and no mark. */
 async function asFormat1(db: Db, projection: string): Promise<void> {
@@ -150,5 +150,39 @@ await describeWithMongo('stored forms', (title, start) => {
       );
       expect(await store.activeGeneration('tallies')).to.deep.equal({ active: 'v1.1', building: undefined });
     }).timeout(90_000);
+
+    it('index all searched fields where the server can; a generation without such an index is outdated', async () => {
+      const RECORDS = {
+        name: 'docs',
+        indexes: [{ name: 'by_entity', fields: ['entity_name', 'created_at'] }],
+        searchable: true,
+        scopedBy: 'entity_name',
+      };
+      const without = newGeneration();
+      await store.prepare(without, [RECORDS, { name: 'notes', indexes: [] }]);
+      expect(await store.state(without)).not.to.have.property('isOutdated');
+      const indexed: string[] = [];
+      const able = await openMongoReadStore({
+        url: database.url,
+        dbName: database.dbName,
+        abilities: { indexFields: async (rows) => void indexed.push(rows.collectionName) },
+      });
+      try {
+        await able.prepare(without, [RECORDS, { name: 'notes', indexes: [] }]);
+        expect(indexed, 'a collection that may be large is not indexed at a start').to.deep.equal([]);
+        expect(await able.state(without)).to.have.property('isOutdated', true);
+        const next = { ...without, tag: 'v1.1' };
+        await able.prepare(next, [RECORDS, { name: 'notes', indexes: [] }]);
+        await able.prepare(next, [RECORDS, { name: 'notes', indexes: [] }]);
+        expect(indexed).to.deep.equal(Array(2).fill(`${next.projection}@v1.1.docs`));
+        expect(await able.state(next)).not.to.have.property('isOutdated');
+        expect(await store.state(next)).not.to.have.property('isOutdated');
+        const plain = newGeneration();
+        await able.prepare(plain, [{ name: 'notes', indexes: [] }]);
+        expect(await able.state(plain)).not.to.have.property('isOutdated');
+      } finally {
+        await able.close();
+      }
+    });
   });
 });

@@ -12,6 +12,7 @@ import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts'
 import { type IndexPlan, planIndex } from '../index-keys.ts';
 import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
 import { indexKeys, type Shape, TOMBSTONE_SECONDS } from './documents.ts';
+import type { IndexFields } from './field-index.ts';
 
 export const generationId = ({ projection, tag }: GenerationId): string => `${projection}@${tag}`;
 
@@ -63,12 +64,17 @@ export interface Abilities {
   readonly ttlIndexes: boolean;
   /** The server supports nested arrays. */
   readonly nestedArrays: boolean;
+  /** Undefined where fields cannot be indexed. */
+  readonly indexFields: IndexFields | undefined;
 }
 
-export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities): Generations {
+export function mongoGenerations(db: Db, abilities: Abilities): Generations {
+  const { ttlIndexes, nestedArrays, indexFields } = abilities;
   const generations = db.collection<Row>('meta_generations');
   const specs = db.collection<Row>('meta_collections');
   const opened = new Map<string, OpenCollection>();
+  /** Whether all searched fields of a generation are indexed, by its id. */
+  const indexed = new Map<string, boolean>();
 
   const rowsOf = (generation: GenerationId, name: string): Rows =>
     db.collection<Row>(`${generationId(generation)}.${name}`);
@@ -81,6 +87,20 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
       await rows.createIndex({ gone_at: 1 }, { name: 'tombstones', expireAfterSeconds: TOMBSTONE_SECONDS });
     }
     await rows.deleteMany({ gone_at: { $lt: new Date(Date.now() - TOMBSTONE_SECONDS * 1000) } });
+  }
+
+  /** False where searched fields could be indexed, and are not. */
+  async function isIndexed(generation: string): Promise<boolean> {
+    if (indexFields === undefined) return true;
+    const known = indexed.get(generation);
+    if (known !== undefined) return known;
+    const prepared = await specs.find({ generation }).toArray();
+    const found = prepared.every(
+      (spec) => spec.fields === true || specOf(textIn(spec, 'indexes')).scopedBy === undefined,
+    );
+    // A generation that is just prepared may have no specifications yet.
+    if (prepared.length > 0) indexed.set(generation, found);
+    return found;
   }
 
   return {
@@ -97,12 +117,14 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
           generation: _id,
           collection: name,
           indexes: specText(collection),
+          ...(collection.scopedBy !== undefined && indexFields !== undefined && { fields: true }),
         };
-        if (!(await insertOnce(specs, row))) {
-          const known = await specs.findOne({ _id: row._id });
-          if (known !== null) checkSameSpec(textIn(known, 'indexes'), collection);
-        }
-        await createIndexes(rowsOf(generation, name), indexes.map(planIndex));
+        const known = (await insertOnce(specs, row)) ? row : await specs.findOne({ _id: row._id });
+        if (known !== null) checkSameSpec(textIn(known, 'indexes'), collection);
+        const rows = rowsOf(generation, name);
+        await createIndexes(rows, indexes.map(planIndex));
+        // Not for a collection that was filled without: the generation is outdated, and another one gets the index.
+        if (known?.fields === true) await indexFields?.(rows);
       }
     },
     async open(generation, name) {
@@ -125,8 +147,11 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
       return rows.map((row) => row._id.slice(projection.length + 1)).sort();
     },
     async progress(generation) {
-      const row = await generations.findOne({ _id: generationId(generation) });
-      return row === null ? undefined : storedProgress.parse(row);
+      const _id = generationId(generation);
+      const row = await generations.findOne({ _id });
+      if (row === null) return undefined;
+      const progress = storedProgress.parse(row);
+      return { ...progress, isOutdated: progress.isOutdated || !(await isIndexed(_id)) };
     },
     async advance(generation, fence, checkpoint, session) {
       const order = checkpoint === undefined ? {} : { checkpoint: { $lte: checkpoint } };
@@ -152,6 +177,7 @@ export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities
         opened.delete(spec._id);
         await rowsOf(generation, textIn(spec, 'collection')).drop();
       }
+      indexed.delete(_id);
       await specs.deleteMany({ generation: _id });
       await generations.deleteOne({ _id });
     },

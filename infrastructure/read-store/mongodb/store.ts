@@ -5,9 +5,10 @@ import { planNamed } from '../index-keys.ts';
 import { claimedLeases } from './claimed-leases.ts';
 import { orderedCommits, transactionalCommits } from './commits.ts';
 import { rowId, toStoredDoc } from './documents.ts';
+import { fieldIndexOf } from './field-index.ts';
 import { findEntries } from './find.ts';
 import { findIn, findTogether } from './find-together.ts';
-import { mongoGenerations } from './generations.ts';
+import { type Abilities, mongoGenerations } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
 import { listRows } from './list.ts';
 import { mongoProgress } from './progress.ts';
@@ -18,6 +19,8 @@ export interface MongoReadStoreOptions {
   /** A MongoDB connection string. Its database is used unless `dbName` names another; default `read_models`. */
   readonly url: string;
   readonly dbName?: string | undefined;
+  /** For tests: abilities of the server as another one would have them. */
+  readonly abilities?: Partial<Abilities> | undefined;
   /** For tests: called between the documents and the checkpoint of a batch. */
   readonly beforeCheckpoint?: (() => Promise<void>) | undefined;
 }
@@ -33,7 +36,13 @@ export async function openMongoReadStore(options: MongoReadStoreOptions): Promis
     const db = client.db(options.dbName ?? databaseIn(options.url));
     const complete = await call(() => knowsPipelines(db));
     const transactions = await call(() => transactionsOf(client, db));
-    return readStore(client, db, complete, transactions, options.beforeCheckpoint ?? (async () => undefined));
+    const indexFields = complete ? await call(() => fieldIndexOf(db)) : undefined;
+    const abilities = { ttlIndexes: complete, nestedArrays: complete, indexFields };
+    const { beforeCheckpoint = async () => undefined } = options;
+    return readStore(client, db, complete, transactions, beforeCheckpoint, {
+      ...abilities,
+      ...options.abilities,
+    });
   } catch (error) {
     await client.close();
     throw error;
@@ -46,9 +55,10 @@ function readStore(
   complete: boolean,
   transactions: Transactions | undefined,
   beforeCheckpoint: () => Promise<void>,
+  abilities: Abilities,
 ): ReadStore {
   const leases: Leases = complete ? pipelineLeases(db) : claimedLeases(db);
-  const generations = mongoGenerations(db, { ttlIndexes: complete, nestedArrays: complete });
+  const generations = mongoGenerations(db, abilities);
   const deps = { generations, leases, beforeCheckpoint };
   const commit =
     transactions === undefined ? orderedCommits(deps, !complete) : transactionalCommits(deps, transactions);
