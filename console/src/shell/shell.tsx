@@ -11,6 +11,7 @@ import { identityOf } from '../session/store.ts';
 import { homeOf, navigationOf, pagesOf } from './access.ts';
 import { Account } from './account.tsx';
 import { ImpersonationBanner } from './banners.tsx';
+import { Bell } from './bell.tsx';
 import { Boundary } from './boundary.tsx';
 import { LiveBadge } from './live-badge.tsx';
 import { Shortcuts } from './shortcuts.tsx';
@@ -49,6 +50,7 @@ export const Shell = ({ sessions }: { sessions: Sessions }) => {
           )}
           <div className="topbar-end">
             {tenant === undefined ? null : <LiveBadge key={identityOf(tenant)} />}
+            {tenant === undefined ? null : <Bell key={`bell ${identityOf(tenant)}`} tenant={tenant} />}
             <Account sessions={sessions} />
           </div>
         </header>

@@ -1,0 +1,170 @@
+import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+
+export interface Suggestion {
+  /** What is put in. */
+  readonly text: string;
+  readonly label: ReactNode;
+  readonly detail?: string | undefined;
+  /** Where the caret goes, from the beginning of `text`; default: its end. */
+  readonly caret?: number;
+}
+
+export interface Completion {
+  /** The part of the text that a suggestion replaces. */
+  readonly from: number;
+  readonly to: number;
+  readonly suggestions: readonly Suggestion[];
+}
+
+interface CompletedProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+  /** What could stand at the caret; undefined or empty: nothing is offered. */
+  readonly complete: (text: string, caret: number) => Completion | undefined;
+  /** Enter, when it does not take a suggestion; Shift+Enter is a new line where there are several. */
+  readonly onEnter?: (() => void) | undefined;
+  readonly onEscape?: (() => void) | undefined;
+  /** Makes it a text of several lines. */
+  readonly rows?: number;
+  /** The first suggestion is chosen at once: Enter takes it. */
+  readonly isEager?: boolean;
+  readonly placement?: 'below' | 'above';
+  readonly placeholder?: string;
+  readonly maxLength?: number;
+  readonly isInvalid?: boolean;
+  readonly describedBy?: string | undefined;
+  readonly id?: string;
+  readonly hasFocus?: boolean;
+  readonly isCode?: boolean;
+}
+
+type Box = HTMLInputElement | HTMLTextAreaElement;
+
+/** A text whose next word is offered. Arrows choose, Enter or Tab take, Escape puts the list away. */
+export const Completed = (props: CompletedProps) => {
+  const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false } = props;
+  const box = useRef<Box>(null);
+  const list = useId();
+  const [caret, setCaret] = useState<number>();
+  const [active, setActive] = useState(isEager ? 0 : -1);
+  const found = caret === undefined ? undefined : complete(value, caret);
+  const suggestions = found?.suggestions ?? [];
+  const isOpen = suggestions.length > 0;
+  const chosen = isOpen ? suggestions[Math.min(active, suggestions.length - 1)] : undefined;
+
+  const close = (): void => {
+    setCaret(undefined);
+    setActive(isEager ? 0 : -1);
+  };
+  const open = (): void => {
+    setCaret(box.current?.selectionStart ?? value.length);
+    setActive(isEager ? 0 : -1);
+  };
+  const take = ({ text, caret: at = text.length }: Suggestion): void => {
+    if (found === undefined) return;
+    onChange(value.slice(0, found.from) + text + value.slice(found.to));
+    const place = found.from + at;
+    // After the new text is in the box.
+    requestAnimationFrame(() => {
+      box.current?.focus();
+      box.current?.setSelectionRange(place, place);
+      setActive(isEager ? 0 : -1);
+      setCaret(place);
+    });
+  };
+  const onKeyDown = (event: KeyboardEvent<Box>): void => {
+    if (event.nativeEvent.isComposing) return;
+    const { key } = event;
+    if (key === 'Escape' && (isOpen || onEscape !== undefined)) {
+      if (isOpen) close();
+      else onEscape?.();
+    } else if (isOpen && (key === 'ArrowDown' || key === 'ArrowUp')) {
+      const step = key === 'ArrowDown' ? 1 : -1;
+      setActive((active + step + suggestions.length) % suggestions.length);
+    } else if (isOpen && chosen !== undefined && (key === 'Enter' || key === 'Tab') && !event.shiftKey) {
+      take(chosen);
+    } else if (!isOpen && rows === undefined && key === 'ArrowDown') open();
+    else if (key === 'Enter' && onEnter !== undefined && (rows === undefined || !event.shiftKey)) {
+      close();
+      onEnter();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const own = {
+    value,
+    'aria-label': label,
+    'aria-autocomplete': 'list',
+    'aria-controls': isOpen ? list : undefined,
+    'aria-activedescendant': chosen === undefined ? undefined : `${list}-${suggestions.indexOf(chosen)}`,
+    'aria-invalid': props.isInvalid === true ? true : undefined,
+    'aria-describedby': props.describedBy,
+    className: props.isCode === true ? 'input mono' : 'input',
+    id: props.id,
+    placeholder: props.placeholder,
+    maxLength: props.maxLength,
+    autoFocus: props.hasFocus,
+    autoComplete: 'off',
+    spellCheck: props.isCode === true ? false : undefined,
+    onKeyDown,
+    onChange: ({ target }: { readonly target: Box }) => {
+      onChange(target.value);
+      setCaret(target.selectionStart ?? target.value.length);
+      setActive(isEager ? 0 : -1);
+    },
+    onBlur: close,
+    onClick: rows === undefined ? open : undefined,
+  } as const;
+  return (
+    <div className="completed">
+      {rows === undefined ? (
+        <input
+          {...own}
+          ref={(node) => {
+            box.current = node;
+          }}
+          role="combobox"
+          aria-expanded={isOpen}
+        />
+      ) : (
+        <textarea
+          {...own}
+          ref={(node) => {
+            box.current = node;
+          }}
+          rows={rows}
+        />
+      )}
+      {isOpen ? (
+        <div
+          id={list}
+          className="completed-list"
+          role="listbox"
+          aria-label="Suggestions"
+          data-placement={props.placement}
+        >
+          {suggestions.map((one, index) => (
+            // biome-ignore lint/a11y/useFocusableInteractive: the text keeps the focus and names the chosen one
+            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the text's
+            <div
+              key={one.text}
+              id={`${list}-${index}`}
+              role="option"
+              aria-selected={one === chosen}
+              ref={(node) => {
+                if (one === chosen) node?.scrollIntoView({ block: 'nearest' });
+              }}
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => take(one)}
+            >
+              <span>{one.label}</span>
+              {one.detail === undefined ? null : <span className="muted small">{one.detail}</span>}
+            </div>
+          ))}
+        </div>
+      ) : null}
+    </div>
+  );
+};

@@ -1,0 +1,109 @@
+import { type ReactNode, useMemo } from 'react';
+import { Completed, type Completion } from './completed.tsx';
+import { type Person, usePeople } from './people.ts';
+
+/** As the API takes them: `@[name](user:id)`. */
+const TOKEN = /@\[([^[\]\r\n]{1,128})\]\(user:([A-Za-z0-9._:@|-]{1,128})\)/gu;
+const MOST = 8;
+
+/** A text of a person, with mentions as names. It is text, never markup. */
+export const MentionText = ({ text, self }: { text: string; self?: string | undefined }) => {
+  const parts: ReactNode[] = [];
+  let end = 0;
+  for (const match of text.matchAll(TOKEN)) {
+    parts.push(text.slice(end, match.index));
+    parts.push(
+      <span key={match.index} className={match[2] === self ? 'mention mention-self' : 'mention'}>
+        @{match[1]}
+      </span>,
+    );
+    end = match.index + match[0].length;
+  }
+  parts.push(text.slice(end));
+  return <>{parts}</>;
+};
+
+/** A name as a token may hold it. */
+const clean = (name: string): string => name.replaceAll(/[[\]\r\n]/g, ' ').slice(0, 128);
+
+/** People by their names as they are typed; those who share one have the e-mail behind it. */
+const labelsOf = (people: readonly Person[]): ReadonlyMap<string, Person> => {
+  const counts = new Map<string, number>();
+  for (const { display_name } of people) counts.set(display_name, (counts.get(display_name) ?? 0) + 1);
+  return new Map(
+    people.map((person) => {
+      const { display_name: name, email } = person;
+      return [clean(counts.get(name) === 1 ? name : `${name} (${email})`), person];
+    }),
+  );
+};
+
+/** Texts with mentions: written with `@name`, sent with ids. */
+class Mentions {
+  readonly #people: ReadonlyMap<string, Person>;
+  readonly #idByName: Map<string, string>;
+
+  constructor(people: readonly Person[]) {
+    this.#people = labelsOf(people.filter(({ status }) => status === 'active'));
+    this.#idByName = new Map([...this.#people].map(([name, { id }]) => [name, id]));
+  }
+
+  /** A stored text as it is edited. */
+  readonly shown = (body: string): string =>
+    body.replaceAll(TOKEN, (_token, name: string, id: string) => {
+      this.#idByName.set(name, id);
+      return `@${name}`;
+    });
+
+  readonly sent = (text: string): string => {
+    // Of two names that begin alike the longer one is meant.
+    const names = [...this.#idByName].sort(([one], [other]) => other.length - one.length);
+    let sent = '';
+    for (let at = 0; at < text.length; ) {
+      const found = text[at] === '@' ? names.find(([name]) => isWord(text, at + 1, name)) : undefined;
+      sent += found === undefined ? text[at] : `@[${found[0]}](user:${found[1]})`;
+      at += found === undefined ? 1 : found[0].length + 1;
+    }
+    return sent;
+  };
+
+  readonly complete = (text: string, caret: number): Completion | undefined => {
+    const typed = /(?:^|\s)@([^@\n]{0,60})$/u.exec(text.slice(0, caret))?.[1];
+    if (typed === undefined) return undefined;
+    const wanted = typed.toLowerCase();
+    const fits = (one: string): boolean =>
+      one.toLowerCase().startsWith(wanted) || one.toLowerCase().includes(` ${wanted}`);
+    const suggestions = [...this.#people]
+      .filter(([name, { email }]) => fits(name) || email.toLowerCase().startsWith(wanted))
+      .slice(0, MOST)
+      .map(([name, { email }]) => ({ text: `@${name} `, label: name, detail: email }));
+    return { from: caret - typed.length - 1, to: caret, suggestions };
+  };
+}
+
+/** Whether a name stands there and no longer word. */
+const isWord = (text: string, at: number, name: string): boolean =>
+  text.startsWith(name, at) && !/^[\p{L}\p{N}]/u.test(text.slice(at + name.length));
+
+interface MentionFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+  readonly onEnter: () => void;
+  readonly onEscape?: () => void;
+  readonly mentions: Mentions;
+  readonly rows?: number;
+  readonly placeholder?: string;
+  readonly hasFocus?: boolean;
+  readonly placement?: 'below' | 'above';
+}
+
+export const useMentions = (): Mentions => {
+  const { data } = usePeople();
+  return useMemo(() => new Mentions(data ?? []), [data]);
+};
+
+/** A text in which `@` offers people. Enter sends, Shift+Enter begins a line. */
+export const MentionField = ({ mentions, rows = 2, ...rest }: MentionFieldProps) => (
+  <Completed {...rest} rows={rows} isEager maxLength={10_000} complete={mentions.complete} />
+);

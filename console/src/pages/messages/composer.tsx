@@ -1,0 +1,61 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { SendHorizontal } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { IconButton, MentionField, Problem, useAction, useMentions } from '../../kit/index.ts';
+import { addMessage } from './messages.ts';
+
+/** Texts that were begun, by conversation, until the page is closed. */
+const drafts = new Map<string, string>();
+
+/** Writes into a conversation. What was typed stays until it has arrived. */
+export const Composer = ({ conversation, title }: { conversation: string; title: string }) => {
+  const mentions = useMentions();
+  const queries = useQueryClient();
+  const [text, setText] = useState(drafts.get(conversation) ?? '');
+  useEffect(() => {
+    if (text === '') drafts.delete(conversation);
+    else drafts.set(conversation, text);
+  }, [conversation, text]);
+  const send = useAction(
+    (client, body: string) =>
+      client.post('/api/v1/tenant/messaging/conversations/{id}/messages', {
+        params: { path: { id: conversation } },
+        body: { body },
+      }),
+    { errors: 'silent' },
+  );
+  const submit = async (): Promise<void> => {
+    if (send.isPending || text.trim() === '') return;
+    try {
+      const message = await send.mutateAsync(mentions.sent(text));
+      addMessage(queries, conversation, message);
+      // What was typed on meanwhile stays.
+      setText((present) => (present === text ? '' : present));
+    } catch {
+      // Shown above the text.
+    }
+  };
+  return (
+    <div className="talk-write">
+      {send.error === null ? null : <Problem error={send.error} />}
+      <div>
+        <MentionField
+          label={`Message to ${title}`}
+          placeholder="Write a message; @ mentions a person"
+          value={text}
+          onChange={setText}
+          onEnter={() => void submit()}
+          mentions={mentions}
+          placement="above"
+        />
+        <IconButton
+          label="Send"
+          icon={<SendHorizontal size={17} aria-hidden />}
+          onClick={() => void submit()}
+          aria-disabled={send.isPending || text.trim() === ''}
+        />
+      </div>
+      <p className="small muted">Enter sends, Shift and Enter begin a line.</p>
+    </div>
+  );
+};

@@ -1,0 +1,62 @@
+import { Link } from 'wouter';
+import { Button, Empty, Problem, Time } from '../../kit/index.ts';
+import { titleOf, useConversations, useSelf } from './conversations.ts';
+
+/** Conversations, the one with the newest message first, with what is unread. */
+export const ConversationList = ({ open }: { open: string | undefined }) => {
+  const read = useConversations();
+  const self = useSelf();
+  const items = read.data?.pages.flatMap((page) => page.items);
+  return (
+    <nav className="talk-list" aria-label="Conversations">
+      {read.error === null ? null : (
+        <Problem error={read.error}>
+          <Button size="small" onClick={() => void read.refetch()}>
+            Try again
+          </Button>
+        </Problem>
+      )}
+      {items === undefined && read.error === null ? (
+        <div className="stack card-body" role="status" aria-label="Loading conversations">
+          <span className="skeleton" />
+          <span className="skeleton" />
+        </div>
+      ) : null}
+      {items?.length === 0 ? (
+        <Empty title="No conversation yet">
+          <p>Begin one with people of your tenant.</p>
+        </Empty>
+      ) : null}
+      <ul>
+        {items?.map((conversation) => {
+          const { id, unread_count: unread, last_message_at: last } = conversation;
+          return (
+            <li key={id}>
+              <Link
+                href={`/messages/${id}`}
+                aria-current={id === open ? 'page' : undefined}
+                data-unread={unread > 0}
+              >
+                <span className="truncate">{titleOf(conversation, self)}</span>
+                {unread === 0 ? null : (
+                  <span className="talk-count">
+                    {unread > 999 ? '999+' : unread}
+                    <span className="hidden-text"> unread</span>
+                  </span>
+                )}
+                <span className="small muted">
+                  {last === null ? 'no message yet' : <Time at={last} relative />}
+                </span>
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+      {read.hasNextPage ? (
+        <Button tone="ghost" onClick={() => void read.fetchNextPage()} disabled={read.isFetchingNextPage}>
+          More conversations
+        </Button>
+      ) : null}
+    </nav>
+  );
+};

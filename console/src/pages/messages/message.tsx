@@ -1,0 +1,152 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { MoreHorizontal } from 'lucide-react';
+import { useState } from 'react';
+import {
+  Button,
+  IconButton,
+  MentionField,
+  MentionText,
+  Menu,
+  MenuItem,
+  Problem,
+  Time,
+  useAction,
+  useConfirm,
+  useMentions,
+} from '../../kit/index.ts';
+import { type Message, replaceMessage } from './messages.ts';
+
+interface MessageProps {
+  readonly message: Message;
+  readonly conversation: string;
+  /** Undefined: it follows another one of the same person. */
+  readonly sender: string | undefined;
+  readonly isOwn: boolean;
+  readonly self: string;
+}
+
+export const MessageRow = ({ message, conversation, sender, isOwn, self }: MessageProps) => {
+  const [isEditing, setEditing] = useState(false);
+  const { body, created_at, edited_at } = message;
+  return (
+    <div className="message" data-own={isOwn}>
+      {sender === undefined ? null : (
+        <p className="message-head">
+          <strong>{isOwn ? 'You' : sender}</strong>{' '}
+          <span className="small muted">
+            <Time at={created_at} relative />
+          </span>
+        </p>
+      )}
+      {isEditing ? (
+        <Edit message={message} conversation={conversation} onClose={() => setEditing(false)} />
+      ) : (
+        <div className="message-line">
+          {body === undefined ? (
+            <p className="message-body muted">This message was deleted.</p>
+          ) : (
+            <p className="message-body">
+              <MentionText text={body} self={self} />
+              {edited_at === null ? null : <span className="small muted"> (edited)</span>}
+            </p>
+          )}
+          {isOwn && body !== undefined ? (
+            <Actions message={message} conversation={conversation} onEdit={() => setEditing(true)} />
+          ) : null}
+        </div>
+      )}
+    </div>
+  );
+};
+
+interface ActionsProps {
+  readonly message: Message;
+  readonly conversation: string;
+  readonly onEdit: () => void;
+}
+
+const Actions = ({ message, conversation, onEdit }: ActionsProps) => {
+  const confirm = useConfirm();
+  const queries = useQueryClient();
+  const remove = useAction(
+    (client) =>
+      client.delete('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
+        params: { path: { id: conversation, mid: message.id } },
+      }),
+    { errors: 'silent' },
+  );
+  return (
+    <Menu
+      trigger={<IconButton label="Actions for the message" icon={<MoreHorizontal size={16} aria-hidden />} />}
+    >
+      <MenuItem onSelect={onEdit}>Edit</MenuItem>
+      <MenuItem
+        tone="danger"
+        onSelect={() =>
+          confirm({
+            title: 'Delete the message?',
+            consequence:
+              'Its text is erased for everybody, also from the log and from notifications. Its place stays. This cannot be undone.',
+            action: 'Delete message',
+            run: async () => replaceMessage(queries, conversation, await remove.mutateAsync()),
+          })
+        }
+      >
+        Delete
+      </MenuItem>
+    </Menu>
+  );
+};
+
+interface EditProps {
+  readonly message: Message;
+  readonly conversation: string;
+  readonly onClose: () => void;
+}
+
+const Edit = ({ message, conversation, onClose }: EditProps) => {
+  const mentions = useMentions();
+  const queries = useQueryClient();
+  const [text, setText] = useState(() => mentions.shown(message.body ?? ''));
+  const save = useAction(
+    (client, body: string) =>
+      client.patch('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
+        params: { path: { id: conversation, mid: message.id } },
+        body: { body },
+      }),
+    { errors: 'silent' },
+  );
+  const submit = async (): Promise<void> => {
+    if (save.isPending || text.trim() === '') return;
+    try {
+      replaceMessage(queries, conversation, await save.mutateAsync(mentions.sent(text)));
+      onClose();
+    } catch {
+      // Shown below the text.
+    }
+  };
+  return (
+    <div className="stack">
+      <MentionField
+        label="The message"
+        value={text}
+        onChange={setText}
+        onEnter={() => void submit()}
+        onEscape={onClose}
+        mentions={mentions}
+        placement="above"
+        hasFocus
+      />
+      {save.error === null ? null : <Problem error={save.error} />}
+      <div className="row">
+        <Button size="small" tone="primary" onClick={() => void submit()}>
+          {save.isPending ? 'Saving…' : 'Save'}
+        </Button>
+        <Button size="small" onClick={onClose}>
+          Cancel
+        </Button>
+        <span className="small muted">Nobody is notified of an edit.</span>
+      </div>
+    </div>
+  );
+};

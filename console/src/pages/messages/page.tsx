@@ -1,0 +1,41 @@
+import { MessageSquarePlus } from 'lucide-react';
+import { useState } from 'react';
+import { useParams } from 'wouter';
+import { Button, Empty, Page } from '../../kit/index.ts';
+import { useLiveConversations } from './conversations.ts';
+import { ConversationList } from './list.tsx';
+import { StartConversation } from './start.tsx';
+import { Thread } from './thread.tsx';
+import '../../styles/messages.css';
+
+/** Conversations beside the one that is open; on a narrow page one of the two. */
+export default function Messages() {
+  const { id } = useParams();
+  const [isStarting, setStarting] = useState(false);
+  useLiveConversations();
+  return (
+    <Page
+      title="Messages"
+      actions={
+        <Button tone="primary" onClick={() => setStarting(true)}>
+          <MessageSquarePlus size={16} aria-hidden />
+          New conversation
+        </Button>
+      }
+    >
+      <div className="card talk" data-open={id !== undefined}>
+        <ConversationList open={id} />
+        {id === undefined ? (
+          <div className="talk-none">
+            <Empty title="No conversation is open">
+              <p>Choose one, or begin a new one.</p>
+            </Empty>
+          </div>
+        ) : (
+          <Thread key={id} id={id} />
+        )}
+      </div>
+      {isStarting ? <StartConversation onClose={() => setStarting(false)} /> : null}
+    </Page>
+  );
+}

@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { type CuttingProxy, startCuttingProxy } from '../../client/cutting-proxy.ts';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { eventually } from '../../support/server.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  NOTIFICATIONS,
+  say,
+  sharedWorld,
+  type TestTenant,
+  talk,
+  token,
+  type World,
+} from '../../support/world.ts';
+
+const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+
+describe('The message pages', () => {
+  let world: World;
+  let proxy: CuttingProxy | undefined;
+  let browser: ConsoleBrowser;
+  let tenant: TestTenant;
+  let ada: Member;
+  let ben: Member;
+
+  before(async function () {
+    this.timeout(60_000);
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada Lund');
+    ben = await tenant.person('Ben');
+    proxy = await startCuttingProxy(world.server.port, { cuts: 0, bytes: 3000, ms: 200 });
+    browser = await startConsole(proxy.url);
+  });
+  after(async () => {
+    await browser?.close();
+    proxy?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  const box = (page: Page) => page.getByRole('textbox', { name: /^Message to/ });
+  const messages = (page: Page) => page.getByRole('log', { name: 'Messages' });
+  const unreadOf = async (who: Member, id: string): Promise<unknown> => {
+    const { json } = await who.api.get(`${BASE}/${id}`);
+    return typeof json === 'object' && json !== null && 'unread_count' in json
+      ? json.unread_count
+      : undefined;
+  };
+
+  it('begin a conversation, mention, edit and delete', async () => {
+    const page = await browser.openAs(ada.token, '/messages');
+    await page.getByText('No conversation yet').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Find people').fill('ben');
+    await dialog.getByRole('checkbox', { name: /^Ben/ }).check();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Begin' }).click();
+    await page.getByRole('heading', { level: 2, name: 'Ben' }).waitFor();
+
+    await box(page).pressSequentially('Hello @be');
+    const offered = page.getByRole('option', { name: /^Ben/ });
+    await offered.waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await box(page).press('Enter');
+    await box(page).pressSequentially('shall we?');
+    await box(page).press('Enter');
+    await messages(page).getByText('Hello @Ben shall we?').waitFor();
+    expect(await box(page).inputValue()).to.equal('');
+    const mention = await eventually('the mention of Ben', async () => {
+      const { json } = await ben.api.get(NOTIFICATIONS);
+      return Array.isArray(json) && json.length === 1 ? json[0] : undefined;
+    });
+    expect(mention).to.include({ snippet: 'Hello @Ben shall we?' });
+
+    await box(page).fill(XSS);
+    await box(page).press('Enter');
+    await messages(page).getByText(XSS).waitFor();
+    await messages(page).getByRole('button', { name: 'Actions for the message' }).first().click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    const edited = page.getByRole('textbox', { name: 'The message' });
+    expect(await edited.inputValue()).to.equal('Hello @Ben shall we?');
+    await edited.fill('Hello @Ben shall we begin?');
+    await edited.press('Enter');
+    await messages(page).getByText('Hello @Ben shall we begin? (edited)').waitFor();
+    await messages(page).locator('.mention', { hasText: '@Ben' }).waitFor();
+    await messages(page).getByRole('button', { name: 'Actions for the message' }).last().click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete message' }).click();
+    await messages(page).getByText('This message was deleted.').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('count what is unread live, and mark what is open as read', async () => {
+    const open = await talk(ada, ben);
+    const other = await talk(ben, tenant.admin);
+    const page = await browser.openAs(ben.token, `/messages/${open}`);
+    await eventually('the open one is read', async () => (await unreadOf(ben, open)) === 0);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await say(tenant.admin, other, 'Look at this');
+    const list = page.getByRole('navigation', { name: 'Conversations' });
+    await list.getByRole('link', { name: /admin.*1 unread/ }).waitFor();
+    await say(ada, open, `And you ${token(ben)}?`);
+    await messages(page).getByText('And you @Ben?').waitFor();
+    await eventually('the new message is read', async () => (await unreadOf(ben, open)) === 0);
+    await page.getByRole('link', { name: /^Notifications: \d+ unread/ }).click();
+    await page.getByRole('heading', { level: 1, name: 'Notifications' }).waitFor();
+    await page.getByText('And you @Ben?').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Mark all as read' }).click();
+    await page.getByRole('link', { name: 'Notifications', exact: true }).waitFor();
+    await page
+      .getByRole('link', { name: /in a message/ })
+      .first()
+      .click();
+    await messages(page).getByText('And you @Ben?').waitFor();
+  }).timeout(60_000);
+
+  it('read older pages, and keep place and text when connections are cut', async () => {
+    const [carl, dora] = [await tenant.person('Carl'), await tenant.person('Dora')];
+    const id = await talk(carl, dora);
+    for (let n = 1; n <= 70; n += 1) await say(carl, id, `number ${n}`);
+    const page = await browser.openAs(dora.token, `/messages/${id}`);
+    await messages(page).getByText('number 70', { exact: true }).waitFor();
+    expect(await messages(page).getByText('number 20', { exact: true }).count()).to.equal(0);
+    await messages(page).getByText('number 21', { exact: true }).scrollIntoViewIfNeeded();
+    await messages(page).getByText('number 1', { exact: true }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    browser.expect(/net::ERR|WebSocket connection|Failed to load resource/);
+    const before = proxy?.cuts ?? 0;
+    proxy?.cut(6);
+    await box(page).fill('sent through the cuts');
+    await box(page).press('Enter');
+    for (let n = 71; n <= 90; n += 1) await say(carl, id, `number ${n}`);
+    await eventually('cuts', () => (proxy?.cuts ?? 0) >= before + 6, 30_000);
+    for (let n = 1; n <= 90; n += 1) await messages(page).getByText(`number ${n}`, { exact: true }).waitFor();
+    await messages(page).getByText('sent through the cuts').waitFor();
+    const texts = await messages(page).locator('.message-body').allInnerTexts();
+    expect(texts.filter((text) => text.startsWith('number'))).to.deep.equal(
+      Array.from({ length: 90 }, (_, index) => `number ${index + 1}`),
+    );
+    expect(texts.filter((text) => text === 'sent through the cuts')).to.have.length(1);
+  }).timeout(60_000);
+});
