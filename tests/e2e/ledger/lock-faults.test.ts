@@ -65,8 +65,11 @@ describe('kill -9 during a period lock', () => {
       eventually(
         'an outcome of each event',
         async () => {
-          const entries = (await api.get(`${ENTRIES}?limit=200`)).as(entry.array());
-          const failures = (await api.get(`${FAILURES}?limit=200`)).as(failure.array());
+          const answers = [await api.get(`${ENTRIES}?limit=200`), await api.get(`${FAILURES}?limit=200`)] as const;
+          // The api node may not have noticed the new worker yet.
+          if (answers.some(({ status }) => status === 503)) return false;
+          const entries = answers[0].as(entry.array());
+          const failures = answers[1].as(failure.array());
           for (const each of failures) {
             if (seen.get(each.event_id) !== 'posted') seen.set(each.event_id, each);
           }

@@ -78,7 +78,8 @@ describe('Webhooks and kill -9', () => {
         }
       }
     };
-    for (let round = 0; round < 5; round += 1) {
+    // On a slow machine the server dies before it has acknowledged much, so more rounds are needed.
+    for (let round = 0; round < 5 || acknowledged.size <= 20; round += 1) {
       const { server } = world;
       wanted += 5;
       const dies = Promise.withResolvers<void>();
