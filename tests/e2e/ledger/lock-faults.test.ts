@@ -65,7 +65,10 @@ describe('kill -9 during a period lock', () => {
       eventually(
         'an outcome of each event',
         async () => {
-          const answers = [await api.get(`${ENTRIES}?limit=200`), await api.get(`${FAILURES}?limit=200`)] as const;
+          const answers = [
+            await api.get(`${ENTRIES}?limit=200`),
+            await api.get(`${FAILURES}?limit=200`),
+          ] as const;
           // The api node may not have noticed the new worker yet.
           if (answers.some(({ status }) => status === 503)) return false;
           const entries = answers[0].as(entry.array());
