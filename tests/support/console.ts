@@ -87,7 +87,11 @@ const axeResult = z.object({
   ),
 });
 
+/** Styles follow a change of the theme or the width a frame later. */
+const FRAMES = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))';
+
 const violationsOf = async (page: Page): Promise<string[]> => {
+  await page.evaluate(FRAMES);
   await page.evaluate(AXE);
   const { violations } = axeResult.parse(
     await page.evaluate('axe.run(document, { resultTypes: ["violations"] })'),

@@ -130,7 +130,7 @@ const isShownAtFields = (error: unknown, form: HTMLFormElement | null): boolean 
 interface FieldProps {
   /** The path of the field in the body, as the API names it in errors: `lines.0.debit`. */
   readonly name: string;
-  readonly label: string;
+  readonly label: ReactNode;
   readonly hint?: ReactNode;
 }
 

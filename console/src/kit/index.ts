@@ -10,6 +10,7 @@ export { useConfirm } from './confirm.tsx';
 export { Copy, Secret } from './copy.tsx';
 export { type Column, DataTable, type Listed } from './data-table.tsx';
 export { Dialog } from './dialog.tsx';
+export { Download } from './download.tsx';
 export { Empty } from './empty.tsx';
 export { Facts } from './facts.tsx';
 export { CheckField, ChoicesField, Field, Form, FormValues, SelectField, TextField } from './form.tsx';

@@ -32,8 +32,13 @@ export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
 /** Where a sign-in leads to. */
 export const homeOf = (sessions: Sessions): string | undefined => navigationOf(sessions)[0]?.entries[0]?.path;
 
+const parameters = ({ path }: PageEntry): number => path.split(':').length;
+
+/** `/bulk/new` goes before `/bulk/:id`, which fits it too. */
+const BY_PARAMETERS = [...PAGES].sort((a, b) => parameters(a) - parameters(b));
+
 export const pagesOf = (sessions: Sessions): readonly (readonly [PageEntry, Session])[] =>
-  PAGES.flatMap((page) => {
+  BY_PARAMETERS.flatMap((page) => {
     const session = sessionFor(page.for, sessions);
     return session === undefined ? [] : [[page, session] as const];
   });

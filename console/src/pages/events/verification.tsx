@@ -1,9 +1,8 @@
-import { useState } from 'react';
-import { Button, Card, Copy, Facts, Page, Problem, Time, useClient, useRead } from '../../kit/index.ts';
+import { Button, Card, Copy, Download, Facts, Page, Problem, Time, useRead } from '../../kit/index.ts';
 import { EventLinks } from './links.tsx';
 import '../../styles/events.css';
 
-const NDJSON = 'application/x-ndjson';
+const NDJSON = { headers: { Accept: 'application/x-ndjson' } };
 
 /** The signed head of the tenant's streams, the export, and how to verify both without this server. */
 export default function Verification() {
@@ -50,8 +49,16 @@ export default function Verification() {
           <li>
             <p>Download the proof, then the events. Both are lines of JSON.</p>
             <div className="row">
-              <Download path="/api/v1/tenant/audit/proof" name="proof.ndjson" text="Download the proof" />
-              <Download path="/api/v1/tenant/audit/events" name="events.ndjson" text="Download the events" />
+              <Download
+                read={(client) => client.stream('/api/v1/tenant/audit/proof', NDJSON)}
+                name="proof.ndjson"
+                text="Download the proof"
+              />
+              <Download
+                read={(client) => client.stream('/api/v1/tenant/audit/events', NDJSON)}
+                name="events.ndjson"
+                text="Download the events"
+              />
             </div>
           </li>
           <li>
@@ -92,49 +99,3 @@ const Command = ({ text }: { text: string }) => (
     <Copy text={text} label="Copy the command" />
   </div>
 );
-
-interface DownloadProps {
-  readonly path: '/api/v1/tenant/audit/proof' | '/api/v1/tenant/audit/events';
-  readonly name: string;
-  readonly text: string;
-}
-
-/** Saves an export; it is kept by the browser until it is whole. */
-const Download = ({ path, name, text }: DownloadProps) => {
-  const client = useClient();
-  const [state, setState] = useState<{ readonly bytes: number } | { readonly error: unknown }>();
-  const isRunning = state !== undefined && 'bytes' in state;
-  const run = async (): Promise<void> => {
-    setState({ bytes: 0 });
-    try {
-      const stream = await client.stream(path, { headers: { Accept: NDJSON } });
-      let bytes = 0;
-      const counted = stream.pipeThrough(
-        new TransformStream<Uint8Array, Uint8Array>({
-          transform: (chunk, controller) => {
-            bytes += chunk.length;
-            setState({ bytes });
-            controller.enqueue(chunk);
-          },
-        }),
-      );
-      const url = URL.createObjectURL(await new Response(counted).blob());
-      const link = document.createElement('a');
-      link.href = url;
-      link.download = name;
-      link.click();
-      URL.revokeObjectURL(url);
-      setState(undefined);
-    } catch (error) {
-      setState({ error });
-    }
-  };
-  return (
-    <>
-      <Button onClick={() => void run()} disabled={isRunning}>
-        {isRunning ? `${(state.bytes / 1e6).toFixed(1)} MB…` : text}
-      </Button>
-      {state !== undefined && 'error' in state ? <Problem error={state.error} /> : null}
-    </>
-  );
-};
