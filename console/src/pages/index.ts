@@ -21,6 +21,18 @@ const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
 /** One line for each page, sorted by path. `navigation.ts` lists those of the sidebar. */
 export const PAGES: readonly PageEntry[] = [
   page('/api-tokens', 'admin', () => import('./administration/api-tokens.tsx')),
+  page('/assistant', 'person', () => import('./assistant/assistant.tsx')),
+  page('/billing', 'partner', () => import('./billing/statements.tsx')),
+  page('/billing/customers/:id', 'partner', () => import('./billing/statement.tsx')),
+  page('/billing/customers/:id/:meter', 'partner', () => import('./billing/usage.tsx')),
+  page('/billing/invoices', 'partner', () => import('./billing/invoices.tsx')),
+  page('/billing/invoices/:id', 'partner', () => import('./billing/invoice.tsx')),
+  page('/billing/prices', 'partner', () => import('./billing/prices.tsx')),
+  page('/billing/reconciliation', 'partner', () => import('./billing/reconciliation.tsx')),
+  page('/billing/texts', 'partner', () => import('./billing/texts.tsx')),
+  page('/bulk', 'admin', () => import('./bulk/list.tsx')),
+  page('/bulk/:id', 'admin', () => import('./bulk/session.tsx')),
+  page('/bulk/new', 'admin', () => import('./bulk/compose.tsx')),
   page('/event-log', 'admin', () => import('./events/log.tsx')),
   page('/events', 'admin', () => import('./events/explorer.tsx')),
   page('/events/streams/:stream', 'admin', () => import('./events/stream.tsx')),

@@ -1,0 +1,57 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+
+export type Citation = components['schemas']['AssistantAnswer']['retrieved_chunks'][number];
+
+export interface Turn {
+  readonly key: number;
+  readonly question: string;
+  /** Undefined while it is awaited, or where it failed. */
+  readonly reply?: string;
+  readonly sources?: readonly Citation[];
+  readonly error?: unknown;
+}
+
+const KEY = ['assistant-thread'] as const;
+
+/** Earlier messages that the API takes. */
+const MOST = 50;
+
+/** The conversation, kept as long as the person is signed in: the server stores none. */
+export const useThread = (): [
+  readonly Turn[],
+  (change: (turns: readonly Turn[]) => readonly Turn[]) => void,
+] => {
+  const queries = useQueryClient();
+  const [turns, setTurns] = useState<readonly Turn[]>(() => {
+    queries.setQueryDefaults(KEY, { gcTime: Number.POSITIVE_INFINITY });
+    const kept = queries.getQueryData<readonly Turn[]>(KEY) ?? [];
+    // A question that was under way when the page was left can be asked again.
+    return kept.map((turn) =>
+      turn.reply === undefined && turn.error === undefined
+        ? { ...turn, error: new Error('You left the page before the answer came.') }
+        : turn,
+    );
+  });
+  const change = (edit: (turns: readonly Turn[]) => readonly Turn[]): void =>
+    setTurns((present) => {
+      const next = edit(present);
+      queries.setQueryData(KEY, next);
+      return next;
+    });
+  return [turns, change];
+};
+
+/** What was said before, as the API takes it. */
+export const historyOf = (turns: readonly Turn[]) =>
+  turns
+    .flatMap(({ question, reply }) =>
+      reply === undefined
+        ? []
+        : [
+            { role: 'user' as const, content: question },
+            { role: 'assistant' as const, content: reply },
+          ],
+    )
+    .slice(-MOST);

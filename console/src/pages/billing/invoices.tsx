@@ -1,0 +1,193 @@
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Form,
+  Money,
+  Page,
+  SelectField,
+  TextField,
+  Time,
+  type Tone,
+  useAction,
+  useFilters,
+  usePages,
+} from '../../kit/index.ts';
+import { BillingLinks, monthBefore, windowText } from './range.tsx';
+import { useStatements } from './statements.tsx';
+import '../../styles/billing.css';
+
+export type Invoice = components['schemas']['PartnerInvoice'];
+type State = Invoice['state'];
+
+const STATES = {
+  generated: { text: 'Not issued', tone: 'info' },
+  issuing: { text: 'Being issued', tone: 'warn' },
+  issued: { text: 'Issued', tone: 'ok' },
+  void: { text: 'Void', tone: 'neutral' },
+} as const satisfies Record<State, { text: string; tone: Tone }>;
+
+export const InvoiceState = ({ state }: { state: State }) => (
+  <Badge tone={STATES[state].tone}>{STATES[state].text}</Badge>
+);
+
+const isState = (text: string): text is State => Object.hasOwn(STATES, text);
+
+const COLUMNS: readonly Column<Invoice>[] = [
+  {
+    key: 'number',
+    title: 'Number',
+    min: 130,
+    cell: ({ id, number }) => <Link href={`/billing/invoices/${id}`}>{number}</Link>,
+  },
+  { key: 'customer', title: 'Customer', min: 150, grow: 2, cell: ({ customer }) => customer.name },
+  { key: 'window', title: 'Window', min: 260, grow: 2, cell: ({ window }) => windowText(window) },
+  {
+    key: 'retail',
+    title: 'Retail',
+    min: 110,
+    align: 'end',
+    cell: ({ totals, currency }) => <Money minor={totals.retail} currency={currency} />,
+  },
+  { key: 'state', title: 'State', min: 110, grow: 0, cell: InvoiceState },
+  {
+    key: 'made',
+    title: 'Made',
+    min: 110,
+    grow: 0,
+    cell: ({ generated_at }) => <Time at={generated_at} relative />,
+  },
+];
+
+/** Frozen invoices of all states, newest first. */
+export default function Invoices() {
+  const [, navigate] = useLocation();
+  const [isMaking, setMaking] = useState(false);
+  const filters = useFilters(['state', 'customer']);
+  const [state, customer] = [filters.of('state'), filters.of('customer')];
+  const query = {
+    ...(isState(state) ? { state } : {}),
+    ...(customer === '' ? {} : { customer_id: customer }),
+  };
+  const rows = usePages(
+    ['invoices', query],
+    (client, limit) =>
+      client.items('/api/v1/partner-portal/billing/invoices', { params: { query: { ...query, limit } } }),
+    { every: 10_000 },
+  );
+  return (
+    <Page
+      title="Invoices"
+      about="An invoice is frozen when it is made. Until it is issued it can be voided, and its window is free again."
+      actions={
+        <Button tone="primary" onClick={() => setMaking(true)}>
+          New invoice
+        </Button>
+      }
+    >
+      <BillingLinks at="/billing/invoices" />
+      <search className="filters" aria-label="Filters of the invoices">
+        <label className="filter">
+          <span>State</span>
+          <select
+            className="input"
+            value={state}
+            onChange={({ target }) => filters.set('state', target.value)}
+          >
+            <option value="">All</option>
+            {Object.entries(STATES).map(([value, { text }]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="filter">
+          <span>Customer’s id</span>
+          <input
+            className="input"
+            defaultValue={customer}
+            onBlur={({ target }) => filters.set('customer', target.value.trim())}
+            onKeyDown={({ key, currentTarget }) => {
+              if (key === 'Enter') filters.set('customer', currentTarget.value.trim());
+            }}
+          />
+        </label>
+        {filters.isAny ? (
+          <Button size="small" tone="ghost" onClick={filters.clear}>
+            Clear filters
+          </Button>
+        ) : null}
+      </search>
+      <Card flush>
+        <DataTable
+          label="Invoices"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ id }) => id}
+          onOpen={({ id }) => navigate(`/billing/invoices/${id}`)}
+          empty={
+            <Empty title={filters.isAny ? 'No invoice matches these filters' : 'No invoices yet'}>
+              <p>{filters.isAny ? 'Take a filter away to see more.' : 'Make one from a statement.'}</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {isMaking ? <NewInvoice onClose={() => setMaking(false)} /> : null}
+    </Page>
+  );
+}
+
+const NewInvoice = ({ onClose }: { onClose: () => void }) => {
+  const [, navigate] = useLocation();
+  const last = monthBefore(1);
+  const statements = useStatements({ from: '', to: '' });
+  const customers = [
+    ...new Map(
+      (statements.data ?? []).map(({ customer }) => [customer.id, `${customer.name} (${customer.id})`]),
+    ),
+  ];
+  const generate = useAction(
+    (client, body: components['schemas']['GenerateInvoiceBody']) =>
+      client.post('/api/v1/partner-portal/billing/invoices/generate', { body }),
+    { invalidates: [['invoices'], ['statements'], ['reconciliation']], errors: 'silent' },
+  );
+  return (
+    <Dialog title="New invoice" onClose={onClose}>
+      <Form
+        submit="Make the invoice"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const made = await generate.mutateAsync({
+            customer_id: values.text('customer_id'),
+            from: values.text('from'),
+            to: values.text('to'),
+          });
+          navigate(`/billing/invoices/${made.id}`);
+        }}
+      >
+        <p>
+          Freezes lines, texts and prices of the window. Nothing is sent to the customer; until it is issued
+          it can be voided.
+        </p>
+        <SelectField name="customer_id" label="Customer" options={customers} />
+        <TextField name="from" label="From" type="date" required defaultValue={last.from} />
+        <TextField
+          name="to"
+          label="To before"
+          type="date"
+          required
+          defaultValue={last.to}
+          hint="This day is not in the window."
+        />
+      </Form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,98 @@
+import { Link } from 'wouter';
+import { Badge, Empty, Money } from '../../kit/index.ts';
+import { type Line, METERS, type Range, rangeQuery, type Totals, windowText } from './range.tsx';
+
+export const percentText = (percent: number | null): string =>
+  percent === null ? '–' : `${percent.toLocaleString(undefined, { maximumFractionDigits: 2 })} %`;
+
+interface LinesProps {
+  readonly label: string;
+  readonly customerId: string;
+  readonly window: Range;
+  readonly currency: string;
+  readonly lines: readonly Line[];
+  readonly totals: Totals;
+  /** Texts as they are on the invoice. */
+  readonly texts?: boolean;
+}
+
+/** Lines of a statement or an invoice with their totals; each count leads to its events. */
+export const Lines = ({ label, customerId, window, currency, lines, totals, texts = false }: LinesProps) =>
+  lines.length === 0 ? (
+    <Empty title="No usage in this window" />
+  ) : (
+    <section className="scroll-x" aria-label={label} tabIndex={0}>
+      <table className="figures">
+        <thead>
+          <tr>
+            <th scope="col">{texts ? 'Item' : 'Meter'}</th>
+            {['Count', 'Included', 'Billable', 'Wholesale rate', 'Wholesale', 'Retail rate', 'Retail'].map(
+              (title) => (
+                <th key={title} scope="col" className="figure">
+                  {title}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line) => (
+            <tr key={`${line.meter} ${line.window?.from ?? ''}`}>
+              <th scope="row" className="billing-item">
+                {texts ? line.item_name : METERS[line.meter]}{' '}
+                {line.unrated === true ? <Badge tone="warn">No price</Badge> : null}
+                {line.late === true ? <Badge tone="info">Late</Badge> : null}
+                {texts && line.item_description !== '' ? (
+                  <span className="small muted">{line.item_description}</span>
+                ) : null}
+                {line.window === undefined ? null : (
+                  <span className="small muted">Of {windowText(line.window)}</span>
+                )}
+              </th>
+              <td className="figure">
+                <Link
+                  href={`/billing/customers/${customerId}/${line.meter}${rangeQuery(line.window ?? window)}`}
+                  aria-label={`${line.quantity.toLocaleString()}: the events of ${METERS[line.meter]}`}
+                >
+                  {line.quantity.toLocaleString()}
+                </Link>
+              </td>
+              <td className="figure">{line.included.toLocaleString()}</td>
+              <td className="figure">{line.billable.toLocaleString()}</td>
+              <td className="figure">{line.wholesale_rate ?? '–'}</td>
+              <td className="figure">
+                <Money minor={line.wholesale} currency={currency} />
+              </td>
+              <td className="figure">{line.retail_rate ?? '–'}</td>
+              <td className="figure">
+                <Money minor={line.retail} currency={currency} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr className="total">
+            <th scope="row">Total</th>
+            <td colSpan={4} />
+            <td className="figure">
+              <Money minor={totals.wholesale} currency={currency} />
+            </td>
+            <td />
+            <td className="figure">
+              <Money minor={totals.retail} currency={currency} />
+            </td>
+          </tr>
+          <tr>
+            <th scope="row">Margin</th>
+            <td colSpan={6} className="figure">
+              {percentText(totals.margin_pct)}
+            </td>
+            <td className="figure">
+              <Money minor={totals.margin} currency={currency} />
+            </td>
+          </tr>
+        </tfoot>
+      </table>
+      <p className="billing-note small muted">Rates are in minor units of {currency}.</p>
+    </section>
+  );

@@ -1,0 +1,185 @@
+import { useState } from 'react';
+import { ApiError, type components } from '../../../../client/src/index.ts';
+import {
+  Button,
+  Card,
+  Field,
+  Form,
+  type FormValues,
+  Page,
+  Problem,
+  TextField,
+  Time,
+  useAction,
+  useRead,
+} from '../../kit/index.ts';
+import { BillingLinks, METERS, type Meter } from './range.tsx';
+import '../../styles/billing.css';
+
+type RateCard = components['schemas']['RateCard'];
+type Body = components['schemas']['ReplaceRateCardBody'];
+
+const INVALIDATED = [['rate-card'], ['statements'], ['reconciliation']] as const;
+const METER_NAMES: readonly Meter[] = [
+  'active_users',
+  'jobs_started',
+  'job_transitions',
+  'records_created',
+  'forms_submitted',
+  'messages_sent',
+  'webhooks_delivered',
+  'assistant_questions',
+];
+
+/** What each meter costs. */
+export default function Prices() {
+  const read = useRead(
+    ['rate-card'],
+    (client, signal) => client.get('/api/v1/partner-portal/billing/rate-card', { signal }),
+    { stale: Number.POSITIVE_INFINITY },
+  );
+  const { data } = read;
+  return (
+    <Page
+      title="Rate card"
+      about="Wholesale is what you pay, retail what your customers pay. Everything that is not invoiced yet is priced with the present card; invoices keep the prices that they were made with."
+    >
+      <BillingLinks at="/billing/prices" />
+      {data === undefined ? (
+        <Card>
+          {read.error === null ? (
+            <span className="skeleton" role="status" aria-label="Loading the rate card" />
+          ) : (
+            <Problem error={read.error}>
+              <Button size="small" onClick={() => void read.refetch()}>
+                Try again
+              </Button>
+            </Problem>
+          )}
+        </Card>
+      ) : (
+        // Another version begins with its own values.
+        <Editor key={data.version} card={data} reload={() => void read.refetch()} />
+      )}
+    </Page>
+  );
+}
+
+const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
+  const [isOutdated, setOutdated] = useState(false);
+  const save = useAction(
+    (client, body: Body) =>
+      client.put('/api/v1/partner-portal/billing/rate-card', {
+        body,
+        params: { header: { 'If-Match': `"${card.version}"` } },
+      }),
+    { invalidates: INVALIDATED, done: ({ version }) => `Version ${version} is saved.`, errors: 'silent' },
+  );
+  return (
+    <Card title={card.version === 0 ? 'No prices yet' : `Version ${card.version}`}>
+      {card.updated_at === null ? null : (
+        <p className="muted">
+          Saved <Time at={card.updated_at} />.
+        </p>
+      )}
+      <Form
+        submit="Save as a new version"
+        onSubmit={async (values) => {
+          setOutdated(false);
+          try {
+            await save.mutateAsync(bodyOf(values));
+          } catch (error) {
+            setOutdated(error instanceof ApiError && error.code === 'conflict');
+            throw error;
+          }
+        }}
+      >
+        <TextField
+          name="currency"
+          label="Currency"
+          required
+          maxLength={3}
+          defaultValue={card.currency}
+          hint="It cannot change while there are invoices in another one."
+        />
+        <section className="scroll-x" aria-label="Prices" tabIndex={0}>
+          <table className="figures billing-rates">
+            <thead>
+              <tr>
+                <th scope="col">Meter</th>
+                <th scope="col">Wholesale</th>
+                <th scope="col">Retail</th>
+                <th scope="col">Included each month</th>
+              </tr>
+            </thead>
+            <tbody>
+              {METER_NAMES.map((meter) => (
+                <tr key={meter}>
+                  <th scope="row">{METERS[meter]}</th>
+                  {(['wholesale', 'retail', 'included'] as const).map((part) => (
+                    <td key={part}>
+                      <Price meter={meter} part={part} value={card.rates[meter]?.[part]} />
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+        <p className="small muted">
+          Prices are in minor units, with up to six decimal places: 12.5 is 0.125 of a unit with two. A meter
+          without prices is not priced.
+        </p>
+        {isOutdated ? (
+          <div className="row">
+            <Button size="small" onClick={reload}>
+              Load the present card
+            </Button>
+            <span className="small">Somebody else has saved one; what you typed here is lost then.</span>
+          </div>
+        ) : null}
+      </Form>
+    </Card>
+  );
+};
+
+interface PriceProps {
+  readonly meter: Meter;
+  readonly part: 'wholesale' | 'retail' | 'included';
+  readonly value: string | number | undefined;
+}
+
+const PARTS = { wholesale: 'wholesale', retail: 'retail', included: 'included' } as const;
+
+const Price = ({ meter, part, value }: PriceProps) => (
+  <Field
+    name={`rates.${meter}.${part}`}
+    label={<span className="hidden-text">{`${METERS[meter]}, ${PARTS[part]}`}</span>}
+  >
+    {(control) => (
+      <input
+        {...control}
+        className="input"
+        inputMode="decimal"
+        autoComplete="off"
+        defaultValue={value === 0 ? '' : value}
+      />
+    )}
+  </Field>
+);
+
+/** @throws {RangeError} where only one of two prices is given */
+const bodyOf = (values: FormValues): Body => {
+  const rates = METER_NAMES.flatMap((meter) => {
+    const [wholesale, retail, included] = (['wholesale', 'retail', 'included'] as const).map((part) =>
+      values.optional(`rates.${meter}.${part}`),
+    );
+    if (wholesale === undefined && retail === undefined && included === undefined) return [];
+    if (wholesale === undefined || retail === undefined)
+      throw new RangeError(`${METERS[meter]} needs a wholesale and a retail price; 0 is one.`);
+    return [
+      [meter, { wholesale, retail, ...(included === undefined ? {} : { included: Number(included) }) }],
+    ];
+  });
+  return { currency: values.text('currency').toUpperCase(), rates: Object.fromEntries(rates) };
+};

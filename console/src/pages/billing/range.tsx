@@ -1,0 +1,124 @@
+import { Link, useSearchParams } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import { Button } from '../../kit/index.ts';
+
+export type Line = components['schemas']['InvoiceLine'];
+export type Meter = Line['meter'];
+export type Totals = components['schemas']['Statement']['totals'];
+
+export const METERS: Readonly<Record<Meter, string>> = {
+  active_users: 'Active users',
+  jobs_started: 'Jobs started',
+  job_transitions: 'Job transitions',
+  records_created: 'Records created',
+  forms_submitted: 'Forms submitted',
+  messages_sent: 'Messages sent',
+  webhooks_delivered: 'Webhooks delivered',
+  assistant_questions: 'Assistant questions',
+};
+
+export const meterOf = (text: string): Meter | undefined =>
+  Object.keys(METERS).find((meter): meter is Meter => meter === text);
+
+/** Days, the last one not in the window; empty texts: this calendar month (UTC). */
+export interface Range {
+  readonly from: string;
+  readonly to: string;
+}
+
+export const givenOf = ({ from, to }: Range) => ({
+  ...(from === '' ? {} : { from }),
+  ...(to === '' ? {} : { to }),
+});
+
+/** A window as a query; an instant of midnight is its day. */
+export const rangeQuery = ({ from, to }: Range): string => {
+  const query = new URLSearchParams(givenOf({ from: dayOf(from), to: dayOf(to) })).toString();
+  return query === '' ? '' : `?${query}`;
+};
+
+const dayOf = (at: string): string => at.replace(/T00:00:00\.000Z$/, '');
+
+/** The window in the address of the page, and a function that changes it. */
+export const useRange = (): [Range, (range: Range) => void] => {
+  const [params, setParams] = useSearchParams();
+  const range = { from: params.get('from') ?? '', to: params.get('to') ?? '' };
+  const change = ({ from, to }: Range): void =>
+    setParams(
+      (present) => {
+        const next = new URLSearchParams(present);
+        next.delete('from');
+        next.delete('to');
+        for (const [name, value] of Object.entries(givenOf({ from, to }))) next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  return [range, change];
+};
+
+/** The calendar month (UTC) that begins so many months before this one. */
+export const monthBefore = (months: number, now = new Date()): Range => {
+  const first = (back: number): string =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 10);
+  return { from: first(months), to: first(months - 1) };
+};
+
+/** `2026-11-01T00:00:00.000Z` to `2026-12-01T00:00:00.000Z` as days. */
+export const windowText = ({ from, to }: Range): string => `${dayOf(from)} to before ${dayOf(to)} (UTC)`;
+
+interface RangeProps {
+  readonly range: Range;
+  readonly onChange: (range: Range) => void;
+}
+
+export const RangeFields = ({ range, onChange }: RangeProps) => (
+  <search className="filters" aria-label="Window">
+    {(
+      [
+        ['from', 'From'],
+        ['to', 'To before'],
+      ] as const
+    ).map(([side, label]) => (
+      <label key={side} className="filter">
+        <span>{label}</span>
+        <input
+          type="date"
+          className="input"
+          value={dayOf(range[side]) || monthBefore(0)[side]}
+          onChange={({ target }) => {
+            if (target.validity.valid) onChange({ ...range, [side]: target.value });
+          }}
+        />
+      </label>
+    ))}
+    <Button size="small" tone="ghost" onClick={() => onChange({ from: '', to: '' })}>
+      This month
+    </Button>
+    <Button size="small" tone="ghost" onClick={() => onChange(monthBefore(1))}>
+      Last month
+    </Button>
+  </search>
+);
+
+/** The pages of billing beside each other; a window goes with those that have one. */
+export const BillingLinks = ({ at }: { at: string }) => {
+  const [range] = useRange();
+  return (
+    <nav className="page-links" aria-label="Billing">
+      {(
+        [
+          [`/billing${rangeQuery(range)}`, 'Statements'],
+          [`/billing/reconciliation${rangeQuery(range)}`, 'Reconciliation'],
+          ['/billing/invoices', 'Invoices'],
+          ['/billing/prices', 'Rate card'],
+          ['/billing/texts', 'Texts'],
+        ] as const
+      ).map(([path, title]) => (
+        <Link key={title} href={path} aria-current={path.split('?')[0] === at ? 'page' : undefined}>
+          {title}
+        </Link>
+      ))}
+    </nav>
+  );
+};

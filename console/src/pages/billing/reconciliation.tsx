@@ -1,0 +1,234 @@
+import { Link, useSearchParams } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import { Chart } from '../../kit/chart.tsx';
+import {
+  Card,
+  type Column,
+  DataTable,
+  Download,
+  Empty,
+  Money,
+  moneyText,
+  Page,
+  Problem,
+  Tabs,
+  Tile,
+  useRead,
+} from '../../kit/index.ts';
+import { percentText } from './lines.tsx';
+import {
+  BillingLinks,
+  givenOf,
+  METERS,
+  meterOf,
+  monthBefore,
+  type Range,
+  RangeFields,
+  rangeQuery,
+  useRange,
+  windowText,
+} from './range.tsx';
+import { useStatements } from './statements.tsx';
+import '../../styles/billing.css';
+
+type Reconciliation = components['schemas']['Reconciliation'];
+type Bucket = Reconciliation['buckets'][number];
+type Scope = Reconciliation['scope'];
+
+const MONTHS = 6;
+
+/** What was used, what of it is invoiced, and what is left; by customer or by meter, and over months. */
+export default function ReconciliationPage() {
+  const [range, setRange] = useRange();
+  const [params, setParams] = useSearchParams();
+  const scope: Scope = params.get('scope') === 'meter' ? 'meter' : 'customer';
+  const read = useRead(['reconciliation', range.from, range.to, scope], (client, signal) =>
+    client.get('/api/v1/partner-portal/billing/reconciliation', {
+      params: { query: { ...givenOf(range), scope } },
+      signal,
+    }),
+  );
+  // The statements of the same window know the currency.
+  const statements = useStatements(range);
+  const currency = statements.data?.[0]?.currency ?? 'EUR';
+  const table = <Buckets read={read} currency={currency} range={range} scope={scope} />;
+  return (
+    <Page
+      title="Reconciliation"
+      about="The sums of the statements: what is invoiced plus what is not yet."
+      actions={
+        <Download
+          name="reconciliation.csv"
+          text="Download CSV"
+          read={(client) =>
+            client.stream('/api/v1/partner-portal/billing/reconciliation.csv', {
+              params: { query: { ...givenOf(range), scope } },
+            })
+          }
+        />
+      }
+    >
+      <BillingLinks at="/billing/reconciliation" />
+      <RangeFields range={range} onChange={setRange} />
+      {read.data === undefined ? null : <Sums of={read.data} currency={currency} range={range} />}
+      <Months currency={currency} />
+      <Tabs
+        label="Sums by"
+        value={scope}
+        onChange={(key) =>
+          setParams(
+            (present) => {
+              const next = new URLSearchParams(present);
+              next.set('scope', key);
+              return next;
+            },
+            { replace: true },
+          )
+        }
+        tabs={[
+          { key: 'customer', title: 'By customer', content: table },
+          { key: 'meter', title: 'By meter', content: table },
+        ]}
+      />
+    </Page>
+  );
+}
+
+interface SumsProps {
+  readonly of: Reconciliation;
+  readonly currency: string;
+  readonly range: Range;
+}
+
+const Sums = ({ of: { totals, window }, currency, range }: SumsProps) => (
+  <>
+    <p className="muted">
+      {windowText(window)}
+      {window.open ? '; it has not ended.' : '.'}
+    </p>
+    <div className="billing-tiles">
+      <Tile
+        label="Invoiced, retail"
+        value={moneyText(totals.invoiced.retail, currency)}
+        to="/billing/invoices"
+      />
+      <Tile
+        label="Not invoiced yet, retail"
+        value={moneyText(totals.unbilled.retail, currency)}
+        to={`/billing${rangeQuery(range)}`}
+      />
+      <Tile
+        label="Margin"
+        value={moneyText(totals.margin, currency)}
+        detail={percentText(totals.margin_pct)}
+        to={`/billing${rangeQuery(range)}`}
+      />
+    </div>
+  </>
+);
+
+/** The last six months beside each other. */
+const Months = ({ currency }: { currency: string }) => {
+  const months = Array.from({ length: MONTHS }, (_, nth) => monthBefore(MONTHS - 1 - nth));
+  const read = useRead(
+    ['reconciliation', 'months', months[0]?.from],
+    (client, signal) =>
+      Promise.all(
+        months.map((month) =>
+          client.get('/api/v1/partner-portal/billing/reconciliation', { params: { query: month }, signal }),
+        ),
+      ),
+    { stale: 60_000 },
+  );
+  if (read.error !== null) return <Problem error={read.error} />;
+  const { data } = read;
+  if (data === undefined) return null;
+  const major = (minor: number): string => moneyText(Math.round(minor), currency);
+  const text = data
+    .map(({ totals }, nth) => `${months[nth]?.from.slice(0, 7)}: ${major(totals.retail)}`)
+    .join(', ');
+  return (
+    <Card title={`The last ${MONTHS} months, retail`}>
+      <Chart
+        label={`Retail amounts by month that are invoiced and not invoiced, and the margin. In all ${text}.`}
+        x={months.map(({ from }) => Date.parse(`${from}T00:00:00Z`) / 1000)}
+        series={[
+          { name: 'Invoiced', values: data.map(({ totals }) => totals.invoiced.retail) },
+          { name: 'Not invoiced', values: data.map(({ totals }) => totals.unbilled.retail) },
+          { name: 'Margin', values: data.map(({ totals }) => totals.margin) },
+        ]}
+        format={major}
+      />
+    </Card>
+  );
+};
+
+interface BucketsProps {
+  readonly read: {
+    readonly data: Reconciliation | undefined;
+    readonly error: Error | null;
+    readonly refetch: () => unknown;
+  };
+  readonly currency: string;
+  readonly range: Range;
+  readonly scope: Scope;
+}
+
+const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
+  const most = Math.max(1, ...(read.data?.buckets ?? []).map(({ retail }) => retail));
+  const money = (key: string, title: string, of: (bucket: Bucket) => number): Column<Bucket> => ({
+    key,
+    title,
+    min: 120,
+    align: 'end',
+    cell: (bucket) => <Money minor={of(bucket)} currency={currency} />,
+  });
+  const columns: readonly Column<Bucket>[] = [
+    {
+      key: 'name',
+      title: scope === 'customer' ? 'Customer' : 'Meter',
+      min: 150,
+      grow: 2,
+      cell: ({ scope: { kind, id, name } }) => {
+        if (kind === 'customer')
+          return <Link href={`/billing/customers/${id}${rangeQuery(range)}`}>{name}</Link>;
+        const meter = meterOf(id);
+        return meter === undefined ? name : METERS[meter];
+      },
+    },
+    {
+      key: 'share',
+      title: 'Retail beside the others',
+      min: 150,
+      cell: ({ retail }) => (
+        <div className="billing-share">
+          <div style={{ width: `${Math.max(0, (100 * retail) / most)}%` }} />
+        </div>
+      ),
+    },
+    money('retail', 'Retail', ({ retail }) => retail),
+    money('invoiced', 'Invoiced', ({ invoiced }) => invoiced.retail),
+    money('unbilled', 'Not invoiced', ({ unbilled }) => unbilled.retail),
+    money('wholesale', 'Wholesale', ({ wholesale }) => wholesale),
+    money('margin', 'Margin', ({ margin }) => margin),
+    {
+      key: 'percent',
+      title: 'of retail',
+      min: 90,
+      grow: 0,
+      align: 'end',
+      cell: ({ margin_pct }) => percentText(margin_pct),
+    },
+  ];
+  return (
+    <Card flush>
+      <DataTable
+        label={scope === 'customer' ? 'Sums by customer' : 'Sums by meter'}
+        rows={{ ...read, data: read.data?.buckets }}
+        columns={columns}
+        rowKey={({ scope: { id } }) => id}
+        empty={<Empty title="No usage in this window" />}
+      />
+    </Card>
+  );
+};

@@ -1,0 +1,84 @@
+import { useLocation, useParams } from 'wouter';
+import { Button, Card, Empty, Page, Problem, useAction, useConfirm } from '../../kit/index.ts';
+import { Lines } from './lines.tsx';
+import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
+import { type Statement, useStatements } from './statements.tsx';
+import '../../styles/billing.css';
+
+/** The statements of one customer: of a window there is one in each currency. */
+export default function CustomerStatement() {
+  const { id = '' } = useParams();
+  const [range, setRange] = useRange();
+  const read = useStatements(range);
+  const found = read.data?.filter(({ customer }) => customer.id === id);
+  return (
+    <Page
+      title={found?.[0]?.customer.name ?? id}
+      about={found?.[0] === undefined ? undefined : windowText(found[0].window)}
+      crumbs={[[`/billing${rangeQuery(range)}`, 'Statements']]}
+      actions={found?.[0] === undefined ? undefined : <Generate of={found[0]} />}
+    >
+      <RangeFields range={range} onChange={setRange} />
+      {read.error === null ? null : (
+        <Problem error={read.error}>
+          <Button size="small" onClick={() => void read.refetch()}>
+            Try again
+          </Button>
+        </Problem>
+      )}
+      {found === undefined ? (
+        read.error === null ? (
+          <Card>
+            <span className="skeleton" role="status" aria-label="Loading the statement" />
+          </Card>
+        ) : null
+      ) : found.length === 0 ? (
+        <Card>
+          <Empty title="It was not your customer in this window" />
+        </Card>
+      ) : (
+        found.map((each) => (
+          <Card key={each.currency} flush title={`Statement in ${each.currency}`}>
+            <Lines
+              label={`Statement in ${each.currency}`}
+              customerId={id}
+              window={each.window}
+              currency={each.currency}
+              lines={each.lines}
+              totals={each.totals}
+            />
+          </Card>
+        ))
+      )}
+    </Page>
+  );
+}
+
+const Generate = ({ of: { customer, window } }: { of: Statement }) => {
+  const [, navigate] = useLocation();
+  const confirm = useConfirm();
+  const [range] = useRange();
+  const generate = useAction(
+    (client) =>
+      client.post('/api/v1/partner-portal/billing/invoices/generate', {
+        body: { customer_id: customer.id, ...givenOf(range) },
+      }),
+    { invalidates: [['statements'], ['invoices'], ['reconciliation']], errors: 'silent' },
+  );
+  return (
+    <Button
+      tone="primary"
+      onClick={() =>
+        confirm({
+          title: `Make an invoice for ${customer.name}?`,
+          consequence: `Lines, texts and prices of ${windowText(window)} are frozen${window.open ? ', although the window has not ended: later usage goes on the next invoice, marked late' : ''}. Nothing is sent to the customer. Until it is issued you can void it.`,
+          action: 'Make the invoice',
+          tone: 'primary',
+          run: async () => navigate(`/billing/invoices/${(await generate.mutateAsync()).id}`),
+        })
+      }
+    >
+      Make an invoice
+    </Button>
+  );
+};

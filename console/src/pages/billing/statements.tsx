@@ -1,0 +1,142 @@
+import { Link, useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Card,
+  type Column,
+  DataTable,
+  Download,
+  Empty,
+  Money,
+  moneyText,
+  Page,
+  Tile,
+  useRead,
+} from '../../kit/index.ts';
+import { percentText } from './lines.tsx';
+import {
+  BillingLinks,
+  givenOf,
+  type Range,
+  RangeFields,
+  rangeQuery,
+  useRange,
+  windowText,
+} from './range.tsx';
+import '../../styles/billing.css';
+
+export type Statement = components['schemas']['Statement'];
+
+/** All statements of a window: the API answers them at once. */
+export const useStatements = (range: Range) =>
+  useRead(['statements', range.from, range.to], (client, signal) =>
+    client.get('/api/v1/partner-portal/billing/statements', { params: { query: givenOf(range) }, signal }),
+  );
+
+/** What each customer used and what it costs. */
+export default function Statements() {
+  const [range, setRange] = useRange();
+  const [, navigate] = useLocation();
+  const statements = useStatements(range);
+  const pathOf = ({ customer }: Statement): string => `/billing/customers/${customer.id}${rangeQuery(range)}`;
+  const columns: readonly Column<Statement>[] = [
+    {
+      key: 'customer',
+      title: 'Customer',
+      min: 160,
+      grow: 3,
+      cell: (each) => <Link href={pathOf(each)}>{each.customer.name}</Link>,
+    },
+    { key: 'meters', title: 'Lines', min: 70, grow: 0, align: 'end', cell: ({ lines }) => lines.length },
+    {
+      key: 'wholesale',
+      title: 'Wholesale',
+      min: 120,
+      align: 'end',
+      cell: ({ totals, currency }) => <Money minor={totals.wholesale} currency={currency} />,
+    },
+    {
+      key: 'retail',
+      title: 'Retail',
+      min: 120,
+      align: 'end',
+      cell: ({ totals, currency }) => <Money minor={totals.retail} currency={currency} />,
+    },
+    {
+      key: 'margin',
+      title: 'Margin',
+      min: 120,
+      align: 'end',
+      cell: ({ totals, currency }) => <Money minor={totals.margin} currency={currency} />,
+    },
+    {
+      key: 'percent',
+      title: 'of retail',
+      min: 90,
+      grow: 0,
+      align: 'end',
+      cell: ({ totals }) => percentText(totals.margin_pct),
+    },
+  ];
+  return (
+    <Page
+      title="Partner billing"
+      about="What each customer used and what it costs, counted from the event log. Each figure leads to its events."
+      actions={
+        <Download
+          name="statements.csv"
+          text="Download CSV"
+          read={(client) =>
+            client.stream('/api/v1/partner-portal/billing/statements.csv', {
+              params: { query: givenOf(range) },
+            })
+          }
+        />
+      }
+    >
+      <BillingLinks at="/billing" />
+      <RangeFields range={range} onChange={setRange} />
+      <Sums of={statements.data} range={range} />
+      <Card flush>
+        <DataTable
+          label="Statements"
+          rows={statements}
+          columns={columns}
+          rowKey={({ customer, currency }) => `${customer.id} ${currency}`}
+          onOpen={(each) => navigate(pathOf(each))}
+          empty={
+            <Empty title="No customers in this window">
+              <p>A tenant is your customer once the platform has given it to you.</p>
+            </Empty>
+          }
+        />
+      </Card>
+    </Page>
+  );
+}
+
+/** Sums of the statements in the currency of the first: others have one of their own. */
+const Sums = ({ of: statements, range }: { of: readonly Statement[] | undefined; range: Range }) => {
+  const [first] = statements ?? [];
+  if (statements === undefined || first === undefined) return null;
+  const { currency, window } = first;
+  const counted = statements.filter((each) => each.currency === currency);
+  const sum = (key: 'wholesale' | 'retail' | 'margin'): string =>
+    moneyText(
+      counted.reduce((all, { totals }) => all + totals[key], 0),
+      currency,
+    );
+  const to = `/billing/reconciliation${rangeQuery(range)}`;
+  return (
+    <>
+      <p className="muted">
+        {windowText(window)}
+        {window.open ? '; it has not ended.' : '.'}
+      </p>
+      <div className="billing-tiles">
+        <Tile label="Retail" value={sum('retail')} to={to} />
+        <Tile label="Wholesale" value={sum('wholesale')} to={to} />
+        <Tile label="Margin" value={sum('margin')} to={to} />
+      </div>
+    </>
+  );
+};

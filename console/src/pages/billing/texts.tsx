@@ -1,0 +1,132 @@
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import { usePageSession } from '../../kit/client.tsx';
+import { Button, Card, Field, Form, Page, Problem, useAction, useRead } from '../../kit/index.ts';
+import { BillingLinks, monthBefore } from './range.tsx';
+import '../../styles/billing.css';
+
+type Profile = components['schemas']['BillingProfile'];
+
+const VARIABLES = ['customer', 'partner', 'meter', 'quantity', 'period'] as const;
+
+/** How lines of invoices read, with a preview as they are typed. */
+export default function Texts() {
+  const read = useRead(
+    ['billing-profile'],
+    (client, signal) => client.get('/api/v1/partner-portal/billing/profile', { signal }),
+    { stale: Number.POSITIVE_INFINITY },
+  );
+  return (
+    <Page
+      title="Texts of invoices"
+      about="Templates for the name and the description of each line. Invoices keep the texts that they were made with."
+    >
+      <BillingLinks at="/billing/texts" />
+      <Card>
+        {read.data === undefined ? (
+          read.error === null ? (
+            <span className="skeleton" role="status" aria-label="Loading the texts" />
+          ) : (
+            <Problem error={read.error}>
+              <Button size="small" onClick={() => void read.refetch()}>
+                Try again
+              </Button>
+            </Problem>
+          )
+        ) : (
+          <Editor profile={read.data} />
+        )}
+      </Card>
+    </Page>
+  );
+}
+
+interface Rendered {
+  readonly text: string;
+  readonly unknown: readonly string[];
+}
+
+/** As the server fills a template; a variable that it does not know is refused when it is saved. */
+const rendered = (template: string, values: ReadonlyMap<string, string>): Rendered => {
+  const unknown: string[] = [];
+  const text = template.replaceAll(/\{\{(?: *([^{}]*?) *\}\}|.*$)/gs, (whole, name: string | undefined) => {
+    const value = values.get(name ?? '');
+    if (value === undefined) unknown.push(whole);
+    return value ?? whole;
+  });
+  return { text, unknown };
+};
+
+const Editor = ({ profile }: { profile: Profile }) => {
+  const session = usePageSession();
+  const [name, setName] = useState(profile.item_name_template);
+  const [description, setDescription] = useState(profile.item_description);
+  const save = useAction(
+    (client, body: Profile) => client.put('/api/v1/partner-portal/billing/profile', { body }),
+    { invalidates: [['billing-profile'], ['statements']], done: 'The texts are saved.', errors: 'silent' },
+  );
+  const me = useRead(
+    ['partner-session'],
+    (client, signal) => client.get('/api/v1/partner-portal/me', { signal }),
+    { stale: 60_000 },
+  );
+  const { from, to } = monthBefore(1);
+  const last = new Date(Date.parse(`${to}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
+  const values = new Map([
+    ['customer', 'Acme'],
+    ['partner', me.data?.partner.name ?? (session.kind === 'partner' ? session.partnerId : '')],
+    ['meter', 'messages_sent'],
+    ['quantity', '135'],
+    ['period', `${from}..${last}`],
+  ]);
+  const previews = [rendered(name, values), rendered(description, values)];
+  const unknown = previews.flatMap((one) => one.unknown);
+  return (
+    <Form
+      submit="Save"
+      onSubmit={() => save.mutateAsync({ item_name_template: name, item_description: description })}
+    >
+      <p className="muted">
+        Variables:{' '}
+        {VARIABLES.map((variable) => (
+          <span key={variable}>
+            <code>{`{{${variable}}}`}</code>{' '}
+          </span>
+        ))}
+      </p>
+      <Field name="item_name_template" label="Name of a line">
+        {(control) => (
+          <input
+            {...control}
+            className="input"
+            required
+            maxLength={200}
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
+        )}
+      </Field>
+      <Field name="item_description" label="Description of a line">
+        {(control) => (
+          <textarea
+            {...control}
+            className="input"
+            maxLength={1000}
+            value={description}
+            onChange={({ target }) => setDescription(target.value)}
+          />
+        )}
+      </Field>
+      <div className="field">
+        <span className="field-label">For example</span>
+        <div className="billing-preview" role="status" aria-label="Preview">
+          <strong>{previews[0]?.text}</strong>
+          <p>{previews[1]?.text}</p>
+        </div>
+        {unknown.length === 0 ? null : (
+          <span className="field-error">There is no variable {unknown.join(', ')}.</span>
+        )}
+      </div>
+    </Form>
+  );
+};

@@ -1,0 +1,339 @@
+import { Plus, X } from 'lucide-react';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import type { Client, components } from '../../../../client/src/index.ts';
+import {
+  Button,
+  Card,
+  Empty,
+  Field,
+  Form,
+  type FormValues,
+  IconButton,
+  Page,
+  Problem,
+  TextField,
+  useAction,
+  useFilters,
+  useRead,
+} from '../../kit/index.ts';
+import type { Entity } from './session-text.tsx';
+import { type EntityField, typedValue, ValueField } from './value-field.tsx';
+import '../../styles/bulk.css';
+
+type Body = components['schemas']['PreviewBulkOperationBody'];
+type Operation = Body['operation'];
+
+const OPERATIONS: readonly (readonly [Operation, string])[] = [
+  ['edit', 'Edit fields'],
+  ['transition', 'Move by a transition'],
+  ['delete', 'Delete'],
+];
+
+/** Most ids that the API takes at once. */
+const MAX_IDS = 100_000;
+
+const readEntities = async (client: Client): Promise<Entity[]> => {
+  const all: Entity[] = [];
+  for await (const entity of client.items('/api/v1/tenant/entities')) all.push(entity);
+  return all;
+};
+
+/** Which records, and what to do with them. `?entity=` and `?filter=` come from a list of records. */
+export default function Compose() {
+  const entities = useRead(['entities', 'all'], readEntities);
+  return (
+    <Page
+      title="New bulk operation"
+      about="Nothing is changed yet: the next page shows what would happen to each record."
+      crumbs={[['/bulk', 'Bulk operations']]}
+    >
+      <Card>
+        {entities.data === undefined ? (
+          entities.error === null ? (
+            <span className="skeleton" role="status" aria-label="Loading the entities" />
+          ) : (
+            <Problem error={entities.error}>
+              <Button size="small" onClick={() => void entities.refetch()}>
+                Try again
+              </Button>
+            </Problem>
+          )
+        ) : entities.data.length === 0 ? (
+          <Empty title="No entity yet">
+            <p>Records belong to entities. Define one first.</p>
+          </Empty>
+        ) : (
+          <Composer entities={entities.data} />
+        )}
+      </Card>
+    </Page>
+  );
+}
+
+interface Edit {
+  readonly key: number;
+  readonly field: string;
+  readonly text: string;
+  readonly clears: boolean;
+}
+
+const Composer = ({ entities }: { entities: readonly Entity[] }) => {
+  const [, navigate] = useLocation();
+  const given = useFilters(['entity', 'filter']);
+  const [name, setName] = useState(given.of('entity') || (entities[0]?.name ?? ''));
+  const [operation, setOperation] = useState<Operation>('edit');
+  const [selects, setSelects] = useState<'filter' | 'ids'>('filter');
+  const [edits, setEdits] = useState<readonly Edit[]>([{ key: 0, field: '', text: '', clears: false }]);
+  const entity = entities.find((one) => one.name === name);
+  const preview = useAction(
+    (client, body: Body) => client.post('/api/v1/tenant/bulk-ops/preview', { body }),
+    { invalidates: [['bulk-sessions']], errors: 'silent' },
+  );
+  if (entity === undefined) return <Empty title={`There is no entity ${name}`} />;
+  return (
+    <Form
+      submit="Preview"
+      onCancel={() => navigate('/bulk')}
+      onSubmit={async (values) => {
+        const session = await preview.mutateAsync({
+          entity_name: entity.name,
+          operation,
+          selection: selectionOf(selects, values),
+          op_params: paramsOf(operation, entity, edits, values),
+        });
+        navigate(`/bulk/${session.id}`);
+      }}
+    >
+      <Field name="entity_name" label="Entity">
+        {(control) => (
+          <select
+            {...control}
+            className="input"
+            value={name}
+            onChange={({ target }) => {
+              setName(target.value);
+              setEdits([{ key: 0, field: '', text: '', clears: false }]);
+            }}
+          >
+            {entities.map((one) => (
+              <option key={one.name} value={one.name}>
+                {one.label}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Choices
+        legend="Which records"
+        options={[
+          ['filter', 'All that a filter selects'],
+          ['ids', 'A list of ids'],
+        ]}
+        value={selects}
+        onChange={setSelects}
+      />
+      {selects === 'filter' ? (
+        <TextField
+          name="selection.filter_expr"
+          label="Filter"
+          required
+          autoComplete="off"
+          spellCheck={false}
+          defaultValue={given.of('filter') || 'true'}
+          hint={
+            <>
+              An expression on{' '}
+              {['id', 'state', ...entity.fields.map(({ key }) => key)].slice(0, 12).join(', ')}
+              {entity.fields.length > 10 ? ', …' : ''}. <code>true</code> selects all.
+            </>
+          }
+        />
+      ) : (
+        <TextField
+          name="selection.ids"
+          label="Ids"
+          required
+          rows={6}
+          hint={`Pasted from anywhere, with spaces, commas or line breaks between them; at most ${MAX_IDS.toLocaleString()}.`}
+        />
+      )}
+      <Choices legend="What to do" options={OPERATIONS} value={operation} onChange={setOperation} />
+      {operation === 'edit' ? <Edits fields={entity.fields} edits={edits} onChange={setEdits} /> : null}
+      {operation === 'transition' ? <Transition entity={entity} /> : null}
+      {operation === 'delete' ? (
+        <p className="muted">
+          The preview also counts what references delete or clear beside the selected records.
+        </p>
+      ) : null}
+    </Form>
+  );
+};
+
+const selectionOf = (selects: 'filter' | 'ids', values: FormValues): Body['selection'] => {
+  if (selects === 'filter') return { kind: 'filter', filter_expr: values.text('selection.filter_expr') };
+  const ids = values
+    .text('selection.ids')
+    .split(/[\s,;"']+/)
+    .filter((id) => id !== '');
+  return { kind: 'ids', ids: [...new Set(ids)] };
+};
+
+const paramsOf = (
+  operation: Operation,
+  { fields }: Entity,
+  edits: readonly Edit[],
+  values: FormValues,
+): Body['op_params'] => {
+  switch (operation) {
+    case 'edit':
+      return {
+        kind: 'edit',
+        fields: edits.map(({ field: key, text, clears }) => {
+          const field = fields.find((one) => one.key === key);
+          if (field === undefined) throw new RangeError('Choose the field to change.');
+          return { field_key: key, new_value: clears ? null : typedValue(field, text) };
+        }),
+      };
+    case 'delete':
+      return { kind: 'delete' };
+    case 'transition':
+      return { kind: 'transition', event_name: values.text('op_params.event_name') };
+    default:
+      return operation satisfies never;
+  }
+};
+
+interface ChoicesProps<T extends string> {
+  readonly legend: string;
+  readonly options: readonly (readonly [value: T, label: string])[];
+  readonly value: T;
+  readonly onChange: (value: T) => void;
+}
+
+const Choices = <T extends string>({ legend, options, value, onChange }: ChoicesProps<T>) => (
+  <fieldset className="field">
+    <legend>{legend}</legend>
+    {options.map(([each, label]) => (
+      <label key={each} className="choice">
+        <input type="radio" name={legend} checked={each === value} onChange={() => onChange(each)} />
+        {label}
+      </label>
+    ))}
+  </fieldset>
+);
+
+interface EditsProps {
+  readonly fields: readonly EntityField[];
+  readonly edits: readonly Edit[];
+  readonly onChange: (edits: readonly Edit[]) => void;
+}
+
+/** The fields to change, each with its new value. */
+const Edits = ({ fields, edits, onChange }: EditsProps) => {
+  const set = (key: number, change: Partial<Edit>): void =>
+    onChange(edits.map((edit) => (edit.key === key ? { ...edit, ...change } : edit)));
+  return (
+    <>
+      {edits.map(({ key, field: chosen, text, clears }, at) => {
+        const field = fields.find((one) => one.key === chosen);
+        const taken = new Set(edits.flatMap((other) => (other.key === key ? [] : [other.field])));
+        return (
+          <fieldset key={key} className="bulk-edit">
+            <legend className="hidden-text">Change {at + 1}</legend>
+            <Field name={`op_params.fields.${at}.field_key`} label="Field">
+              {(control) => (
+                <select
+                  {...control}
+                  className="input"
+                  required
+                  value={chosen}
+                  onChange={({ target }) => set(key, { field: target.value, text: '', clears: false })}
+                >
+                  <option value="">Choose</option>
+                  {fields
+                    .filter((one) => !taken.has(one.key))
+                    .map((one) => (
+                      <option key={one.key} value={one.key}>
+                        {one.label}
+                      </option>
+                    ))}
+                </select>
+              )}
+            </Field>
+            {field === undefined || clears ? null : (
+              <ValueField
+                field={field}
+                name={`op_params.fields.${at}.new_value`}
+                value={text}
+                onChange={(value) => set(key, { text: value })}
+              />
+            )}
+            {field === undefined || field.required ? null : (
+              <label className="choice">
+                <input
+                  type="checkbox"
+                  checked={clears}
+                  onChange={({ target }) => set(key, { clears: target.checked })}
+                />
+                Take the value away
+              </label>
+            )}
+            <IconButton
+              label={`Remove change ${at + 1}`}
+              icon={<X size={16} aria-hidden />}
+              disabled={edits.length < 2}
+              onClick={() => onChange(edits.filter((edit) => edit.key !== key))}
+            />
+          </fieldset>
+        );
+      })}
+      <div>
+        <Button
+          size="small"
+          disabled={edits.length >= fields.length}
+          onClick={() =>
+            onChange([
+              ...edits,
+              { key: Math.max(...edits.map((edit) => edit.key)) + 1, field: '', text: '', clears: false },
+            ])
+          }
+        >
+          <Plus size={15} aria-hidden /> Another field
+        </Button>
+      </div>
+    </>
+  );
+};
+
+/** The transitions of the entity's workflow. */
+const Transition = ({ entity: { label, workflow } }: { entity: Entity }) => {
+  const read = useRead(
+    ['workflow', workflow],
+    (client, signal) =>
+      client.get('/api/v1/tenant/workflows/{name}', { params: { path: { name: workflow ?? '' } }, signal }),
+    { enabled: workflow !== null },
+  );
+  if (workflow === null)
+    return <p className="muted">{label} has no workflow, so there are no transitions.</p>;
+  if (read.error !== null) return <Problem error={read.error} />;
+  const { transitions = [] } = read.data?.published ?? read.data ?? {};
+  const events = [...new Map(transitions.map((each) => [each.event_name, each])).values()];
+  return (
+    <Field
+      name="op_params.event_name"
+      label="Transition"
+      hint="Records in another state, or that a guard refuses, are shown in the preview."
+    >
+      {(control) => (
+        <select {...control} className="input" required>
+          {events.map(({ event_name, from, to }) => (
+            <option key={event_name} value={event_name}>
+              {event_name} (from {typeof from === 'string' ? from : from.join(', ')} to {to})
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+};

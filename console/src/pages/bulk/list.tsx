@@ -1,0 +1,78 @@
+import { Link, useLocation } from 'wouter';
+import { Card, type Column, DataTable, Empty, Page, Time, usePages } from '../../kit/index.ts';
+import { filterText, rowsText, type Session, SessionStatus, titleOf } from './session-text.tsx';
+import '../../styles/bulk.css';
+
+const selectionText = ({ selection }: Session): string => {
+  if (selection.kind === 'ids') return 'a list of ids';
+  const text = filterText(selection.filter_expr);
+  return text === 'true' ? 'all' : text;
+};
+
+/** Of a session that has ended what it did, else how far it is. */
+const outcomeOf = ({ result, progress, preview, status }: Session): string => {
+  if (result !== undefined) {
+    const errors = result.errored === 0 ? '' : `, ${result.errored.toLocaleString()} refused`;
+    return `${result.succeeded.toLocaleString()} changed${errors}`;
+  }
+  if (progress !== undefined)
+    return `${progress.processed.toLocaleString()} of ${progress.total.toLocaleString()}`;
+  return status === 'previewed' ? `${preview.would_succeed.toLocaleString()} would change` : '';
+};
+
+const COLUMNS: readonly Column<Session>[] = [
+  {
+    key: 'operation',
+    title: 'Operation',
+    min: 180,
+    grow: 2,
+    cell: (session) => <Link href={`/bulk/${session.id}`}>{titleOf(session)}</Link>,
+  },
+  { key: 'selection', title: 'Selection', min: 200, grow: 3, cell: (session) => selectionText(session) },
+  { key: 'rows', title: 'Size', min: 110, grow: 0, cell: ({ preview }) => rowsText(preview.total_resolved) },
+  { key: 'status', title: 'Status', min: 110, grow: 0, cell: SessionStatus },
+  { key: 'outcome', title: 'Outcome', min: 190, grow: 2, cell: outcomeOf },
+  {
+    key: 'created',
+    title: 'Made',
+    min: 110,
+    grow: 0,
+    cell: ({ created_at }) => <Time at={created_at} relative />,
+  },
+];
+
+/** Bulk sessions of all admins; those under way are read again every two seconds. */
+export default function Sessions() {
+  const [, navigate] = useLocation();
+  const rows = usePages(
+    ['bulk-sessions'],
+    (client, limit) => client.items('/api/v1/tenant/bulk-ops/sessions', { params: { query: { limit } } }),
+    { every: 2000, size: 50 },
+  );
+  return (
+    <Page
+      title="Bulk operations"
+      about="Edit, delete or move many records at once: look at a preview first, then commit or cancel it."
+      actions={
+        <Link href="/bulk/new" className="button button-primary">
+          New operation
+        </Link>
+      }
+    >
+      <Card flush>
+        <DataTable
+          label="Bulk operations"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ id }) => id}
+          onOpen={({ id }) => navigate(`/bulk/${id}`)}
+          empty={
+            <Empty title="No bulk operation yet">
+              <p>Begin one: nothing is changed before you have seen its preview.</p>
+            </Empty>
+          }
+        />
+      </Card>
+    </Page>
+  );
+}

@@ -1,0 +1,279 @@
+import { Link, useParams } from 'wouter';
+import {
+  Button,
+  Card,
+  Copy,
+  Facts,
+  Page,
+  Problem,
+  Tile,
+  Time,
+  useAction,
+  useConfirm,
+  useRead,
+} from '../../kit/index.ts';
+import { Errors } from './errors.tsx';
+import { Sample } from './sample.tsx';
+import {
+  filterText,
+  recordsPath,
+  rowsText,
+  type Session,
+  SessionStatus,
+  titleOf,
+  valueText,
+} from './session-text.tsx';
+import '../../styles/bulk.css';
+
+const CRUMBS = [['/bulk', 'Bulk operations']] as const;
+
+/** A session: its preview, then how far the commit is, then what it did. */
+export default function SessionPage() {
+  const { id = '' } = useParams();
+  const read = useRead(
+    ['bulk-session', id],
+    (client, signal) =>
+      client.get('/api/v1/tenant/bulk-ops/sessions/{id}', { params: { path: { id } }, signal }),
+    { every: 1000 },
+  );
+  const { data } = read;
+  if (data === undefined) {
+    return (
+      <Page title="Bulk operation" crumbs={CRUMBS}>
+        <Card>
+          {read.error === null ? (
+            <span className="skeleton" role="status" aria-label="Loading the session" />
+          ) : (
+            <Problem error={read.error} />
+          )}
+        </Card>
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={titleOf(data)}
+      about={storyOf(data)}
+      crumbs={CRUMBS}
+      actions={data.status === 'previewed' ? <Decide session={data} /> : undefined}
+    >
+      {data.progress === undefined ? null : <Progress of={data.progress} />}
+      <Counts session={data} />
+      <Card title="What it does">
+        <Facts of={factsOf(data)} />
+      </Card>
+      <Cascade session={data} />
+      <Errors session={data} />
+      <Sample session={data} />
+    </Page>
+  );
+}
+
+/** What is, in a sentence. */
+const storyOf = ({ status, preview, result }: Session): string => {
+  switch (status) {
+    case 'previewed':
+      return 'A preview: nothing is changed yet.';
+    case 'committing':
+      return 'It is under way. You can leave this page; the work goes on.';
+    case 'committed':
+      return `It is done: ${rowsText(result?.succeeded ?? 0)} of ${preview.total_resolved.toLocaleString()} were changed.`;
+    case 'errored':
+      return `A store could not be reached: ${rowsText(result?.not_processed ?? 0)} were not reached. What was changed stays changed.`;
+    case 'cancelled':
+      return 'It was cancelled; nothing was changed.';
+    default:
+      return status satisfies never;
+  }
+};
+
+const CHANGES = {
+  edit: { verb: 'Edit', what: 'are edited' },
+  delete: { verb: 'Delete', what: 'are deleted' },
+  transition: { verb: 'Move', what: 'are moved' },
+} as const;
+
+/** Records that the commit leaves alone. */
+const stays = ({ would_skip, would_error }: Session['preview']) => {
+  const parts = [
+    ...(would_skip === 0 ? [] : [`${would_skip.toLocaleString()} that have these values already`]),
+    ...(would_error === 0 ? [] : [`${would_error.toLocaleString()} that are refused`]),
+  ];
+  return parts.length === 0 ? null : <p>Left as they are: {parts.join(', and ')}.</p>;
+};
+
+/** Commit and cancel, each with what will happen. */
+const Decide = ({ session }: { session: Session }) => {
+  const { id, operation, preview, entity_name } = session;
+  const confirm = useConfirm();
+  const params = { path: { id } };
+  const options = {
+    invalidates: [['bulk-session', id], ['bulk-sessions'], ['records']],
+    errors: 'silent',
+  } as const;
+  const commit = useAction(
+    (client) => client.post('/api/v1/tenant/bulk-ops/sessions/{id}/commit', { params }),
+    options,
+  );
+  const cancel = useAction(
+    (client) => client.post('/api/v1/tenant/bulk-ops/sessions/{id}/cancel', { params }),
+    options,
+  );
+  const { verb, what } = CHANGES[operation];
+  const beside = preview.cascade_summary?.total ?? 0;
+  return (
+    <>
+      <Button
+        onClick={() =>
+          confirm({
+            title: 'Cancel this operation?',
+            consequence:
+              'Nothing was changed, and nothing will be. A cancelled operation cannot be committed.',
+            action: 'Cancel the operation',
+            run: () => cancel.mutateAsync(),
+          })
+        }
+      >
+        Cancel
+      </Button>
+      <Button
+        tone={operation === 'delete' ? 'danger' : 'primary'}
+        disabled={preview.would_succeed === 0}
+        onClick={() =>
+          confirm({
+            title: `${verb} ${rowsText(preview.would_succeed)}?`,
+            consequence: (
+              <>
+                <p>
+                  {rowsText(preview.would_succeed)} of <strong>{entity_name}</strong> {what}
+                  {beside === 0 ? '' : `, and references delete or clear ${rowsText(beside)} beside them`}.
+                  Each is checked again and told to webhooks and posting rules like a single change.
+                </p>
+                {stays(preview)}
+                <p>It cannot be stopped once it has begun.</p>
+              </>
+            ),
+            action: `${verb} ${rowsText(preview.would_succeed)}`,
+            tone: operation === 'delete' ? 'danger' : 'primary',
+            ...(operation === 'delete' ? { typed: entity_name } : {}),
+            run: () => commit.mutateAsync(),
+          })
+        }
+      >
+        Commit
+      </Button>
+    </>
+  );
+};
+
+const Progress = ({ of: { processed, total } }: { of: { processed: number; total: number } }) => {
+  const share = total === 0 ? 0 : Math.floor((100 * processed) / total);
+  return (
+    <Card title={`${processed.toLocaleString()} of ${rowsText(total)}`}>
+      <div
+        className="progress"
+        role="progressbar"
+        aria-label="Records processed"
+        aria-valuenow={share}
+        aria-valuemin={0}
+        aria-valuemax={100}
+      >
+        <div style={{ width: `${share}%` }} />
+      </div>
+    </Card>
+  );
+};
+
+/** The counts of the result, else of the preview; each leads to its records or errors. */
+const Counts = ({ session }: { session: Session }) => {
+  const { preview, result } = session;
+  const [done, skipped, failed] =
+    result === undefined
+      ? [preview.would_succeed, preview.would_skip, preview.would_error]
+      : [result.succeeded, result.skipped, result.errored];
+  const isOver = result !== undefined;
+  const at = (id: string, count: number): string | undefined =>
+    count === 0 ? undefined : `/bulk/${session.id}#${id}`;
+  return (
+    <div className="bulk-tiles">
+      <Tile
+        label="Selected"
+        value={preview.total_resolved.toLocaleString()}
+        detail="At the time of the preview"
+        to={recordsPath(session)}
+      />
+      <Tile
+        label={isOver ? 'Changed' : 'Would change'}
+        value={done.toLocaleString()}
+        to={at('sample', done)}
+      />
+      <Tile
+        label={isOver ? 'Skipped' : 'Would be skipped'}
+        value={skipped.toLocaleString()}
+        detail="Have these values already"
+      />
+      <Tile
+        label={isOver ? 'Refused' : 'Would be refused'}
+        value={failed.toLocaleString()}
+        to={at('errors', failed)}
+      />
+    </div>
+  );
+};
+
+const factsOf = (session: Session) => {
+  const { op_params, selection, id, created_at, created_by, committed_by, result, cancelled_at } = session;
+  const path = recordsPath(session);
+  return {
+    Records:
+      selection.kind === 'ids' ? (
+        'A list of ids'
+      ) : (
+        <Link href={path ?? ''}>
+          <code>{filterText(selection.filter_expr)}</code>
+        </Link>
+      ),
+    Changes:
+      op_params.kind === 'edit' ? (
+        <ul>
+          {op_params.fields.map(({ field_key, new_value }) => (
+            <li key={field_key}>
+              <code>{field_key}</code>: {new_value === null ? <i>taken away</i> : valueText(new_value)}
+            </li>
+          ))}
+        </ul>
+      ) : undefined,
+    Transition: op_params.kind === 'transition' ? <code>{op_params.event_name}</code> : undefined,
+    Status: <SessionStatus status={session.status} />,
+    'Matched at the commit': session.count_at_commit?.toLocaleString(),
+    Made: <Time at={created_at} />,
+    By: <code>{created_by}</code>,
+    'Committed by': committed_by === undefined ? undefined : <code>{committed_by}</code>,
+    Ended: result === undefined ? undefined : <Time at={result.committed_at} />,
+    Cancelled: cancelled_at === undefined ? undefined : <Time at={cancelled_at} />,
+    Id: (
+      <>
+        <code>{id}</code> <Copy text={id} label="Copy the id" />
+      </>
+    ),
+  };
+};
+
+const Cascade = ({ session: { preview, result } }: { session: Session }) => {
+  const cascade = result?.cascade_applied ?? preview.cascade_summary;
+  if (cascade === undefined || cascade.total === 0) return null;
+  return (
+    <Card title={`${rowsText(cascade.total)} beside them, by references`} flush>
+      <ul className="feed">
+        {cascade.by_entity.map(({ entity_name, action, count }) => (
+          <li key={`${entity_name} ${action}`}>
+            <Link href={`/records/${entity_name}`}>{entity_name}</Link>
+            <span>
+              {count.toLocaleString()} {action === 'delete' ? 'deleted' : 'references cleared'}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+};

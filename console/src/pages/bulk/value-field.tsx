@@ -1,0 +1,103 @@
+import { Field } from '../../kit/index.ts';
+import type { Entity } from './session-text.tsx';
+
+export type EntityField = Entity['fields'][number];
+
+interface ValueProps {
+  readonly field: EntityField;
+  readonly name: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+const HINTS: { readonly [type in EntityField['type']]?: string } = {
+  decimal: 'Decimal digits with a point, like 120.50.',
+  datetime: 'In your time zone; kept in UTC.',
+  reference: 'The id of a record.',
+  user: 'The id of a person.',
+  json: 'A JSON value.',
+};
+
+/** A control for a value of a field, by its type. */
+export const ValueField = ({ field, name, value, onChange }: ValueProps) => (
+  <Field name={name} label="New value" hint={HINTS[field.type]}>
+    {(control) => {
+      const given = {
+        ...control,
+        className: 'input',
+        value,
+        onChange: ({ target }: { readonly target: { readonly value: string } }) => onChange(target.value),
+      };
+      switch (field.type) {
+        case 'boolean':
+          return <Choice given={given} options={['true', 'false']} />;
+        case 'enum':
+          return <Choice given={given} options={field.options ?? []} />;
+        case 'long_text':
+        case 'json':
+          return <textarea {...given} rows={4} />;
+        case 'date':
+          return <input {...given} type="date" />;
+        case 'datetime':
+          return <input {...given} type="datetime-local" step={1} />;
+        case 'integer':
+          return <input {...given} inputMode="numeric" autoComplete="off" />;
+        case 'decimal':
+          return <input {...given} inputMode="decimal" autoComplete="off" />;
+        case 'text':
+        case 'reference':
+        case 'user':
+          return <input {...given} autoComplete="off" />;
+        default:
+          return field.type satisfies never;
+      }
+    }}
+  </Field>
+);
+
+const Choice = ({ given, options }: { given: object; options: readonly string[] }) => (
+  <select {...given}>
+    <option value="">Choose</option>
+    {options.map((option) => (
+      <option key={option}>{option}</option>
+    ))}
+  </select>
+);
+
+/**
+ * What was typed as the API takes it; what fits no type is left to the server to refuse.
+ * @throws {RangeError} for an empty choice and a text that is no JSON
+ */
+export const typedValue = ({ type, label }: EntityField, text: string): unknown => {
+  switch (type) {
+    case 'boolean':
+      if (text === '') throw new RangeError(`Choose a value for ${label}.`);
+      return text === 'true';
+    case 'enum':
+      if (text === '') throw new RangeError(`Choose a value for ${label}.`);
+      return text;
+    case 'integer':
+      return /^\s*-?\d+\s*$/.test(text) ? Number(text) : text;
+    case 'decimal':
+      return text.trim();
+    case 'datetime': {
+      const at = Date.parse(text);
+      return Number.isNaN(at) ? text : new Date(at).toISOString();
+    }
+    case 'json':
+      try {
+        return JSON.parse(text);
+      } catch {
+        throw new RangeError(`The value of ${label} is no JSON.`);
+      }
+    case 'reference':
+    case 'user':
+      return text.trim();
+    case 'text':
+    case 'long_text':
+    case 'date':
+      return text;
+    default:
+      return type satisfies never;
+  }
+};

@@ -1,0 +1,174 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { partnerWith, putCard, statementsOf } from '../../support/billing.ts';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { assertion, type TestPartner } from '../../support/partners.ts';
+import { newEntity, newRecord } from '../../support/records.ts';
+import { eventually } from '../../support/server.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+
+const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+
+const heading = (page: Page, name: string | RegExp): Promise<void> =>
+  page.getByRole('heading', { level: 1, name }).waitFor();
+
+describe('The billing pages', () => {
+  let world: World;
+  let browser: ConsoleBrowser;
+  let partner: TestPartner;
+  let customer: TestTenant;
+
+  /** As a hosting portal opens it. */
+  const signIn = async (own: Record<string, unknown> = {}): Promise<Page> => {
+    const token = new URLSearchParams({ assertion: assertion(partner.id, own) });
+    const page = await browser.open(`/partner#${token.toString()}`);
+    await heading(page, 'Partner billing');
+    return page;
+  };
+  const open = async (title: string): Promise<Page> => {
+    const page = await signIn();
+    await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: title }).click();
+    return page;
+  };
+
+  before(async function () {
+    this.timeout(60_000);
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    const made = await partnerWith(world, 1);
+    partner = made.partner;
+    [customer] = made.tenants as [TestTenant];
+    await world.platform.patch(`/super/tenants/${customer.id}`, { name: XSS });
+    await putCard(partner, { records_created: { wholesale: '40', retail: '125' } });
+    const entity = await newEntity(customer);
+    for (let nth = 0; nth < 3; nth += 1) await newRecord(customer, entity);
+    await eventually('three records are counted', async () => {
+      const [statement] = await statementsOf(partner);
+      return statement?.lines.some(({ meter, quantity }) => meter === 'records_created' && quantity === 3);
+    });
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  it('lead from a figure to the events behind it', async () => {
+    const page = await signIn();
+    await page.getByRole('link', { name: 'Retail €3.75' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('gridcell', { name: XSS }).getByRole('link').click();
+    await heading(page, XSS);
+    await page.getByRole('row', { name: /^Records created 3/ }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('link', { name: '3: the events of Records created' }).click();
+    await heading(page, 'Records created');
+    await page.getByRole('gridcell', { name: 'RecordCreated' }).nth(2).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Last month' }).click();
+    await page.getByText('Nothing was counted in this window').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('show what is invoiced and what is not, by customer and by meter', async () => {
+    const page = await open('Reconciliation');
+    await page.getByRole('link', { name: /^Not invoiced yet, retail €3\.75/ }).waitFor();
+    await page.getByRole('img', { name: /^Retail amounts by month/ }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('tab', { name: 'By meter' }).click();
+    await page.getByRole('gridcell', { name: 'Records created' }).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
+    ]);
+    expect(await readFile(await file.path(), 'utf8')).to.contain('records_created');
+  }).timeout(60_000);
+
+  it('change prices, say what is refused at its field, and notice a newer card', async () => {
+    const page = await open('Rate card');
+    await page.getByLabel('Messages sent, wholesale').fill(XSS);
+    await page.getByLabel('Messages sent, retail').fill('2.5');
+    const save = page.getByRole('button', { name: 'Save as a new version' });
+    await save.click();
+    await page.getByRole('alert').first().waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByLabel('Messages sent, wholesale').fill('1');
+    await page.getByLabel('Messages sent, included').fill('10');
+    await save.click();
+    await page.getByText('Version 2 is saved.').waitFor();
+    await page.getByRole('heading', { name: 'Version 2' }).waitFor();
+    await putCard(partner, { records_created: { wholesale: '40', retail: '125' } });
+    await page.getByLabel('Messages sent, retail').fill('3');
+    await save.click();
+    await page.getByText('conflict').waitFor();
+    await page.getByRole('button', { name: 'Load the present card' }).click();
+    await page.getByRole('heading', { name: 'Version 3' }).waitFor();
+    expect(await page.getByLabel('Messages sent, retail').inputValue()).to.equal('');
+  }).timeout(60_000);
+
+  it('preview texts of invoices as they are typed', async () => {
+    const page = await open('Texts');
+    await page.getByLabel('Name of a line').fill(`${XSS} {{meter}} {{nothing}}`);
+    const preview = page.getByRole('status', { name: 'Preview' });
+    await preview.getByText(`${XSS} messages_sent`).waitFor();
+    await page.getByText('There is no variable {{nothing}}.').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The template has an unknown variable.').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByLabel('Name of a line').fill(`${XSS} {{ meter }} {{period}}`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The texts are saved.').waitFor();
+  }).timeout(60_000);
+
+  it('make, print, void and issue an invoice', async () => {
+    const page = await open('Invoices');
+    await page.getByText('No invoices yet').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'New invoice' }).click();
+    await dialog.getByRole('button', { name: 'Make the invoice' }).click();
+    await dialog.getByText('nothing_to_invoice').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Statements' }).click();
+    await page.getByRole('gridcell', { name: XSS }).getByRole('link').click();
+    const make = async (number: string): Promise<void> => {
+      await page.getByRole('button', { name: 'Make an invoice' }).click();
+      await dialog.getByRole('button', { name: 'Make the invoice' }).click();
+      await heading(page, number);
+    };
+    await make(`${customer.id}-1`);
+    await page.getByText(`${XSS} records_created`).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download the page' }).click(),
+    ]);
+    const html = await readFile(await file.path(), 'utf8');
+    expect(html).to.contain(`${customer.id}-1`).and.not.contain('<script>alert');
+    await page.getByRole('button', { name: 'Void' }).click();
+    await dialog.getByText('This cannot be undone.').waitFor();
+    await dialog.getByRole('button', { name: 'Void the invoice' }).click();
+    await page.getByText('It is void; its window is free for another invoice.').waitFor();
+    await page.getByRole('link', { name: 'statement' }).click();
+    await make(`${customer.id}-2`);
+    await page.getByRole('button', { name: 'Issue' }).click();
+    await dialog.getByRole('button', { name: 'Issue the invoice' }).click();
+    await page.getByText('The billing system has it.').waitFor();
+    await page.getByRole('link', { name: 'Invoices' }).click();
+    await page.getByRole('combobox', { name: 'State' }).selectOption('void');
+    await page.getByRole('gridcell', { name: `${customer.id}-1` }).waitFor();
+    expect(await page.getByRole('gridcell', { name: `${customer.id}-2` }).count()).to.equal(0);
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('say so where the person has no permission for billing', async () => {
+    const page = await signIn({ permissions: [] });
+    await page.getByRole('alert').first().waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+});

@@ -1,0 +1,214 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { now, tenantToken } from '../../support/tokens.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+
+const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+const ENTITIES = '/api/v1/tenant/entities';
+const withId = z.looseObject({ id: z.string() });
+
+const FIELDS = [
+  { key: 'title', label: XSS, type: 'text' },
+  { key: 'weight', label: 'Weight', type: 'integer' },
+  { key: 'price', label: 'Price', type: 'decimal' },
+  { key: 'kind', label: 'Kind', type: 'enum', options: ['box', 'bag'] },
+  { key: 'fragile', label: 'Fragile', type: 'boolean' },
+  { key: 'due', label: 'Due', type: 'date' },
+  { key: 'seen', label: 'Seen', type: 'datetime' },
+  { key: 'note', label: 'Note', type: 'long_text' },
+  { key: 'extra', label: 'Extra', type: 'json' },
+];
+
+const FLOW = {
+  name: 'parcel_flow',
+  initial: 'draft',
+  states: [
+    { key: 'draft', label: 'Draft' },
+    { key: 'sent', label: 'Sent', final: true },
+  ],
+  transitions: [{ event_name: 'send', from: 'draft', to: 'sent', guard: 'record.weight < 5' }],
+};
+
+const heading = (page: Page, name: string | RegExp): Promise<void> =>
+  page.getByRole('heading', { level: 1, name }).waitFor();
+
+describe('The bulk pages', () => {
+  let world: World;
+  let browser: ConsoleBrowser;
+  let tenant: TestTenant;
+  let admin: Member;
+  const ids: string[] = [];
+
+  const addRecord = async (values: object): Promise<string> =>
+    (await admin.api.post(`${ENTITIES}/parcel/records`, { values })).as(withId, 201).id;
+
+  before(async function () {
+    this.timeout(60_000);
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    ({ admin } = tenant);
+    (await admin.api.post('/api/v1/tenant/workflows', FLOW)).as(z.looseObject({}), 201);
+    (await admin.api.post('/api/v1/tenant/workflows/parcel_flow/publish')).as(z.looseObject({}));
+    const entity = { name: 'parcel', label: 'Parcel', fields: FIELDS, workflow: 'parcel_flow' };
+    (await admin.api.post(ENTITIES, entity)).as(z.looseObject({}), 201);
+    for (let weight = 1; weight <= 6; weight += 1) ids.push(await addRecord({ title: XSS, weight }));
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+  afterEach(() => {
+    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
+  });
+
+  it('edit fields by their types: a preview, a question, a commit and its counts', async () => {
+    const page = await browser.openAs(admin.token, '/bulk');
+    await page.getByText('No bulk operation yet').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('link', { name: 'New operation' }).click();
+    await heading(page, 'New bulk operation');
+    await page.getByRole('textbox', { name: 'Filter' }).fill('weight >=');
+    await page.getByRole('combobox', { name: 'Field' }).selectOption('kind');
+    await page.getByRole('combobox', { name: 'New value' }).selectOption('bag');
+    await page.getByRole('button', { name: 'Another field' }).click();
+    await page.getByRole('combobox', { name: 'Field' }).nth(1).selectOption('title');
+    await page.getByRole('textbox', { name: 'New value' }).fill(`${XSS}!`);
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('alert').first().waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('textbox', { name: 'Filter' }).fill('weight >= 5');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await heading(page, 'Edit parcel');
+    await page.getByText('A preview: nothing is changed yet.').waitFor();
+    await page
+      .getByRole('cell', { name: `${XSS}!` })
+      .first()
+      .waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Commit' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Edit 2 records?' });
+    await dialog.getByText('It cannot be stopped once it has begun.').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Edit 2 records' }).click();
+    await page.getByText('It is done: 2 records of 2 were changed.').waitFor();
+    await page.getByRole('link', { name: 'Bulk operations' }).first().click();
+    await page.getByRole('gridcell', { name: '2 changed' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('send each type of value as the API takes it', async () => {
+    const page = await browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3D%3D+1');
+    const values = [
+      ['weight', '7'],
+      ['price', '12.50'],
+      ['kind', 'box'],
+      ['fragile', 'true'],
+      ['due', '2026-12-24'],
+      ['seen', '2026-12-24T10:00'],
+      ['note', 'Two\nlines'],
+      ['extra', '{"a":[1]}'],
+    ] as const;
+    for (const [nth, [field, value]] of values.entries()) {
+      if (nth > 0) await page.getByRole('button', { name: 'Another field' }).click();
+      const change = page.getByRole('group', { name: `Change ${nth + 1}` });
+      await change.getByLabel('Field').selectOption(field);
+      const control = change.getByLabel('New value');
+      if (field === 'kind' || field === 'fragile') await control.selectOption(value);
+      else await control.fill(value);
+    }
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('button', { name: 'Commit' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Edit 1 record' }).click();
+    await page.getByText('It is done: 1 record of 1 were changed.').waitFor();
+    const record = await admin.api.get(`${ENTITIES}/parcel/records/${ids[0]}`);
+    expect(record.as(z.looseObject({ values: z.looseObject({}) })).values).to.deep.include({
+      ...{ weight: 7, price: '12.50', kind: 'box', fragile: true, due: '2026-12-24' },
+      ...{ note: 'Two\nlines', extra: { a: [1] } },
+    });
+  }).timeout(60_000);
+
+  it('move pasted ids, say by code what is refused, and give it as a file', async () => {
+    const unknown = '01890000-0000-7000-8000-000000000000';
+    const page = await browser.openAs(admin.token, '/bulk/new');
+    await page.getByLabel('A list of ids').check();
+    await page
+      .getByRole('textbox', { name: 'Ids' })
+      .fill(`${ids[1]}, ${ids[2]};${ids[4]}\n${ids[5]} ${unknown} ${ids[1]}`);
+    await page.getByLabel('Move by a transition').check();
+    await page.getByRole('option', { name: 'send (from draft to sent)' }).waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await heading(page, 'Move parcel by send');
+    const codes = page.getByRole('list', { name: 'Errors by code' });
+    await codes.getByText('guard_failed').waitFor();
+    expect(await codes.textContent()).to.match(/guard_failed\s*2[\s\S]*record_not_found\s*1/);
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Commit' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Move 2 records' }).click();
+    await page.getByText('It is done: 2 records of 5 were changed.').waitFor();
+    await page.getByRole('heading', { name: 'Refused', exact: true }).waitFor();
+    // The errors of the commit are in its file alone.
+    await page.getByRole('gridcell', { name: 'guard_failed' }).first().waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download errors.csv' }).click(),
+    ]);
+    const text = await readFile(await file.path(), 'utf8');
+    expect(text.split('\r\n')[0]).to.equal('record_id,current_state,code,message');
+    expect(text).to.contain(unknown).and.contain('guard_failed');
+  }).timeout(60_000);
+
+  it('delete after its name was typed, and cancel', async () => {
+    const gone = await addRecord({ title: 'gone', weight: 90 });
+    const page = await browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3E+80');
+    await page.getByLabel('Delete').check();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await heading(page, 'Delete parcel');
+    expect(await flawsOf(page)).to.deep.equal([]);
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.getByRole('button', { name: 'Cancel the operation' }).click();
+    await page.getByText('It was cancelled; nothing was changed.').waitFor();
+    await page.goBack();
+    await page.getByLabel('Delete').check();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('button', { name: 'Commit' }).click();
+    const action = dialog.getByRole('button', { name: 'Delete 1 record' });
+    expect(await action.isDisabled()).to.equal(true);
+    await dialog.getByRole('textbox').fill('parcel');
+    await action.click();
+    await page.getByText('It is done: 1 record of 1 were changed.').waitFor();
+    expect((await admin.api.get(`${ENTITIES}/parcel/records/${gone}`)).status).to.equal(404);
+  }).timeout(60_000);
+
+  it('show how far 1,200 records are, and go on when the token expires meanwhile', async () => {
+    const { admin: own } = await world.tenant();
+    const fields = [{ key: 'n', label: 'Number', type: 'integer' }];
+    (await own.api.post(ENTITIES, { name: 'many', label: 'Many', fields })).as(z.looseObject({}), 201);
+    for (let nth = 0; nth < 1200; nth += 50) {
+      const each = Array.from({ length: 50 }, (_, at) =>
+        own.api.post(`${ENTITIES}/many/records`, { values: { n: nth + at } }),
+      );
+      await Promise.all(each);
+    }
+    const page = await browser.openAs(tenantToken(own, { exp: now() + 8 }), '/bulk/new?entity=many');
+    await page.getByRole('combobox', { name: 'Field' }).selectOption('n');
+    await page.getByRole('textbox', { name: 'New value' }).fill('-1');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await heading(page, 'Edit many');
+    await page.getByRole('button', { name: 'Commit' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Edit 1,200 records' }).click();
+    browser.expect(/WebSocket connection/);
+    const ended = page.getByRole('dialog', { name: 'Your session has ended' });
+    await ended.getByRole('button', { name: 'Sign in at the identity provider' }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    // The work goes on at the server.
+    const again = await browser.openAs(own.token, '/bulk');
+    await again.getByRole('gridcell', { name: '1,200 changed' }).waitFor();
+  }).timeout(60_000);
+});
