@@ -9,9 +9,9 @@ import { memberOf } from './cluster/member.ts';
 import { Supervisor } from './cluster/supervisor.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { startPlatform } from './platform.ts';
-import { stopOnSignals } from './stopping.ts';
+import { STOPPING, stopOnSignals } from './stopping.ts';
 
-/** Reads the configuration, starts the product, and serves until SIGTERM or SIGINT. `npm start` runs it by `start.js`. */
+/** Reads the configuration, starts the product, and serves until a signal stops it. `npm start` runs it by `start.js`. */
 const main = async (): Promise<void> => {
   keepFilesPrivate();
   const config = readConfig(process.env);
@@ -19,20 +19,19 @@ const main = async (): Promise<void> => {
   const member = memberOf(process.env);
   if (config.WORKERS > 1 && member === undefined) {
     const supervisor = new Supervisor(config, log, process.env);
-    process.on('SIGTERM', () => supervisor.stop('SIGTERM'));
-    process.on('SIGINT', () => supervisor.stop('SIGINT'));
+    for (const signal of STOPPING) process.on(signal, () => supervisor.stop(signal));
     process.exit(await supervisor.run());
   }
   const logger = member === undefined ? log : log.child({ process: member.place.index });
   const isFirst = (member?.place.index ?? 0) === 0;
-  const runs = stopOnSignals(logger);
+  const runs = stopOnSignals(logger, member !== undefined);
   if (isFirst) {
     for (const near of nearNames(process.env)) {
       logger.warn(near, 'a variable has no effect, and nearly the name of one that has');
     }
-    warnOfOpenFolders(config, logger);
   }
   requireFolders(config);
+  if (isFirst) warnOfOpenFolders(config, logger);
   const platform = await startPlatform({ config, logger, member });
   runs(platform);
   const { server } = platform;

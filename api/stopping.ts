@@ -26,12 +26,16 @@ const FORCED_MS = 9500;
 /** How long a stop waits for open requests. */
 const DRAIN_MS = 6000;
 
+/** Signals that stop the server. A terminal sends SIGINT and SIGHUP to all processes that it started. */
+export const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
 /**
- * Ends the process on SIGTERM or SIGINT, also while it starts: the first process of a container would otherwise ignore
- * them. The last line of the log says after how long and what was left.
+ * Ends the process on a signal, also while it starts: the first process of a container would otherwise ignore them.
+ * The last line of the log says after how long and what was left.
+ * @param isMember a process of a group, which stops when its supervisor sends SIGTERM, in its turn
  * @returns announces the platform once it exists
  */
-export const stopOnSignals = (logger: Logger): ((platform: Stoppable) => void) => {
+export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: Stoppable) => void) => {
   let running: Stoppable | undefined;
   let stopping = false;
   const end = async (reason: string): Promise<void> => {
@@ -57,7 +61,11 @@ export const stopOnSignals = (logger: Logger): ((platform: Stoppable) => void) =
       process.exit(1);
     }
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
+  for (const signal of STOPPING) {
+    process.on(signal, () => {
+      if (!isMember || signal === 'SIGTERM') void end(signal);
+    });
+  }
   // Only a process of a group has a supervisor to lose.
   process.once('disconnect', () => void end('the supervisor has ended'));
   return (platform) => {

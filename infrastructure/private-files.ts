@@ -36,18 +36,22 @@ type Folders = Pick<Config, 'DATA_DIR' | 'KEYSTORE_URL'>;
 const keyFolderOf = (url: Config['KEYSTORE_URL']): string | undefined =>
   url === undefined || url.startsWith('mongodb') ? undefined : url;
 
+const WHY: ReadonlyMap<string, string> = new Map([
+  ['EROFS', 'it is read-only'],
+  ['ENOTDIR', 'a part of its path is a file'],
+]);
+
 const requireFolder = (name: keyof Folders, folder: string): void => {
+  let files: string[];
   try {
     makeFolder(resolve(folder));
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    files = readdirSync(folder);
   } catch (error) {
-    const code = codeOf(error) ?? 'unknown';
-    const why = code === 'EROFS' ? 'it is read-only' : code;
-    throw new ConfigError(`${name} must be a folder that this user can write (${why}).`);
+    const code = String(codeOf(error));
+    throw new ConfigError(`${name} must be a folder that this user can write (${WHY.get(code) ?? code}).`);
   }
-  const [first, ...others] = readdirSync(folder).filter(
-    (file) => OWN.test(file) && !isWritable(join(folder, file)),
-  );
+  const [first, ...others] = files.filter((file) => OWN.test(file) && !isWritable(join(folder, file)));
   if (first === undefined) return;
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   throw new ConfigError(

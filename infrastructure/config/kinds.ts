@@ -13,12 +13,15 @@ export const whole = (min: number, max: number, fallback: number) => {
     .default(fallback);
 };
 
-export const number = (fallback: number) =>
-  z
+export const number = (max: number, fallback: number) => {
+  const message = `must be a number from 0 to ${max}`;
+  return z
     .string()
-    .regex(/^[0-9]{1,10}(\.[0-9]{1,6})?$/, 'must be a number that is not negative')
+    .regex(/^[0-9]{1,10}(\.[0-9]{1,6})?$/, message)
     .transform(Number)
+    .refine((value) => value <= max, message)
     .default(fallback);
+};
 
 export const flag = z
   .enum(['0', '1', 'true', 'false'], 'must be 0 or 1')
@@ -33,20 +36,41 @@ export const oneOf = <const V extends readonly [string, ...string[]]>(...values:
 export const url = (protocols: readonly string[], message: string) =>
   z.string().refine((value) => protocols.includes(URL.parse(value)?.protocol ?? ''), message);
 
-/** A URL of these schemes, or the path of a folder: another scheme would silently be the name of one. */
-export const folderOr = (schemes: readonly string[], message: string) =>
-  z
-    .string()
-    .refine((value) => {
-      const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(value)?.[1]?.toLowerCase();
-      return scheme === undefined || (schemes.includes(scheme) && hasHost(value));
-    }, message)
-    .optional();
-
 /** Whether an authority follows the scheme. */
 export const hasHost = (value: string): boolean => /^[^:]+:\/\/([^@/?#]*@)?[^@/?#]+([/?#]|$)/.test(value);
 
 export const httpUrl = url(['http:', 'https:'], 'must be an http or https URL');
+
+/** A URL that guarded calls take: one with a user name or password could never be called. */
+const called = httpUrl.refine((value) => {
+  const found = URL.parse(value);
+  return !found?.username && !found?.password;
+}, 'must not contain a user name or password');
+
+export const calledUrl = () => called.clone().optional();
+
+/** Such a URL, or the path of a folder: another scheme would silently be the name of one. */
+export const folderOrUrl = () =>
+  z
+    .string()
+    .superRefine((value, context) => {
+      if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return;
+      const message = called.safeParse(value).error?.issues[0]?.message;
+      if (message === undefined) return;
+      const isOther = !/^https?:/i.test(value);
+      context.addIssue({
+        code: 'custom',
+        message: isOther ? 'must be a folder or an http or https URL' : message,
+      });
+    })
+    .optional();
+
+/** A token as the header `Authorization` takes it. */
+export const bearer = () =>
+  z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be printable characters without spaces')
+    .optional();
 
 /** Scheme, host and port alone. */
 export const origin = httpUrl
@@ -57,22 +81,18 @@ export const origin = httpUrl
   )
   .transform((found) => found.origin);
 
-export const isWithoutPerson = (value: string): boolean => {
-  const found = URL.parse(value);
-  return !found?.username && !found?.password;
-};
-
 export const secret = () =>
   z
     .string()
     .refine((value) => Buffer.byteLength(value) >= 32, 'must have at least 32 bytes')
     .optional();
 
-const isNetwork = (value: string): boolean => {
+/** @param least Express takes no network of all addresses */
+const isNetwork = (value: string, least = 0): boolean => {
   const [address = '', bits = '', ...rest] = value.split('/');
   const widest = isIP(address) === 4 ? 32 : 128;
   if (isIP(address) === 0 || address.includes('%') || rest.length > 0) return false;
-  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= widest;
+  return /^[0-9]{1,3}$/.test(bits) && Number(bits) >= least && Number(bits) <= widest;
 };
 
 const list = (value: string): string[] => value.split(',').map((part) => part.trim());
@@ -81,7 +101,10 @@ export const networks = () =>
   z
     .string()
     .transform(list)
-    .refine((found) => found.every(isNetwork), 'must be a list of networks such as 10.0.0.0/8')
+    .refine(
+      (found) => found.every((each) => isNetwork(each)),
+      'must be a list of networks such as 10.0.0.0/8',
+    )
     .default([]);
 
 const decoded = (text: string): string | undefined => {
@@ -125,13 +148,20 @@ export const origins = z
   )
   .default([]);
 
+/** Longest delay (s): thirty days. */
+const LONGEST_DELAY = 2_592_000;
+
 export const fourDelays = z
   .string()
   .regex(
     /^ *[0-9]+(\.[0-9]+)?( *, *[0-9]+(\.[0-9]+)?){3} *$/,
     'must be four numbers of seconds with commas between',
   )
-  .transform((value) => list(value).map(Number));
+  .transform((value) => list(value).map(Number))
+  .refine(
+    (found) => found.every((delay) => delay <= LONGEST_DELAY),
+    `must be four numbers of seconds up to ${LONGEST_DELAY}`,
+  );
 
 /** As Express's `trust proxy`: a flag, a number of hops, or addresses and networks. */
 export const trustProxy = z
@@ -145,7 +175,7 @@ export const trustProxy = z
       typeof value !== 'string' ||
       list(value).every(
         (part) =>
-          ['loopback', 'linklocal', 'uniquelocal'].includes(part) || isIP(part) !== 0 || isNetwork(part),
+          ['loopback', 'linklocal', 'uniquelocal'].includes(part) || isIP(part) !== 0 || isNetwork(part, 1),
       ),
     'must be true, false, a number of proxies, or a list of addresses and networks',
   );

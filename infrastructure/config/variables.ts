@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { isEd25519Key, KEY_FORMS } from '../ed25519-key.ts';
 import {
+  bearer,
+  calledUrl,
   flag,
-  folderOr,
+  folderOrUrl,
   fourDelays,
-  hasHost,
   httpUrl,
-  isWithoutPerson,
   networks,
   number,
   oneOf,
@@ -16,9 +16,9 @@ import {
   secret,
   text,
   trustProxy,
-  url,
   whole,
 } from './kinds.ts';
+import { esdbUrl, mongoUrl, mongoUrlOrFolder } from './store-urls.ts';
 
 /** A variable, for `docs/configuration.md`, `.env.example` and `admin config`. */
 export interface About {
@@ -88,23 +88,15 @@ export const environment = z.object({
   BUILD_REVISION: text().register(about, {
     meaning: 'revision of the sources, shown by `GET /version`; the image sets it',
   }),
-  EVENTSTORE_URL: url(
-    ['esdb:', 'esdb+discover:'],
-    'must be an EventStoreDB connection string that begins with esdb://',
-  )
-    .refine(hasHost, 'must name a host')
-    .optional()
-    .register(about, { meaning: 'EventStoreDB connection string', unset: 'SQLite in `DATA_DIR`' }),
-  MONGODB_URL: z
-    .string()
-    .regex(/^mongodb(\+srv)?:\/\//, 'must be a MongoDB connection string that begins with mongodb://')
-    .refine(hasHost, 'must name a host')
-    .optional()
-    .register(about, { meaning: 'MongoDB connection string', unset: 'SQLite in `DATA_DIR`' }),
-  KEYSTORE_URL: folderOr(
-    ['mongodb', 'mongodb+srv'],
-    'must be a folder, or a MongoDB connection string that begins with mongodb://',
-  ).register(about, {
+  EVENTSTORE_URL: esdbUrl().register(about, {
+    meaning: 'EventStoreDB connection string',
+    unset: 'SQLite in `DATA_DIR`',
+  }),
+  MONGODB_URL: mongoUrl().register(about, {
+    meaning: 'MongoDB connection string',
+    unset: 'SQLite in `DATA_DIR`',
+  }),
+  KEYSTORE_URL: mongoUrlOrFolder().register(about, {
     meaning: 'data keys: a folder or a MongoDB connection string',
     unset: 'beside the read models',
   }),
@@ -142,7 +134,7 @@ export const environment = z.object({
     unset: 'made in development, none in production',
     isSecret: true,
   }),
-  AUDIT_HEADS: folderOr(['http', 'https'], 'must be a folder or an http or https URL').register(about, {
+  AUDIT_HEADS: folderOrUrl().register(about, {
     meaning:
       'folder or URL outside that receives each head: a line of JSON in `<tenant>.ndjson`, or a POST answered with 2xx; a head may come twice',
   }),
@@ -175,18 +167,18 @@ export const environment = z.object({
     meaning: 'limit of one attempt, from the look-up of the name to the end of the answer',
     unit: 'ms',
   }),
-  WEBHOOK_SECRET_GRACE_HOURS: number(24).register(about, {
+  WEBHOOK_SECRET_GRACE_HOURS: number(8_760, 24).register(about, {
     meaning: 'how long a rotated secret of a subscription still signs beside the new one',
     unit: 'hours',
   }),
   SSO_ALLOWED_NETWORKS: networks().register(about, {
     meaning: 'networks that identity providers may be in, by https, besides public addresses',
   }),
-  ASSISTANT_BASE_URL: httpUrl.optional().register(about, {
+  ASSISTANT_BASE_URL: calledUrl().register(about, {
     meaning: 'the assistant’s upstream; ends in `/v1`, may lead to any address',
     unset: 'no assistant',
   }),
-  ASSISTANT_API_KEY: text().register(about, {
+  ASSISTANT_API_KEY: bearer().register(about, {
     meaning: 'sent to the upstream as bearer token',
     isSecret: true,
   }),
@@ -198,19 +190,14 @@ export const environment = z.object({
   EMBEDDING_MODEL: oneOf('bundled', 'off').default('bundled').register(about, {
     meaning: '`off` runs without a model: retrieval and questions answer 503',
   }),
-  BILLING_UPSTREAM_URL: httpUrl
-    // Refuses a URL that could never be called, since every invoice would wait for it.
-    .refine((value) => isWithoutPerson(value), 'must not contain a user name or password')
-    .optional()
-    .register(about, {
-      meaning: 'billing system that receives issued invoices; may lead to any address',
-      unset: 'files in `DATA_DIR`',
-    }),
-  BILLING_UPSTREAM_TOKEN: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'must be printable characters without spaces')
-    .optional()
-    .register(about, { meaning: 'sent to the billing system as bearer token', isSecret: true }),
+  BILLING_UPSTREAM_URL: calledUrl().register(about, {
+    meaning: 'billing system that receives issued invoices; may lead to any address',
+    unset: 'files in `DATA_DIR`',
+  }),
+  BILLING_UPSTREAM_TOKEN: bearer().register(about, {
+    meaning: 'sent to the billing system as bearer token',
+    isSecret: true,
+  }),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().register(about, {
     meaning: 'receiver of traces by OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` is added',
     unset: 'no traces',
@@ -244,9 +231,10 @@ export const environment = z.object({
   )
     .default('parentbased_always_on')
     .register(about, { meaning: 'which traces are recorded' }),
-  OTEL_TRACES_SAMPLER_ARG: number(1)
-    .refine((value) => value <= 1, 'must be a number from 0 to 1')
-    .register(about, { meaning: 'share of the traces that `…traceidratio` records', unit: '0 to 1' }),
+  OTEL_TRACES_SAMPLER_ARG: number(1, 1).register(about, {
+    meaning: 'share of the traces that `…traceidratio` records',
+    unit: '0 to 1',
+  }),
   OTEL_BSP_SCHEDULE_DELAY: whole(1, 600_000, 5_000).register(about, {
     meaning: 'longest wait of a finished span before it is sent',
     unit: 'ms',

@@ -82,6 +82,12 @@ describe('A start', () => {
     }
   });
 
+  it('ends with one sentence for a data folder that is a file', async () => {
+    const { code, output } = await startAndExit({ DATA_DIR: process.execPath });
+    const sentence = 'DATA_DIR must be a folder that this user can write (a part of its path is a file).\n';
+    expect([code, output]).to.deep.equal([1, sentence]);
+  });
+
   it('ends with one sentence for a data folder where none can be made', async () => {
     const { code, output } = await startAndExit({ DATA_DIR: '/proc/data/of-the-product' });
     expect(`${code},${output}`).to.match(
@@ -107,7 +113,7 @@ describe('A start', () => {
   });
 
   it('ends with one sentence for a key folder where none can be made', async () => {
-    const { code, output } = await startAndExit({ KEYSTORE_URL: '/proc/keys/of-the-product' });
+    const { code, output } = await startAndExit({ KEYSTORE_URL: '/proc/data-keys/of-the-product' });
     expect(`${code},${output}`).to.match(
       /^1,KEYSTORE_URL must be a folder that this user can write \([A-Z]+\)\.\n$/,
     );

@@ -125,12 +125,14 @@ describe('SIGTERM', () => {
     expect([...answered.keys()].filter((one) => !stored.has(one))).to.deep.equal([]);
   }).timeout(150_000);
 
-  it('twice, or SIGINT, has the same effect', async () => {
-    world.server.signal('SIGINT');
-    world.server.signal('SIGTERM');
-    expect((await world.server.exited).code).to.equal(0);
-    await world.restart();
-  });
+  it('twice, SIGINT, or SIGHUP of a terminal that closes, has the same effect', async () => {
+    for (const signals of [['SIGINT', 'SIGTERM'], ['SIGTERM', 'SIGTERM'], ['SIGHUP']] as const) {
+      for (const signal of signals) world.server.signal(signal);
+      expect((await world.server.exited).code).to.equal(0);
+      expect(world.server.output()).to.contain('"msg":"stopped"');
+      await world.restart();
+    }
+  }).timeout(60_000);
 });
 
 describe('A start with invalid configuration', () => {

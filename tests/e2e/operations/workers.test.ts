@@ -132,12 +132,19 @@ describe('Several processes on one port', () => {
     });
   }
 
-  it('answer what was begun at TERM, and stop in order with exit code 0', async () => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    const by = signal === 'SIGTERM' ? signal : `${signal} of a terminal to all of them`;
+    it(`answer what was begun at ${by}, and stop in order with exit code 0`, () => stopsInOrder(signal));
+  }
+
+  const stopsInOrder = async (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<void> => {
     const { server } = world;
     const begun = Array.from({ length: 12 }, (_, nth) => add(`t${nth}`).catch(() => undefined));
     const pids = [...pidsOf(server).values()].flat();
     await begun[0];
-    const exit = await server.stop();
+    if (signal !== 'SIGTERM') for (const pid of pids) process.kill(pid, signal);
+    server.signal(signal);
+    const exit = await server.exited;
     expect(exit).to.deep.equal({ code: 0, signal: null });
     expect(pids.filter(isAlive)).to.deep.equal([]);
     const order = [...server.output().matchAll(/"process":(\d),"reason":"SIGTERM","msg":"stopping"/g)].map(
@@ -146,7 +153,7 @@ describe('Several processes on one port', () => {
     expect(order).to.deep.equal(['1', '0']);
     const answers = await Promise.all(begun);
     expect(answers.filter((answer) => answer !== undefined && answer.status !== 201)).to.deep.equal([]);
-  });
+  };
 
   it('end when their supervisor is killed', async () => {
     const { server } = world;

@@ -1,0 +1,103 @@
+import { createRequire } from 'node:module';
+import { z } from 'zod';
+import { hasHost } from './kinds.ts';
+
+/**
+ * Connection strings, checked before the start. The clients' own messages hold parts of them, and the client of
+ * EventStoreDB prints the whole string, password included, for an option that it does not know.
+ */
+
+const BOOLEAN = /^(true|false)$/;
+const WHOLE = /^-?[0-9]{1,9}$/;
+const ANY = /./;
+
+/** Options of the EventStoreDB client, as it compares them: without case, `_` and `-`. */
+const ESDB_OPTIONS: Readonly<Record<string, RegExp>> = {
+  tls: BOOLEAN,
+  // The client would ignore `false`.
+  tlsverifycert: /^true$/,
+  // With `false`, a failed append returns a wrong revision.
+  throwonappendfailure: /^true$/,
+  tlscafile: ANY,
+  usercertfile: ANY,
+  userkeyfile: ANY,
+  connectionname: ANY,
+  maxdiscoverattempts: WHOLE,
+  defaultdeadline: WHOLE,
+  discoveryinterval: WHOLE,
+  gossiptimeout: WHOLE,
+  keepaliveinterval: WHOLE,
+  keepalivetimeout: WHOLE,
+  nodepreference: /^(leader|follower|read[_-]?only[_-]?replica|random)$/i,
+};
+
+const isDecodable = (text: string): boolean => {
+  try {
+    return decodeURIComponent(text) !== '';
+  } catch {
+    return false;
+  }
+};
+
+/** Why the client of EventStoreDB would not take a connection string; undefined when it does. */
+const esdbFault = (value: string): string | undefined => {
+  if (!/^esdb(\+discover)?:\/\//.test(value))
+    return 'must be an EventStoreDB connection string that begins with esdb://';
+  if (!hasHost(value)) return 'must name a host';
+  const [, person, hosts = '', options = ''] =
+    /^[^/]+\/\/(?:([^?#]*)@)?([^?]*?)\/*(?:\?(.*?))?\/*$/.exec(value) ?? [];
+  if (person !== undefined && !(/^[^:@]+:[^:@]+$/.test(person) && isDecodable(person)))
+    return 'must hold user and password as user:password@, with special characters percent-encoded';
+  const isHost = (host: string): boolean => /^[A-Za-z0-9._-]+(:[0-9]{1,5})?$/.test(host);
+  if (!hosts.split(',').every((host) => isHost(host) && Number(host.split(':')[1] ?? 1) <= 65_535))
+    return 'must name its hosts as host:port, with commas between';
+  for (const pair of options === '' ? [] : options.split('&')) {
+    const [, name = '', text = ''] = /^([^=]+)=([^&?]+)$/.exec(pair) ?? [];
+    const allowed = Object.entries(ESDB_OPTIONS).find(
+      ([known]) => known === name.trim().toLowerCase().replace(/[_-]/g, ''),
+    )?.[1];
+    const shown = /^\w{1,40}$/.test(name) ? name : 'one of its options';
+    if (allowed === undefined) return `must not have an option that the client does not know: ${shown}`;
+    if (!allowed.test(text.trim()) || !isDecodable(text)) return `must have another value of ${shown}`;
+  }
+  return undefined;
+};
+
+/** The driver, whose constructor checks the options: loaded for a connection string alone. */
+const require = createRequire(import.meta.url);
+
+/** Why the driver of MongoDB would not take a connection string; undefined when it does. */
+const mongoFault = (value: string): string | undefined => {
+  if (!/^mongodb(\+srv)?:\/\//.test(value))
+    return 'must be a MongoDB connection string that begins with mongodb://';
+  if (!hasHost(value)) return 'must name a host';
+  const { MongoClient }: typeof import('mongodb') = require('mongodb');
+  try {
+    new MongoClient(value);
+    return undefined;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : '';
+    const option = /\boption "?(\w{1,40})"?/.exec(message)?.[1];
+    const where = option === undefined ? '' : `: see its option ${option}`;
+    return `must be a connection string that the driver of MongoDB takes${where}`;
+  }
+};
+
+/** A schema of texts without such a fault; a new one for each variable. */
+const without = (fault: (value: string) => string | undefined) =>
+  z.string().superRefine((value, context) => {
+    const message = fault(value);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
+
+export const esdbUrl = () => without(esdbFault).optional();
+export const mongoUrl = () => without(mongoFault).optional();
+
+/** A connection string of MongoDB, or the path of a folder: another scheme would silently be the name of one. */
+export const mongoUrlOrFolder = () =>
+  without((value) => {
+    if (value.startsWith('mongodb')) return mongoFault(value);
+    return /^[a-z][a-z0-9+.-]*:\/\//i.test(value)
+      ? 'must be a folder, or a MongoDB connection string that begins with mongodb://'
+      : undefined;
+  }).optional();
