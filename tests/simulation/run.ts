@@ -1,3 +1,4 @@
+import type { Config } from '../../infrastructure/config.ts';
 import { BILLING_HOST } from './areas/billing.ts';
 import { Dice } from './dice.ts';
 import type { Outage } from './faults.ts';
@@ -28,6 +29,14 @@ export interface RunResult {
 export const replayOf = ({ seed, asked }: Pick<RunResult, 'seed' | 'asked'>): string =>
   `npm run simulate -- --seed ${seed} --requests ${asked}`;
 
+/** Nodes of a run: mostly two, since each one more makes the run slower. */
+const ROLES: readonly (readonly [weight: number, roles: readonly Config['ROLE'][]])[] = [
+  [4, ['all', 'api']],
+  [4, ['all', 'all']],
+  [1, ['api', 'worker', 'api']],
+  [1, ['api', 'worker', 'worker', 'all']],
+];
+
 /** Longest virtual time (ms) that a run may take: more means that something never settles. */
 const LONGEST_MS = 40 * 60_000;
 
@@ -44,12 +53,7 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
   world.time.mostSteps = STEPS + requests * STEPS_OF_REQUEST;
   try {
     await world.open();
-    const roles = dice.pick([
-      ['all', 'api'],
-      ['all', 'all'],
-      ['api', 'worker', 'api'],
-      ['api', 'worker', 'worker', 'all'],
-    ] as const);
+    const roles = dice.weighted(ROLES);
     for (const [at, role] of roles.entries())
       world.add(`n${at}-${role}`, role, hosts.outbound, {
         BILLING_UPSTREAM_URL: `https://${BILLING_HOST}/invoices`,
@@ -82,7 +86,7 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
 const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<void> => {
   const { time } = world;
   while (!signal.aborted) {
-    await time.pause(dice.delay(4_000, 20_000));
+    await time.pause(dice.delay(2_000, 10_000));
     if (signal.aborted) return;
     const node = dice.pick(world.nodes);
     if (!node.isAlive) continue;
@@ -100,7 +104,7 @@ const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<
         await time.pause(dice.number() * 200);
         if (node.isAlive) node.kill();
         world.note(`${node.name} is killed`);
-        time.after(dice.delay(3_000, 15_000), () => {
+        time.after(dice.delay(2_000, 15_000), () => {
           world.note(`${node.name} starts`);
           restart(world, node, dice);
         });

@@ -27,10 +27,8 @@ const MOST_TICKS = 100_000;
 
 const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
 
-/** Calls of the file system, and the closing of a `FileHandle`. */
-const OF_FILES = /^(?:FSReq|CloseReq)/;
-/** Whether the process waits for its disk. */
-const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => OF_FILES.test(name));
+/** Events that are run in one turn of the event loop; Node lets microtasks and ticks end between them. */
+const EVENTS_PER_TURN = 32;
 
 /** A binary heap of entries by time. */
 class Heap {
@@ -141,10 +139,28 @@ export class VirtualTime {
     promise.then(settle, settle);
     await this.#settled();
     while (!isSettled) {
-      if (this.steps > this.mostSteps) throw new Error(`more than ${this.mostSteps} steps`);
-      if (!(await this.#step(limitMs))) throw new Error(`nothing settled it by ${Math.round(this.#now)} ms`);
+      await this.#turn(() => isSettled, limitMs);
+      if (this.#busy.size > 0) await this.#settled();
     }
     return promise;
+  }
+
+  /** Runs events until it is over or a real store works. */
+  #turn(isOver: () => boolean, limitMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let hasFailed = false;
+      const runOne = (): void => {
+        if (hasFailed || isOver() || this.#busy.size > 0) return;
+        try {
+          this.#step(limitMs);
+        } catch (error) {
+          hasFailed = true;
+          reject(error);
+        }
+      };
+      for (let left = EVENTS_PER_TURN; left > 0; left -= 1) setImmediate(runOne);
+      setImmediate(resolve);
+    });
   }
 
   #nextSeq(): number {
@@ -152,10 +168,13 @@ export class VirtualTime {
     return this.#seq;
   }
 
-  async #step(limitMs: number): Promise<boolean> {
+  /** Runs the next event. @throws when there is none by `limitMs` */
+  #step(limitMs: number): void {
+    if (this.steps > this.mostSteps) throw new Error(`more than ${this.mostSteps} steps`);
     for (;;) {
       const entry = this.#heap.pop();
-      if (entry === undefined || entry.at > limitMs) return false;
+      if (entry === undefined || entry.at > limitMs)
+        throw new Error(`nothing settled it by ${Math.round(this.#now)} ms`);
       const { owner } = entry;
       if (entry.isCancelled || (owner?.isAlive === false && !entry.outlives)) continue;
       if (owner !== undefined && !entry.outlives && owner.stalledUntil > entry.at) {
@@ -167,8 +186,7 @@ export class VirtualTime {
       this.#now = Math.max(this.#now, entry.at);
       this.steps += 1;
       this.#owners.run(owner, entry.run);
-      await this.#settled();
-      return true;
+      return;
     }
   }
 
@@ -187,8 +205,8 @@ export class VirtualTime {
   /** Lets microtasks, ticks of libraries and stores end. */
   async #settled(): Promise<void> {
     await realTick();
-    while (this.#busy.size > 0 || hasFileCalls()) {
-      if (this.#busy.size > 0) await Promise.allSettled(this.#busy);
+    while (this.#busy.size > 0) {
+      await Promise.allSettled(this.#busy);
       await realTick();
     }
   }

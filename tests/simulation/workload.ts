@@ -14,6 +14,16 @@ import { secretOf, type World } from './world.ts';
 
 const DAY = 86_400;
 
+/** Areas that others need. */
+const NEEDED: Readonly<Record<string, string>> = { ledger: 'records', access: 'records' };
+
+/** A run uses some areas, so that these have more to do and each combination is tried. */
+const chooseAreas = (dice: Dice): ReadonlySet<string> => {
+  const names = ['messaging', 'records', 'ledger', 'workflow', 'access', 'billing', 'files'];
+  const chosen = [dice.pick(names), ...names.filter(() => dice.chance(0.4))];
+  return new Set(chosen.flatMap((name) => [name, NEEDED[name] ?? name]));
+};
+
 /** Users of several tenants who do everything at once. */
 export class Workload {
   readonly requests: Request[] = [];
@@ -23,6 +33,8 @@ export class Workload {
   readonly #world: World;
   readonly #dice: Dice;
   readonly #context: Context;
+  /** Things that a person does at a time. */
+  readonly #tabs: number;
   #left = 0;
 
   constructor(world: World, dice: Dice, hosts: Hosts) {
@@ -36,16 +48,18 @@ export class Workload {
       clientWith: (token) => this.#client(token),
     };
     const context = this.#context;
-    const messaging = new Messaging(context, this.listeners);
-    this.areas = [
-      messaging,
-      new Records(context),
-      new Ledger(context),
-      new Workflow(context),
-      new Access(context),
-      new Billing(context),
-      new Files(context),
+    const made: readonly (readonly [name: string, make: () => Area])[] = [
+      ['messaging', () => new Messaging(context, this.listeners)],
+      ['records', () => new Records(context)],
+      ['ledger', () => new Ledger(context)],
+      ['workflow', () => new Workflow(context)],
+      ['access', () => new Access(context)],
+      ['billing', () => new Billing(context)],
+      ['files', () => new Files(context)],
     ];
+    const chosen = chooseAreas(dice);
+    this.areas = made.filter(([name]) => chosen.has(name)).map(([, make]) => make());
+    this.#tabs = dice.pick([1, 3, 8]);
   }
 
   #client(token: string | undefined): Client {
@@ -63,7 +77,8 @@ export class Workload {
   }
 
   async prepare(): Promise<void> {
-    for (const id of ['t0', 't1']) this.tenants.push(await this.#tenant(id));
+    const ids = ['t0', ...(this.#dice.chance(0.5) ? ['t1'] : [])];
+    this.tenants.push(...(await Promise.all(ids.map((id) => this.#tenant(id)))));
   }
 
   #platform(): Client {
@@ -87,11 +102,11 @@ export class Workload {
       this.listeners.push(new Listener(this.#world, this.#dice, actor, token));
       return actor;
     });
-    for (const { client } of people) await client.get(`${V1}/me`);
+    await Promise.all(people.map(({ client }) => client.get(`${V1}/me`)));
     const [admin] = people;
     if (admin === undefined) throw new Error('no admin');
     const tenant: Tenant = { id, people, admin };
-    for (const area of this.areas) await area.prepare(tenant);
+    await Promise.all(this.areas.map((area) => area.prepare(tenant)));
     const webhook = { url: `https://receiver.example/${id}`, events: ['*'] };
     await prepared(admin.client, `${V1}/webhooks`, webhook);
     return tenant;
@@ -102,7 +117,8 @@ export class Workload {
     this.#left = requests;
     for (const listener of this.listeners) void listener.run();
     const actors = this.tenants.flatMap((tenant) => tenant.people.map((actor) => ({ tenant, actor })));
-    await Promise.all(actors.map(({ tenant, actor }) => this.#act(tenant, actor)));
+    const tabs = actors.flatMap((each) => Array.from({ length: this.#tabs }, () => each));
+    await Promise.all(tabs.map(({ tenant, actor }) => this.#act(tenant, actor)));
   }
 
   async #act(tenant: Tenant, actor: Actor): Promise<void> {

@@ -1,4 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { useRandom } from '../../application/core/runtime/random.ts';
@@ -7,7 +6,6 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
 import { openSqliteHeadStore } from '../../infrastructure/audit/sqlite-heads.ts';
-import { openFolderBlobStore } from '../../infrastructure/blob-store/folder.ts';
 import { readConfig } from '../../infrastructure/config.ts';
 import { openSqliteCorpusStore } from '../../infrastructure/corpus/sqlite.ts';
 import { openSqliteIdempotencyStore } from '../../infrastructure/idempotency/sqlite.ts';
@@ -15,6 +13,7 @@ import { openSqliteKeyStore } from '../../infrastructure/key-store/sqlite.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { openSqliteSnapshotStore } from '../../infrastructure/snapshot-store/sqlite.ts';
 import type { Stores } from '../../infrastructure/stores.ts';
+import { memoryBlobStore } from '../support/memory-blob-store.ts';
 import { openMemoryEventStore } from '../support/memory-event-store.ts';
 import { Dice } from './dice.ts';
 import { Faults } from './faults.ts';
@@ -27,19 +26,22 @@ import { VirtualTime } from './virtual-time.ts';
 export const STARTED_AT = Date.UTC(2026, 2, 2, 8);
 export const secretOf = (name: string): string => `${name}-of-the-simulation-with-32-bytes-or-more`;
 
+/** Nothing is written to files: there is no such folder. */
+const NOWHERE = join(tmpdir(), 'no-folder-of-the-simulation');
+
 /** Compares texts: the product's cost of hashing is not simulated. */
 const plainPasswords: Passwords = {
   hash: async (password) => `plain:${password}`,
   verify: async (hash, password) => hash === `plain:${password}`,
 };
 
-const openShared = async (folder: string, clock: () => number): Promise<Stores> => ({
+const openShared = async (clock: () => number): Promise<Stores> => ({
   events: openMemoryEventStore(),
   reads: await openSqliteReadStore({ path: ':memory:', clock }),
   keys: await openSqliteKeyStore({ path: ':memory:' }),
   answers: await openSqliteIdempotencyStore({ path: ':memory:' }),
   snapshots: await openSqliteSnapshotStore({ path: ':memory:' }),
-  blobs: await openFolderBlobStore({ path: join(folder, 'blobs') }),
+  blobs: memoryBlobStore(clock),
   corpus: await openSqliteCorpusStore({ path: ':memory:' }),
   heads: await openSqliteHeadStore({ path: ':memory:', log: undefined }),
   close: async () => undefined,
@@ -54,7 +56,6 @@ export class World {
   readonly dice: Dice;
   readonly faults: Faults;
   readonly fences = new Fences();
-  readonly #folder = mkdtempSync(join(tmpdir(), 'simulation-'));
   readonly #restore: (() => void)[] = [];
   readonly nodes: SimulatedNode[] = [];
   #stores: Stores | undefined;
@@ -75,7 +76,7 @@ export class World {
   };
 
   async open(): Promise<void> {
-    this.#stores = await openShared(this.#folder, () => STARTED_AT + this.time.now);
+    this.#stores = await openShared(() => STARTED_AT + this.time.now);
   }
 
   add(
@@ -99,7 +100,7 @@ export class World {
       config: readConfig({
         ...env,
         ROLE: role,
-        DATA_DIR: this.#folder,
+        DATA_DIR: NOWHERE,
         NODE_ENV: 'test',
         DEMO: '0',
         EMBEDDING_MODEL: 'off',
@@ -144,6 +145,5 @@ export class World {
     for (const restore of this.#restore) restore();
     const { events, reads, keys, answers, snapshots, corpus, heads, blobs } = this.stores;
     for (const store of [events, reads, keys, answers, snapshots, corpus, heads, blobs]) await store.close();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
