@@ -1,13 +1,13 @@
 import { notFound } from '../../domain/core/errors.ts';
 import {
   type Account,
-  accountOf,
   type ChangeAccount,
   type Chart,
   changeAccount,
   type OpenAccount,
   openAccount,
 } from '../../domain/ledger/account.ts';
+import { accountOf, accountsIn } from '../../domain/ledger/chart.ts';
 import {
   JOURNAL_ID,
   type Journal,
@@ -16,6 +16,8 @@ import {
   lockPeriod,
   resolveLines,
 } from '../../domain/ledger/journal.ts';
+import { checkQuota } from '../../domain/tenancy/quotas.ts';
+import type { Plan } from '../../domain/tenancy/tenant.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -44,15 +46,21 @@ export class ChartOfAccounts extends WithDeps<{ streams: Streams; journal: Ledge
     }));
   }
 
-  /** @throws `already_exists` */
+  /**
+   * @param plan of the tenant, which limits its accounts; undefined without a limit
+   * @throws `already_exists`, `quota_exceeded`
+   */
   async openAccount(
     tenantId: string,
     account: Omit<OpenAccount, 'id'>,
     context: RequestContext,
+    plan?: Plan,
   ): Promise<AccountOutcome> {
     const id = context.newId();
     const outcome = await this.#stream(tenantId).execute(context, ({ chart }) =>
-      openAccount(chart, { ...account, id }),
+      openAccount(chart, { ...account, id }, (used) => {
+        if (plan !== undefined) checkQuota('accounts', plan, { used, added: 1 });
+      }),
     );
     return accountIn(outcome, account.code);
   }
@@ -104,7 +112,7 @@ const accountIn = (
   }
   const { account_id: id, code: made, name, type, category, active } = event.data;
   // A later change may have given the account another code, and its code to another account.
-  const now = Object.values(state.chart).find((each) => each.id === id);
+  const now = accountsIn(state.chart).find((each) => each.id === id);
   if (now === undefined) throw new Error(`the chart has lost the account ${id}`);
   const account = { ...now, code: made, name, type, category, active, changedAt: event.at };
   return { account, position };

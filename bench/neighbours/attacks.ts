@@ -101,6 +101,9 @@ const mentionsOf = (count: number): string =>
 const BIG_TEXT = 'A message of a length that nobody types by hand, but that is allowed. '.repeat(100);
 const LINES = 500;
 
+/** Multiples of 1,000 fill entries; two accounts more are open (docs/limits.md). */
+const ACCOUNTS_OF_CHART = 4000;
+
 const manyLines = {
   date: '2026-03-15',
   lines: Array.from({ length: LINES }, () => [
@@ -309,6 +312,35 @@ export const attacks: readonly Attack[] = [
         loud.api.call('POST', 'ai/assistant/ask', token, {
           message: `What is crate ${nth} about? ${BIG_TEXT.slice(0, 2000)}`,
         }),
+      ),
+  },
+  {
+    name: 'reports over the largest chart',
+    prepare: async ({ api, owner }) => {
+      const codes = Array.from({ length: ACCOUNTS_OF_CHART }, (_, nth) => `A${nth}`);
+      await repeat(codes.length, 32, (nth) =>
+        api.must('POST', 'gl/accounts', owner, { code: codes[nth], name: `Account ${nth}`, type: 'Asset' }),
+      );
+      await repeat(codes.length / 1000, 4, (nth) =>
+        api.must('POST', 'gl/entries', owner, {
+          date: '2026-03-15',
+          lines: codes.slice(nth * 1000, (nth + 1) * 1000).map((account_code, line) => ({
+            account_code,
+            ...(line % 2 === 0 ? { debit: 1 } : { credit: 1 }),
+          })),
+        }),
+      );
+    },
+    run: (loud, signal) =>
+      loud.everyone(
+        signal,
+        async (token, nth) => {
+          // A report is made again only after a change.
+          const code = `A${nth % ACCOUNTS_OF_CHART}`;
+          await loud.api.call('PATCH', `gl/accounts/${code}`, token, { name: `Changed ${nth}` });
+          return loud.api.call('GET', 'reports/trial-balance', token);
+        },
+        2,
       ),
   },
   {

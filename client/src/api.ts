@@ -2138,7 +2138,7 @@ export interface paths {
          *
          *     The tenant needs the entitlement `ledger`.
          *
-         *     Errors of its own: 409 `already_exists`.
+         *     Errors of its own: 409 `already_exists`; 422 `quota_exceeded`.
          */
         readonly post: operations["createAccount"];
         readonly delete?: never;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { accountOf, type ChartOf, countOf, withAccount, withoutAccount } from './chart.ts';
 
 /** The chart of accounts (decisions, section 9, Account), part of the journal's stream. */
 
@@ -47,39 +48,25 @@ export interface Account extends AccountFacts {
   readonly changedAt: number;
 }
 
-/** Accounts by {@link accountKey}. */
-export type Chart = Readonly<Record<string, Account>>;
-
-/** Codes compare without case. The prefix separates codes from keys like `constructor`. */
-export const accountKey = (code: string): string => `#${code.toLowerCase()}`;
-
-/** The account of a code; undefined when there is none. */
-export const accountOf = (chart: Chart, code: string): Account | undefined => chart[accountKey(code)];
+/** A tenant's accounts by code. */
+export type Chart = ChartOf<Account>;
 
 const factsOf = ({ account_id: id, code, name, type, category, active }: z.output<typeof account>) => {
   return { id, code, name, type, category, active };
 };
 
-export const withOpened = (chart: Chart, data: z.output<typeof account>, at: number): Chart => ({
-  ...chart,
-  [accountKey(data.code)]: { ...factsOf(data), used: false, openedAt: at, changedAt: at },
-});
+export const withOpened = (chart: Chart, data: z.output<typeof account>, at: number): Chart =>
+  withAccount(chart, { ...factsOf(data), used: false, openedAt: at, changedAt: at });
 
 export const withChanged = (
   chart: Chart,
   data: z.output<typeof AccountChanged.schema>,
   at: number,
 ): Chart => {
-  const previousKey = accountKey(data.previous_code);
-  const { used = false, openedAt = at } = chart[previousKey] ?? {};
-  const key = accountKey(data.code);
-  // Copies, then deletes: rest destructuring is far slower on large charts.
-  const changed: Record<string, Account> = {
-    ...chart,
-    [key]: { ...factsOf(data), used, openedAt, changedAt: at },
-  };
-  if (key !== previousKey) delete changed[previousKey];
-  return changed;
+  const { previous_code: previous } = data;
+  const { used = false, openedAt = at } = accountOf(chart, previous) ?? {};
+  const rest = previous === data.code ? chart : withoutAccount(chart, previous);
+  return withAccount(rest, { ...factsOf(data), used, openedAt, changedAt: at });
 };
 
 // Commands
@@ -99,9 +86,17 @@ const taken = (): DomainError =>
 const inUse = (field: string): DomainError =>
   new DomainError('in_use', `Lines are posted to the account: its ${field} stays.`, { field });
 
-/** @throws `already_exists` */
-export const openAccount = (chart: Chart, command: OpenAccount): readonly AccountEvent[] => {
+/**
+ * @param checkCount called with the number of accounts; throws when the plan allows no further one
+ * @throws `already_exists`, and what `checkCount` throws
+ */
+export const openAccount = (
+  chart: Chart,
+  command: OpenAccount,
+  checkCount: (used: number) => void = () => undefined,
+): readonly AccountEvent[] => {
   if (accountOf(chart, command.code) !== undefined) throw taken();
+  checkCount(countOf(chart));
   const { id, category, ...rest } = command;
   return decided(AccountOpened, { account_id: id, ...rest, category });
 };

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { DomainError, ERROR_CODES } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
-import { accountEvents, accountKey, accountOf, type Chart, withChanged, withOpened } from './account.ts';
+import { accountEvents, type Chart, withChanged, withOpened } from './account.ts';
+import { accountOf, withAccount } from './chart.ts';
 import { type PostedLine, postedLine, source } from './content.ts';
 
 /**
@@ -90,15 +91,12 @@ const answered = (state: Journal, attemptId: string): Journal => {
 };
 
 const used = (chart: Chart, lines: readonly PostedLine[]): Chart => {
-  let marked: Record<string, Chart[string]> | undefined;
+  let marked = chart;
   for (const { account_code } of lines) {
-    const key = accountKey(account_code);
-    const account = (marked ?? chart)[key];
-    if (account === undefined || account.used) continue;
-    marked ??= { ...chart };
-    marked[key] = { ...account, used: true };
+    const account = accountOf(marked, account_code);
+    if (account !== undefined && !account.used) marked = withAccount(marked, { ...account, used: true });
   }
-  return marked ?? chart;
+  return marked;
 };
 
 const posted = (state: Journal, { lines, number, attempt_id }: PostingEvent['data']): Journal =>
@@ -115,7 +113,7 @@ const evolve = folded<Journal, JournalEvent>({
 
 export const journalStream: StreamType<Journal, JournalEvent> = {
   category: 'journal',
-  stateVersion: 1,
+  stateVersion: 2,
   initial: { chart: {}, lockedThrough: null, number: 0, revision: -1, recent: [], recentSince: -1 },
   evolve: (state, event, meta) => evolve({ ...state, revision: meta.revision }, event, meta),
 };

@@ -5,6 +5,8 @@ import type { Plan } from './tenant.ts';
 export interface Quotas {
   /** Entities; the definition of each has at most 128 KiB. */
   readonly entities: number;
+  /** Accounts of the chart: each report reads them all. */
+  readonly accounts: number;
   /** Bytes of all files that are not deleted. */
   readonly uploads: number;
   /** Bytes of the rows that previews freeze in an hour. */
@@ -17,11 +19,11 @@ const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
 export const QUOTAS: Readonly<Record<Plan, Quotas>> = {
-  free: { entities: 500, uploads: 2 * GIB, preview_rows: 256 * MIB, weight: 1 },
-  hobby: { entities: 1000, uploads: 10 * GIB, preview_rows: 256 * MIB, weight: 1 },
-  pro: { entities: 2000, uploads: 50 * GIB, preview_rows: 512 * MIB, weight: 2 },
-  business: { entities: 4000, uploads: 250 * GIB, preview_rows: GIB, weight: 3 },
-  enterprise: { entities: 8000, uploads: 1024 * GIB, preview_rows: 2 * GIB, weight: 4 },
+  free: { entities: 500, accounts: 1000, uploads: 2 * GIB, preview_rows: 256 * MIB, weight: 1 },
+  hobby: { entities: 1000, accounts: 1000, uploads: 10 * GIB, preview_rows: 256 * MIB, weight: 1 },
+  pro: { entities: 2000, accounts: 2000, uploads: 50 * GIB, preview_rows: 512 * MIB, weight: 2 },
+  business: { entities: 4000, accounts: 3000, uploads: 250 * GIB, preview_rows: GIB, weight: 3 },
+  enterprise: { entities: 8000, accounts: 5000, uploads: 1024 * GIB, preview_rows: 2 * GIB, weight: 4 },
 };
 
 /** Bytes that a frozen row takes in the log, its outcome included. */
@@ -32,7 +34,7 @@ export const PREVIEW_ROW_BYTES = 256;
  * @throws `quota_exceeded` with `details.limit`, `max` and `used`
  */
 export const checkQuota = (
-  limit: 'entities' | 'uploads',
+  limit: 'entities' | 'accounts' | 'uploads',
   plan: Plan,
   { used, added }: { readonly used: number; readonly added: number },
 ): void => {

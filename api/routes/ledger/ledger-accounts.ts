@@ -55,10 +55,10 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       description: '`type` is one of `Asset`, `Liability`, `Equity`, `Revenue` and `Expense`, capitalised.',
       body: newAccount,
       responses: { 201: accountView },
-      errors: ['already_exists'],
-      handle: async ({ principal, body: { category, ...given }, context }) => {
+      errors: ['already_exists', 'quota_exceeded'],
+      handle: async ({ principal: { tenantId, rights }, body: { category, ...given }, context }) => {
         const account = { ...given, category: category ?? undefined };
-        return reply(201, await deps.chart.openAccount(principal.tenantId, account, context));
+        return reply(201, await deps.chart.openAccount(tenantId, account, context, rights.plan));
       },
     }),
 

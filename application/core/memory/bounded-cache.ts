@@ -163,7 +163,7 @@ export class BoundedCache<V> {
 /** Bytes of an entry's own fields, its slot in the map, and its key's header. */
 export const PER_ENTRY = 128;
 const PER_VALUE = 16;
-/** A longer array is estimated from this many elements. */
+/** A longer array or object is estimated from this many elements. */
 const SAMPLE = 64;
 
 /** The approximate memory of a plain JSON-like value, or of bytes. */
@@ -179,6 +179,11 @@ export const roughBytes = (value: unknown): number => {
   }
   if (value instanceof Map || value instanceof Set) return PER_VALUE + roughBytes([...value.values()]);
   let bytes = PER_VALUE;
-  for (const key in value) bytes += PER_VALUE + roughBytes(value[key as keyof typeof value]);
+  let members = 0;
+  for (const key in value) {
+    if (members === SAMPLE) return (bytes / SAMPLE) * Object.keys(value).length;
+    members += 1;
+    bytes += PER_VALUE + roughBytes(value[key as keyof typeof value]);
+  }
   return bytes;
 };

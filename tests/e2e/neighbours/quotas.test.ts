@@ -9,10 +9,12 @@ import { forSuite } from '../../support/suite.ts';
 import { FILE_LIMIT, filesOf } from '../../support/uploads.ts';
 import { sharedWorld } from '../../support/world.ts';
 import { define, ENTITIES } from '../entities/support.ts';
+import { entitle } from '../ledger/support.ts';
 import { numbers, pooled } from './busy-tenant.ts';
 
 /** Of the plan `free` (domain/tenancy/quotas.ts). */
 const MOST_ENTITIES = 500;
+const MOST_ACCOUNTS = 1000;
 const UPLOADS = 2 * 1024 ** 3;
 
 describe('What a tenant may store by its plan', () => {
@@ -50,6 +52,25 @@ describe('What a tenant may store by its plan', () => {
     expect(await refusals('entities')).to.be.greaterThan(before);
     const other = await here().world.tenant();
     await define(other.admin, { key: 'a', type: 'text' });
+  }).timeout(120_000);
+
+  it('limits its accounts exactly, since its reports read them all', async () => {
+    const { world } = here();
+    const tenant = await world.tenant();
+    await entitle(world, tenant);
+    const open = (nth: number) =>
+      tenant.admin.api.post('/api/v1/tenant/gl/accounts', { code: `A${nth}`, name: 'One', type: 'Asset' });
+    const statuses: number[] = [];
+    await pooled(numbers(MOST_ACCOUNTS + 20), 16, async (nth) => {
+      statuses.push((await open(nth)).status);
+    });
+    expect(statuses.filter((status) => status === 201)).to.have.length(MOST_ACCOUNTS);
+    const refused = await open(MOST_ACCOUNTS + 20);
+    expect([refused.status, refused.error]).to.deep.equal([422, 'quota_exceeded']);
+    const { details } = z.object({ details: z.record(z.string(), z.unknown()) }).parse(refused.json);
+    expect(details).to.deep.equal({ limit: 'accounts', max: MOST_ACCOUNTS, used: MOST_ACCOUNTS });
+    expect(await refusals('accounts')).to.be.greaterThan(0);
+    expect((await open(0)).error).to.equal('already_exists');
   }).timeout(120_000);
 
   it('counts uploads that are under way, so that many at once cannot exceed the limit of files', async () => {
