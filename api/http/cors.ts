@@ -65,9 +65,11 @@ export const checkOrigin = ({ headers }: IncomingMessage, origins: readonly stri
   throw new DomainError('forbidden', 'Pages of this origin may not connect.');
 };
 
+const PAGE_SCHEMES = ['http:', 'https:'];
+
 /** Compares host and port; the scheme may be that of a proxy. */
 const isOwn = (origin: string, host: string | undefined): boolean => {
   const page = URL.parse(origin);
-  if (page === null || page.host === '' || page.origin !== origin) return false;
+  if (page === null || !PAGE_SCHEMES.includes(page.protocol) || page.origin !== origin) return false;
   return page.host === URL.parse(`${page.protocol}//${host ?? ''}`)?.host;
 };

@@ -24,7 +24,8 @@ const ENVELOPES: readonly Message[] = [
   {
     name: 'ready',
     title: 'Ready',
-    summary: 'The first envelope of a connection, with the position from which the client is up to date.',
+    summary:
+      'The first envelope of a connection. Its position is the one of `after`, else the end of the log.',
     schema: readyEnvelope,
   },
   {

@@ -46,7 +46,10 @@ const named = (schema: z.ZodType, fallback: string, known: Named): z.ZodType => 
   return present;
 };
 
-const media = (schema: z.ZodType, example: unknown): ZodOpenApiMediaTypeObject => ({
+const media = (
+  schema: NonNullable<ZodOpenApiMediaTypeObject['schema']>,
+  example: unknown,
+): ZodOpenApiMediaTypeObject => ({
   schema,
   ...(example === undefined ? {} : { example }),
 });
@@ -79,7 +82,12 @@ const success = (
         }),
     ...(route.produces === undefined || BODILESS.has(status)
       ? {}
-      : { [route.produces]: { schema: isText(route.produces) ? TEXT : BYTES } }),
+      : {
+          [route.produces]: media(
+            isText(route.produces) ? TEXT : BYTES,
+            example?.answers[`${status} ${route.produces}`],
+          ),
+        }),
   };
   return {
     description: `${route.summary}.`,
@@ -97,7 +105,7 @@ const requestBody = (
     const description = `The file, at most ${upload.limit} bytes.`;
     const file = z.unknown().meta({ description, override: BYTES });
     const schema = z.object({ file }).meta({ id: `${capital(operationId)}Body` });
-    return { required: true, content: { [MEDIA_TYPES.multipart]: { schema } } };
+    return { required: true, content: { [MEDIA_TYPES.multipart]: media(schema, example) } };
   }
   if (body === undefined) return undefined;
   const schema = named(body, `${capital(operationId)}Body`, known);

@@ -196,10 +196,10 @@ export class SocketServer {
       countRequest(this.#deps.limits, principal);
       checkOrigin(request, this.#deps.origins ?? []);
       checkQueryNames(Object.fromEntries(url.searchParams), ['token', 'after']);
-      const given = url.searchParams.get('after');
-      const after = given === null ? undefined : events.parsePosition(given);
-      if (given !== null && after === undefined) {
-        throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not a position.' }]);
+      const [given, ...more] = url.searchParams.getAll('after');
+      const after = given === undefined ? undefined : events.parsePosition(given);
+      if (more.length > 0 || (given !== undefined && after === undefined)) {
+        throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not one position.' }]);
       }
       return { token, principal, after, expiresAt: authentication.expiryOf(token) };
     });

@@ -5207,6 +5207,23 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "validation_failed",
+                 *       "message": "type must be one of Asset, Liability, Equity, Revenue, Expense.",
+                 *       "details": {
+                 *         "field": "type",
+                 *         "issues": [
+                 *           {
+                 *             "path": "type",
+                 *             "code": "invalid_value",
+                 *             "message": "type must be one of Asset, Liability, Equity, Revenue, Expense."
+                 *           }
+                 *         ]
+                 *       },
+                 *       "request_id": "019cad93-56d7-70a7-b4a7-1885e418ff96"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5218,6 +5235,13 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "unauthenticated",
+                 *       "message": "A credential is required.",
+                 *       "request_id": "019cad93-5abf-706d-a06d-159ab34d7742"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5227,6 +5251,16 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "not_entitled",
+                 *       "message": "The tenant is not entitled to the ledger.",
+                 *       "details": {
+                 *         "listing_slug": "service.ledger"
+                 *       },
+                 *       "request_id": "019cad93-5ea7-7384-8f84-fea4a7fda05e"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5236,6 +5270,13 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "admin_required",
+                 *       "message": "This is for admins.",
+                 *       "request_id": "019cad93-6297-71fe-8dfe-e27998116197"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5245,6 +5286,13 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "not_found",
+                 *       "message": "No such resource.",
+                 *       "request_id": "019cad93-667f-7272-8672-a8ecd4c80c8d"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5254,6 +5302,16 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "already_exists",
+                 *       "message": "An account with this code exists.",
+                 *       "details": {
+                 *         "field": "code"
+                 *       },
+                 *       "request_id": "019cad93-6a68-700d-a00d-4ac9a631ee81"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5263,6 +5321,16 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "payload_too_large",
+                 *       "message": "The body is larger than 1048576 bytes.",
+                 *       "details": {
+                 *         "limit": 1048576
+                 *       },
+                 *       "request_id": "019cad93-6e51-71dd-85dd-08b4b26d3d3d"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5272,6 +5340,13 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "unsupported_media_type",
+                 *       "message": "The body must be JSON, with Content-Type: application/json.",
+                 *       "request_id": "019cad93-7239-70d9-9cd9-e4e4ce1d2a32"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5281,6 +5356,19 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "unbalanced",
+                 *       "message": "The debits are not equal to the credits.",
+                 *       "details": {
+                 *         "total_debit": 12500,
+                 *         "total_credit": 12000,
+                 *         "difference": 500,
+                 *         "currency": "EUR"
+                 *       },
+                 *       "request_id": "019cad93-7621-72ea-a6ea-745bcc19cc58"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5292,6 +5380,17 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "rate_limited",
+                 *       "message": "Too many requests. Wait, then try again.",
+                 *       "details": {
+                 *         "retry_after": 11,
+                 *         "limit": "credential"
+                 *       },
+                 *       "request_id": "019cad93-9564-709c-909c-a66730fa1830"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5301,6 +5400,13 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "payload_too_large",
+                 *       "message": "The headers of the request are too large.",
+                 *       "request_id": "019cad93-7a09-7187-8d87-293d850ced25"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5310,6 +5416,13 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "internal_error",
+                 *       "message": "Something went wrong on our side.",
+                 *       "request_id": "01a20e0d-f99c-716e-b16e-2daa24aa5e59"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5321,6 +5434,16 @@ export interface components {
                 readonly [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "read_model_behind",
+                 *       "message": "This node has not caught up yet.",
+                 *       "details": {
+                 *         "retry_after": 1
+                 *       },
+                 *       "request_id": "019cad93-7df1-73a0-b3a0-86a3010ceb0b"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
@@ -5372,7 +5495,7 @@ export interface operations {
                      *       "token_type": "Bearer",
                      *       "expires_in": 86400,
                      *       "user": {
-                     *         "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *         "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
                      *         "email": "cleo@workshop.example",
                      *         "display_name": "Cleo K.",
                      *         "role": "operator",
@@ -5394,6 +5517,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "email": "root@platform.example",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["PlatformLoginBody"];
             };
         };
@@ -5404,6 +5533,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 28800
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PlatformLoginAnswer"];
                 };
             };
@@ -5540,7 +5676,7 @@ export interface operations {
                      *       "display_name": "ben",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:10.078Z",
+                     *       "created_at": "2026-03-02T08:00:10.122Z",
                      *       "tenant_id": "workshop"
                      *     }
                      */
@@ -5581,7 +5717,7 @@ export interface operations {
                      *         "display_name": "ada",
                      *         "role": "admin",
                      *         "status": "active",
-                     *         "created_at": "2026-03-02T08:00:09.018Z"
+                     *         "created_at": "2026-03-02T08:00:09.116Z"
                      *       },
                      *       {
                      *         "id": "ben",
@@ -5589,7 +5725,7 @@ export interface operations {
                      *         "display_name": "ben",
                      *         "role": "operator",
                      *         "status": "active",
-                     *         "created_at": "2026-03-02T08:00:10.078Z"
+                     *         "created_at": "2026-03-02T08:00:10.122Z"
                      *       }
                      *     ]
                      */
@@ -5631,12 +5767,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
                      *       "email": "cleo@workshop.example",
                      *       "display_name": "Cleo",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *       "created_at": "2026-03-02T08:00:11.128Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5667,12 +5803,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
                      *       "email": "cleo@workshop.example",
                      *       "display_name": "Cleo",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *       "created_at": "2026-03-02T08:00:11.128Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5713,12 +5849,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
                      *       "email": "cleo@workshop.example",
                      *       "display_name": "Cleo K.",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *       "created_at": "2026-03-02T08:00:11.128Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5750,12 +5886,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
                      *       "email": "[erased]",
                      *       "display_name": "[erased]",
                      *       "role": "operator",
                      *       "status": "deactivated",
-                     *       "created_at": "2026-03-02T08:00:11.086Z"
+                     *       "created_at": "2026-03-02T08:00:11.128Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5798,7 +5934,7 @@ export interface operations {
                      *       "token_type": "Bearer",
                      *       "expires_in": 86400,
                      *       "user": {
-                     *         "id": "019cad8f-d74b-73cb-86b4-cd9a10ca490c",
+                     *         "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
                      *         "email": "cleo@workshop.example",
                      *         "display_name": "Cleo K.",
                      *         "role": "operator",
@@ -5836,7 +5972,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "url": "http://simulation/auth/password-reset#xxxxxxxx",
-                     *       "expires_at": "2026-03-03T08:00:18.099Z"
+                     *       "expires_at": "2026-03-03T08:00:18.141Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PasswordReset"];
@@ -5873,6 +6009,12 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "link": "xxxxxxxx",
+                 *       "new_password": "quiet lamp in the hall"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ResetPasswordBody"];
             };
         };
@@ -5913,7 +6055,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *         "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
                      *         "name": "Nightly import",
                      *         "prefix": "xxxxxxxx",
                      *         "scopes": [
@@ -5921,8 +6063,8 @@ export interface operations {
                      *           "data:write"
                      *         ],
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:45.467Z",
-                     *         "expires_at": "2026-05-31T08:01:45.467Z",
+                     *         "created_at": "2026-03-02T08:01:46.528Z",
+                     *         "expires_at": "2026-05-31T08:01:46.528Z",
                      *         "last_used_at": null,
                      *         "revoked_at": null
                      *       }
@@ -5967,7 +6109,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *       "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "token": "svc_pat_xxxxxxxx",
                      *       "prefix": "xxxxxxxx",
@@ -5975,8 +6117,8 @@ export interface operations {
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:45.467Z",
-                     *       "created_at": "2026-03-02T08:01:45.467Z"
+                     *       "expires_at": "2026-05-31T08:01:46.528Z",
+                     *       "created_at": "2026-03-02T08:01:46.528Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MintedApiToken"];
@@ -6007,7 +6149,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *       "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
@@ -6015,8 +6157,8 @@ export interface operations {
                      *         "data:write"
                      *       ],
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:45.467Z",
-                     *       "expires_at": "2026-05-31T08:01:45.467Z",
+                     *       "created_at": "2026-03-02T08:01:46.528Z",
+                     *       "expires_at": "2026-05-31T08:01:46.528Z",
                      *       "last_used_at": null,
                      *       "revoked_at": null
                      *     }
@@ -6047,18 +6189,18 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-47f9-7137-bcf6-79ac27f13eb1",
+                     *       "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:45.467Z",
-                     *       "created_at": "2026-03-02T08:01:45.467Z",
+                     *       "expires_at": "2026-05-31T08:01:46.528Z",
+                     *       "created_at": "2026-03-02T08:01:46.528Z",
                      *       "created_by": "ada",
                      *       "last_used_at": null,
-                     *       "revoked_at": "2026-03-02T08:01:48.471Z"
+                     *       "revoked_at": "2026-03-02T08:01:49.588Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ApiToken"];
@@ -6124,6 +6266,21 @@ export interface operations {
                     /**
                      * @example [
                      *       {
+                     *         "id": "bakery",
+                     *         "name": "The Bakery",
+                     *         "plan": "hobby",
+                     *         "partner_id": null,
+                     *         "entitlements": {
+                     *           "ledger": false,
+                     *           "assistant": false
+                     *         },
+                     *         "currency": "EUR",
+                     *         "timezone": "UTC",
+                     *         "status": "active",
+                     *         "created_at": "2026-03-02T08:00:00.005Z",
+                     *         "sso": null
+                     *       },
+                     *       {
                      *         "id": "workshop",
                      *         "name": "The Workshop",
                      *         "plan": "business",
@@ -6135,7 +6292,7 @@ export interface operations {
                      *         "currency": "EUR",
                      *         "timezone": "Europe/Vienna",
                      *         "status": "active",
-                     *         "created_at": "2026-03-02T08:00:05.009Z",
+                     *         "created_at": "2026-03-02T08:00:05.089Z",
                      *         "sso": null
                      *       }
                      *     ]
@@ -6194,7 +6351,7 @@ export interface operations {
                      *       "currency": "EUR",
                      *       "timezone": "Europe/Vienna",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:05.009Z",
+                     *       "created_at": "2026-03-02T08:00:05.089Z",
                      *       "sso": null
                      *     }
                      */
@@ -6237,7 +6394,7 @@ export interface operations {
                      *       "currency": "EUR",
                      *       "timezone": "Europe/Vienna",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:05.009Z",
+                     *       "created_at": "2026-03-02T08:00:05.089Z",
                      *       "sso": null
                      *     }
                      */
@@ -6290,7 +6447,7 @@ export interface operations {
                      *       "currency": "EUR",
                      *       "timezone": "Europe/Vienna",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:05.009Z",
+                     *       "created_at": "2026-03-02T08:00:05.089Z",
                      *       "sso": null
                      *     }
                      */
@@ -6323,161 +6480,35 @@ export interface operations {
                      *         "name": "tenants",
                      *         "generation": "v4",
                      *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
+                     *         "checkpoint": "0000000000001c00",
                      *         "parked": []
                      *       },
                      *       {
                      *         "name": "partners",
                      *         "generation": "v1",
                      *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
+                     *         "checkpoint": "0000000000001c00",
                      *         "parked": []
                      *       },
                      *       {
                      *         "name": "invoices",
                      *         "generation": "v1",
                      *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
+                     *         "checkpoint": "0000000000001c00",
                      *         "parked": []
                      *       },
                      *       {
                      *         "name": "logins",
                      *         "generation": "v1",
                      *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
+                     *         "checkpoint": "0000000000001c00",
                      *         "parked": []
                      *       },
                      *       {
                      *         "name": "users",
                      *         "generation": "v1",
                      *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "api_tokens",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "extensions",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "conversations",
-                     *         "generation": "v2",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "notifications",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "files",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "workflows",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "entities",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "records",
-                     *         "generation": "v2",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "jobs",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "links",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "forms",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "ledger",
-                     *         "generation": "v2",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "posting_rules",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "metering",
-                     *         "generation": "v2",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "webhooks",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "webhook_deliveries",
-                     *         "generation": "v3",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "bulk",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
-                     *         "parked": []
-                     *       },
-                     *       {
-                     *         "name": "open_work",
-                     *         "generation": "v1",
-                     *         "state": "active",
-                     *         "checkpoint": "0000000000000067",
+                     *         "checkpoint": "0000000000001c00",
                      *         "parked": []
                      *       }
                      *     ]
@@ -6502,6 +6533,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "tenant": "workshop"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["RetryProjectionBody"];
             };
         };
@@ -6513,6 +6549,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "projection": "conversations",
+                     *       "tenant": "workshop"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["RetryProjectionAnswer"];
                 };
             };
@@ -6540,6 +6582,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "projection": "notifications",
+                     *       "generation": "v1.1"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["RebuildProjectionAnswer"];
                 };
             };
@@ -6575,7 +6623,7 @@ export interface operations {
                      *         "id": "north",
                      *         "name": "North Hosting",
                      *         "home_tenant_id": null,
-                     *         "created_at": "2026-03-02T08:00:01.005Z"
+                     *         "created_at": "2026-03-02T08:00:01.085Z"
                      *       }
                      *     ]
                      */
@@ -6618,7 +6666,7 @@ export interface operations {
                      *       "id": "north",
                      *       "name": "North Hosting",
                      *       "home_tenant_id": null,
-                     *       "created_at": "2026-03-02T08:00:01.005Z"
+                     *       "created_at": "2026-03-02T08:00:01.085Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Partner"];
@@ -6652,7 +6700,7 @@ export interface operations {
                      *       "id": "north",
                      *       "name": "North Hosting",
                      *       "home_tenant_id": null,
-                     *       "created_at": "2026-03-02T08:00:01.005Z"
+                     *       "created_at": "2026-03-02T08:00:01.085Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Partner"];
@@ -6696,7 +6744,7 @@ export interface operations {
                      *       "id": "north",
                      *       "name": "North",
                      *       "home_tenant_id": null,
-                     *       "created_at": "2026-03-02T08:00:01.005Z"
+                     *       "created_at": "2026-03-02T08:00:01.085Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Partner"];
@@ -6713,6 +6761,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "assertion": "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJub3JhIiwiZW1haWwiOiJub3JhQG5vcnRoLmV4YW1wbGUiLCJwYXJ0bmVyX2lkIjoibm9ydGgiLCJwZXJtaXNzaW9ucyI6WyJwYXJ0bmVyLWJpbGxpbmciXSwianRpIjoic2lnbi1pbi0xIiwiaWF0IjoxNzcyNDM4NTYwLCJleHAiOjE3NzI0Mzg4NjB9.ZiNB5jGG13vr5roO7q0nX-ub4f42fwNcMWV1p7dUWro"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ExchangePartnerAssertionBody"];
             };
         };
@@ -6723,6 +6776,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "token": "xxxxxxxx",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 3600
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ExchangePartnerAssertionAnswer"];
                 };
             };
@@ -6786,8 +6846,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "item_name_template": "{meter} {period}",
-                     *       "item_description": "{quantity} for {customer}"
+                     *       "item_name_template": "{{meter}} {{period}}",
+                     *       "item_description": "{{quantity}} for {{customer}}"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BillingProfile"];
@@ -6809,8 +6869,8 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "item_name_template": "{meter} {period}",
-                 *       "item_description": "{quantity} for {customer}"
+                 *       "item_name_template": "{{meter}} {{period}}",
+                 *       "item_description": "{{quantity}} for {{customer}}"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["BillingProfile"];
@@ -6826,8 +6886,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "item_name_template": "{meter} {period}",
-                     *       "item_description": "{quantity} for {customer}"
+                     *       "item_name_template": "{{meter}} {{period}}",
+                     *       "item_description": "{{quantity}} for {{customer}}"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BillingProfile"];
@@ -6864,7 +6924,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:08.491Z"
+                     *       "updated_at": "2026-03-02T08:02:09.607Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -6922,7 +6982,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:08.491Z"
+                     *       "updated_at": "2026-03-02T08:02:09.607Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -6977,8 +7037,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "active_users 2026-03-01..2026-03-31",
+                     *             "item_description": "3 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -6990,8 +7050,8 @@ export interface operations {
                      *             "retail_rate": "35",
                      *             "wholesale": 40,
                      *             "retail": 70,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}"
+                     *             "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *             "item_description": "2 for Workshop"
                      *           },
                      *           {
                      *             "meter": "job_transitions",
@@ -7002,8 +7062,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *             "item_description": "2 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7015,8 +7075,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "records_created 2026-03-01..2026-03-31",
+                     *             "item_description": "2 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7028,8 +7088,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *             "item_description": "1 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7041,21 +7101,21 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *             "item_description": "1 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
                      *             "meter": "webhooks_delivered",
-                     *             "quantity": 5,
+                     *             "quantity": 7,
                      *             "included": 0,
-                     *             "billable": 5,
+                     *             "billable": 7,
                      *             "wholesale_rate": null,
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *             "item_description": "7 for Workshop",
                      *             "unrated": true
                      *           }
                      *         ],
@@ -7096,6 +7156,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example customer_id,customer_name,from,to,currency,rate_card_version,meter,quantity,included,billable,wholesale_rate,retail_rate,wholesale,retail,item_name,item_description,unrated,late_from,late_to
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,active_users,3,0,3,,,0,0,active_users 2026-03-01..2026-03-31,3 for Workshop,true,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,jobs_started,2,0,2,20,35,40,70,jobs_started 2026-03-01..2026-03-31,2 for Workshop,false,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,job_transitions,2,0,2,,,0,0,job_transitions 2026-03-01..2026-03-31,2 for Workshop,true,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,records_created,2,0,2,,,0,0,records_created 2026-03-01..2026-03-31,2 for Workshop,true,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,forms_submitted,1,0,1,,,0,0,forms_submitted 2026-03-01..2026-03-31,1 for Workshop,true,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,messages_sent,1,0,1,,,0,0,messages_sent 2026-03-01..2026-03-31,1 for Workshop,true,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,webhooks_delivered,7,0,7,,,0,0,webhooks_delivered 2026-03-01..2026-03-31,7 for Workshop,true,,
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,job_transitions,2,0,2,,,0,0,job_transitions 2026-03-01..2026-03-31,2 for Workshop,true,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,records_created,1000,0,1000,,,0,0,records_created 2026-03-01..2026-03-31,1000 for Workshop,true,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z
+                     *     workshop,Workshop,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,EUR,1,messages_sent,1,0,1,,,0,0,messages_sent 2026-03-01..2026-03-31,1 for Workshop,true,2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z
+                     */
                     readonly "text/csv": string;
                 };
             };
@@ -7137,25 +7210,25 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "event_id": "019cad90-2d87-702f-ac2f-0abb3f91c040",
-                     *         "position": "000000000000001d",
+                     *         "event_id": "019cad90-2dbb-71e6-bde6-37d752b0460e",
+                     *         "position": "0000000000000021",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-019cad90-2d69-715d-b1c8-d7fd513d1065",
-                     *         "at": "2026-03-02T08:00:33.159Z",
+                     *         "stream": "workshop.record-019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *         "at": "2026-03-02T08:00:33.211Z",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         }
                      *       },
                      *       {
-                     *         "event_id": "019cad91-4026-7295-b295-bab33dbc7799",
-                     *         "position": "0000000000000051",
+                     *         "event_id": "019cad91-444a-7069-ac69-eeb603b75e09",
+                     *         "position": "0000000000000057",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-53305448-c7f1-5547-a70e-036fa0b24a15",
-                     *         "at": "2026-03-02T08:01:43.462Z",
+                     *         "stream": "workshop.record-486b5158-4998-5464-b561-4dd31772c5cf",
+                     *         "at": "2026-03-02T08:01:44.522Z",
                      *         "actor": {
                      *           "kind": "public",
-                     *           "id": "form:019cad91-2845-7400-be6f-ac2179c4a859"
+                     *           "id": "form:019cad91-2c71-7324-9851-0cc4f94b493a"
                      *         }
                      *       }
                      *     ]
@@ -7265,6 +7338,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example from,to,scope,id,name,wholesale,retail,margin,margin_pct,invoiced_wholesale,invoiced_retail,unbilled_wholesale,unbilled_retail
+                     *     2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,customer,workshop,Workshop,40,70,30,42.86,40,70,0,0
+                     *     2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,customer,,Total,40,70,30,42.86,40,70,0,0
+                     */
                     readonly "text/csv": string;
                 };
             };
@@ -7301,7 +7379,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-c538-731a-89d6-3d9cd5cacd24",
+                     *         "id": "019cad91-c978-7027-9b73-33118bea85d3",
                      *         "number": "workshop-1",
                      *         "customer": {
                      *           "id": "workshop",
@@ -7323,8 +7401,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "active_users 2026-03-01..2026-03-31",
+                     *             "item_description": "3 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7336,8 +7414,8 @@ export interface operations {
                      *             "retail_rate": "35",
                      *             "wholesale": 40,
                      *             "retail": 70,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}"
+                     *             "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *             "item_description": "2 for Workshop"
                      *           },
                      *           {
                      *             "meter": "job_transitions",
@@ -7348,8 +7426,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *             "item_description": "2 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7361,8 +7439,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "records_created 2026-03-01..2026-03-31",
+                     *             "item_description": "2 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7374,8 +7452,8 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *             "item_description": "1 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
@@ -7387,21 +7465,21 @@ export interface operations {
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *             "item_description": "1 for Workshop",
                      *             "unrated": true
                      *           },
                      *           {
                      *             "meter": "webhooks_delivered",
-                     *             "quantity": 5,
+                     *             "quantity": 7,
                      *             "included": 0,
-                     *             "billable": 5,
+                     *             "billable": 7,
                      *             "wholesale_rate": null,
                      *             "retail_rate": null,
                      *             "wholesale": 0,
                      *             "retail": 0,
-                     *             "item_name": "{meter} {period}",
-                     *             "item_description": "{quantity} for {customer}",
+                     *             "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *             "item_description": "7 for Workshop",
                      *             "unrated": true
                      *           }
                      *         ],
@@ -7413,7 +7491,7 @@ export interface operations {
                      *         },
                      *         "rate_card_version": 1,
                      *         "state": "generated",
-                     *         "generated_at": "2026-03-02T08:02:17.536Z"
+                     *         "generated_at": "2026-03-02T08:02:18.624Z"
                      *       }
                      *     ]
                      */
@@ -7452,19 +7530,9 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["PartnerInvoice"];
-                };
-            };
-            /** @description Freeze the statement of a window, this calendar month unless given; 200 when that was done before. */
-            readonly 201: {
-                headers: {
-                    readonly "X-Event-Position": components["headers"]["X-Event-Position"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d4e6-723f-b8c6-e3e2b8019c93",
+                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7486,8 +7554,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "active_users 2026-03-01..2026-03-31",
+                     *           "item_description": "3 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7499,8 +7567,8 @@ export interface operations {
                      *           "retail_rate": "35",
                      *           "wholesale": 40,
                      *           "retail": 70,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}"
+                     *           "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop"
                      *         },
                      *         {
                      *           "meter": "job_transitions",
@@ -7511,8 +7579,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7524,8 +7592,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "records_created 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7537,8 +7605,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7550,21 +7618,21 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
                      *           "meter": "webhooks_delivered",
-                     *           "quantity": 5,
+                     *           "quantity": 7,
                      *           "included": 0,
-                     *           "billable": 5,
+                     *           "billable": 7,
                      *           "wholesale_rate": null,
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *           "item_description": "7 for Workshop",
                      *           "unrated": true
                      *         }
                      *       ],
@@ -7576,7 +7644,134 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:21.584Z"
+                     *       "generated_at": "2026-03-02T08:02:22.685Z"
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["PartnerInvoice"];
+                };
+            };
+            /** @description Freeze the statement of a window, this calendar month unless given; 200 when that was done before. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Event-Position": components["headers"]["X-Event-Position"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
+                     *       "number": "workshop-2",
+                     *       "customer": {
+                     *         "id": "workshop",
+                     *         "name": "Workshop"
+                     *       },
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z"
+                     *       },
+                     *       "revision": 2,
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "meter": "active_users",
+                     *           "quantity": 3,
+                     *           "included": 0,
+                     *           "billable": 3,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "active_users 2026-03-01..2026-03-31",
+                     *           "item_description": "3 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "jobs_started",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": "20",
+                     *           "retail_rate": "35",
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop"
+                     *         },
+                     *         {
+                     *           "meter": "job_transitions",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "records_created",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "records_created 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "forms_submitted",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "messages_sent",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "webhooks_delivered",
+                     *           "quantity": 7,
+                     *           "included": 0,
+                     *           "billable": 7,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *           "item_description": "7 for Workshop",
+                     *           "unrated": true
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86
+                     *       },
+                     *       "rate_card_version": 1,
+                     *       "state": "generated",
+                     *       "generated_at": "2026-03-02T08:02:22.685Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7607,7 +7802,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c538-731a-89d6-3d9cd5cacd24",
+                     *       "id": "019cad91-c978-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7629,8 +7824,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "active_users 2026-03-01..2026-03-31",
+                     *           "item_description": "3 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7642,8 +7837,8 @@ export interface operations {
                      *           "retail_rate": "35",
                      *           "wholesale": 40,
                      *           "retail": 70,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}"
+                     *           "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop"
                      *         },
                      *         {
                      *           "meter": "job_transitions",
@@ -7654,8 +7849,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7667,8 +7862,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "records_created 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7680,8 +7875,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7693,21 +7888,21 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
                      *           "meter": "webhooks_delivered",
-                     *           "quantity": 5,
+                     *           "quantity": 7,
                      *           "included": 0,
-                     *           "billable": 5,
+                     *           "billable": 7,
                      *           "wholesale_rate": null,
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *           "item_description": "7 for Workshop",
                      *           "unrated": true
                      *         }
                      *       ],
@@ -7719,7 +7914,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:17.536Z"
+                     *       "generated_at": "2026-03-02T08:02:18.624Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7744,21 +7939,15 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "lines": []
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["ChangeInvoiceBody"];
             };
         };
-        readonly responses: {
-            /** @description Refused: an invoice is frozen. */
-            readonly 200: {
-                headers: {
-                    readonly "X-Event-Position": components["headers"]["X-Event-Position"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["PartnerInvoice"];
-                };
-            };
-        };
+        readonly responses: never;
     };
     readonly printInvoice: {
         readonly parameters: {
@@ -7812,7 +8001,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d4e6-723f-b8c6-e3e2b8019c93",
+                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7834,8 +8023,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "active_users 2026-03-01..2026-03-31",
+                     *           "item_description": "3 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7847,8 +8036,8 @@ export interface operations {
                      *           "retail_rate": "35",
                      *           "wholesale": 40,
                      *           "retail": 70,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}"
+                     *           "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop"
                      *         },
                      *         {
                      *           "meter": "job_transitions",
@@ -7859,8 +8048,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7872,8 +8061,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "records_created 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7885,8 +8074,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -7898,21 +8087,21 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
                      *           "meter": "webhooks_delivered",
-                     *           "quantity": 5,
+                     *           "quantity": 7,
                      *           "included": 0,
-                     *           "billable": 5,
+                     *           "billable": 7,
                      *           "wholesale_rate": null,
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *           "item_description": "7 for Workshop",
                      *           "unrated": true
                      *         }
                      *       ],
@@ -7924,9 +8113,9 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issued",
-                     *       "generated_at": "2026-03-02T08:02:21.584Z",
-                     *       "issued_at": "2026-03-02T08:02:22.590Z",
-                     *       "upstream_ref": "recorded-partner-invoice-019cad91-d4e6-723f-b8c6-e3e2b8019c93-2"
+                     *       "generated_at": "2026-03-02T08:02:22.685Z",
+                     *       "issued_at": "2026-03-02T08:02:25.854Z",
+                     *       "upstream_ref": "B-2026-0017"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7939,6 +8128,124 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
+                     *       "number": "workshop-2",
+                     *       "customer": {
+                     *         "id": "workshop",
+                     *         "name": "Workshop"
+                     *       },
+                     *       "window": {
+                     *         "from": "2026-03-01T00:00:00.000Z",
+                     *         "to": "2026-04-01T00:00:00.000Z"
+                     *       },
+                     *       "revision": 2,
+                     *       "currency": "EUR",
+                     *       "lines": [
+                     *         {
+                     *           "meter": "active_users",
+                     *           "quantity": 3,
+                     *           "included": 0,
+                     *           "billable": 3,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "active_users 2026-03-01..2026-03-31",
+                     *           "item_description": "3 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "jobs_started",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": "20",
+                     *           "retail_rate": "35",
+                     *           "wholesale": 40,
+                     *           "retail": 70,
+                     *           "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop"
+                     *         },
+                     *         {
+                     *           "meter": "job_transitions",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "records_created",
+                     *           "quantity": 2,
+                     *           "included": 0,
+                     *           "billable": 2,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "records_created 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "forms_submitted",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "messages_sent",
+                     *           "quantity": 1,
+                     *           "included": 0,
+                     *           "billable": 1,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
+                     *           "unrated": true
+                     *         },
+                     *         {
+                     *           "meter": "webhooks_delivered",
+                     *           "quantity": 7,
+                     *           "included": 0,
+                     *           "billable": 7,
+                     *           "wholesale_rate": null,
+                     *           "retail_rate": null,
+                     *           "wholesale": 0,
+                     *           "retail": 0,
+                     *           "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *           "item_description": "7 for Workshop",
+                     *           "unrated": true
+                     *         }
+                     *       ],
+                     *       "totals": {
+                     *         "wholesale": 40,
+                     *         "retail": 70,
+                     *         "margin": 30,
+                     *         "margin_pct": 42.86
+                     *       },
+                     *       "rate_card_version": 1,
+                     *       "state": "issuing",
+                     *       "generated_at": "2026-03-02T08:02:22.685Z",
+                     *       "last_error": "HTTP 503"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
@@ -7970,7 +8277,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c538-731a-89d6-3d9cd5cacd24",
+                     *       "id": "019cad91-c978-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7992,8 +8299,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "active_users 2026-03-01..2026-03-31",
+                     *           "item_description": "3 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -8005,8 +8312,8 @@ export interface operations {
                      *           "retail_rate": "35",
                      *           "wholesale": 40,
                      *           "retail": 70,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}"
+                     *           "item_name": "jobs_started 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop"
                      *         },
                      *         {
                      *           "meter": "job_transitions",
@@ -8017,8 +8324,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "job_transitions 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -8030,8 +8337,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "records_created 2026-03-01..2026-03-31",
+                     *           "item_description": "2 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -8043,8 +8350,8 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "forms_submitted 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
@@ -8056,21 +8363,21 @@ export interface operations {
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "messages_sent 2026-03-01..2026-03-31",
+                     *           "item_description": "1 for Workshop",
                      *           "unrated": true
                      *         },
                      *         {
                      *           "meter": "webhooks_delivered",
-                     *           "quantity": 5,
+                     *           "quantity": 7,
                      *           "included": 0,
-                     *           "billable": 5,
+                     *           "billable": 7,
                      *           "wholesale_rate": null,
                      *           "retail_rate": null,
                      *           "wholesale": 0,
                      *           "retail": 0,
-                     *           "item_name": "{meter} {period}",
-                     *           "item_description": "{quantity} for {customer}",
+                     *           "item_name": "webhooks_delivered 2026-03-01..2026-03-31",
+                     *           "item_description": "7 for Workshop",
                      *           "unrated": true
                      *         }
                      *       ],
@@ -8082,8 +8389,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "void",
-                     *       "generated_at": "2026-03-02T08:02:17.536Z",
-                     *       "voided_at": "2026-03-02T08:02:20.540Z"
+                     *       "generated_at": "2026-03-02T08:02:18.624Z",
+                     *       "voided_at": "2026-03-02T08:02:21.628Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -8126,14 +8433,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "at": "2026-03-02T08:02:01.486Z",
+                     *         "at": "2026-03-02T08:02:02.599Z",
                      *         "action": "webhook_secret_rotated",
                      *         "subject": {
                      *           "kind": "webhooks",
                      *           "id": "main"
                      *         },
-                     *         "position": "000000000000005e",
-                     *         "request_id": "019cad91-868e-7188-8588-d4404c6a083f",
+                     *         "position": "0000000000000066",
+                     *         "request_id": "019cad91-8ae7-717d-997d-5ad8204d2cb4",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8141,14 +8448,14 @@ export interface operations {
                      *         }
                      *       },
                      *       {
-                     *         "at": "2026-03-02T08:01:54.481Z",
+                     *         "at": "2026-03-02T08:01:55.596Z",
                      *         "action": "extension_deactivated",
                      *         "subject": {
                      *           "kind": "extension",
                      *           "id": "labels"
                      *         },
-                     *         "position": "000000000000005d",
-                     *         "request_id": "019cad91-6b31-716d-816d-5804bdf631f0",
+                     *         "position": "0000000000000065",
+                     *         "request_id": "019cad91-6f8b-706b-846b-e98a6f3c7ca5",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8188,13 +8495,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "stream": "workshop.record-019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "stream": "workshop.record-019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "revision": 5,
-                     *       "position": "0000000000000035",
-                     *       "at": "2026-03-02T08:01:03.263Z",
+                     *       "position": "000000000000003b",
+                     *       "at": "2026-03-02T08:01:04.277Z",
                      *       "state": {
                      *         "status": "live",
-                     *         "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "amount": 5200,
@@ -8212,11 +8519,11 @@ export interface operations {
                      *           "workflow_version": 1,
                      *           "state": "reported",
                      *           "version": 3,
-                     *           "started_at": "2026-03-02T08:00:33.159Z",
-                     *           "moved_at": "2026-03-02T08:00:43.200Z"
+                     *           "started_at": "2026-03-02T08:00:33.211Z",
+                     *           "moved_at": "2026-03-02T08:00:43.237Z"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:33.159Z",
-                     *         "updated_at": "2026-03-02T08:01:03.263Z",
+                     *         "created_at": "2026-03-02T08:00:33.211Z",
+                     *         "updated_at": "2026-03-02T08:01:04.277Z",
                      *         "created_by": "ada",
                      *         "registrations": {},
                      *         "referenced": false,
@@ -8269,38 +8576,38 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "position": "0000000000000005",
+                     *         "position": "0000000000000009",
                      *         "stream": "workshop.email-061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c",
                      *         "revision": 0,
-                     *         "id": "019cad8f-cf38-704f-a84f-9575733bb4b9",
+                     *         "id": "019cad8f-cf9b-7087-8b09-a96b88d09725",
                      *         "type": "EmailReserved",
                      *         "data": {
                      *           "email_hash": "061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c",
                      *           "user_id": "ada"
                      *         },
                      *         "metadata": {
-                     *           "$causationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
-                     *           "$correlationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
+                     *           "$causationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
+                     *           "$correlationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
                      *           "actor": {
                      *             "id": "sign-on",
                      *             "kind": "system"
                      *           },
-                     *           "hash": "7274f96d8af07061e89ea8cc4ec1a928a032b31bba9cb47e4ae73fddd8efc1e5",
-                     *           "occurred_at": "2026-03-02T08:00:09.016Z",
+                     *           "hash": "dea1caae976dbf9cc0310459a9a1c00dfc0f8e2a4d7f613461835e3ef96f05ff",
+                     *           "occurred_at": "2026-03-02T08:00:09.115Z",
                      *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
                      *           "schema_version": 1,
                      *           "tenant_id": "workshop"
                      *         },
                      *         "sealed": {
                      *           "data": "{\"email_hash\":\"061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c\",\"user_id\":\"ada\"}",
-                     *           "metadata": "{\"$causationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"$correlationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"7274f96d8af07061e89ea8cc4ec1a928a032b31bba9cb47e4ae73fddd8efc1e5\",\"occurred_at\":\"2026-03-02T08:00:09.016Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
+                     *           "metadata": "{\"$causationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"$correlationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"dea1caae976dbf9cc0310459a9a1c00dfc0f8e2a4d7f613461835e3ef96f05ff\",\"occurred_at\":\"2026-03-02T08:00:09.115Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
                      *         }
                      *       },
                      *       {
-                     *         "position": "0000000000000006",
+                     *         "position": "000000000000000a",
                      *         "stream": "workshop.user-ada",
                      *         "revision": 0,
-                     *         "id": "019cad8f-cf3a-705e-9c5e-988adf76b492",
+                     *         "id": "019cad8f-cf9d-7065-a865-cb7a7cc0418f",
                      *         "type": "UserRegistered",
                      *         "data": {
                      *           "display_name": "ada",
@@ -8310,26 +8617,27 @@ export interface operations {
                      *           "user_id": "ada"
                      *         },
                      *         "metadata": {
-                     *           "$causationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
-                     *           "$correlationId": "019cad8f-cf37-716b-b16b-b9ee1c516598",
+                     *           "$causationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
+                     *           "$correlationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
                      *           "actor": {
                      *             "id": "sign-on",
                      *             "kind": "system"
                      *           },
-                     *           "hash": "a95fb71aabba41f328cdfd98db7c2229f340f84b16e21469876736173d61e26f",
-                     *           "occurred_at": "2026-03-02T08:00:09.018Z",
+                     *           "hash": "81cce97592b53796aa3bcacf3b7fb89ae295b5d300754caec54d0a29ba076bc9",
+                     *           "occurred_at": "2026-03-02T08:00:09.116Z",
                      *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
                      *           "schema_version": 1,
                      *           "tenant_id": "workshop"
                      *         },
                      *         "sealed": {
-                     *           "data": "{\"display_name\":\"v1:workshop/person-ada:Ee5DxpwRL7ajsH3YorVvfPiX+aDfNcdA9wKyzRAMlQ==\",\"email\":\"v1:workshop/person-ada:V4ndHDCVaX9mKiZ9e02NJVr/jc79lt3pMAYuwRGMKYFXxUIFK4bSI68p25QvBHJZ\",\"origin\":\"token\",\"role\":\"admin\",\"user_id\":\"ada\"}",
-                     *           "metadata": "{\"$causationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"$correlationId\":\"019cad8f-cf37-716b-b16b-b9ee1c516598\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"a95fb71aabba41f328cdfd98db7c2229f340f84b16e21469876736173d61e26f\",\"occurred_at\":\"2026-03-02T08:00:09.018Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
+                     *           "data": "{\"display_name\":\"v1:workshop/person-ada:gt4IhVOIVM5WdWiWo3d8mbpFb8xiuoaSSLA+7aESBQ==\",\"email\":\"v1:workshop/person-ada:kF/muVQMN14jThKtEY+hmPBK2L3lBygjaUJOMyM8kzSdzCqRoIYXy4Lqi5yk4x3K\",\"origin\":\"token\",\"role\":\"admin\",\"user_id\":\"ada\"}",
+                     *           "metadata": "{\"$causationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"$correlationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"81cce97592b53796aa3bcacf3b7fb89ae295b5d300754caec54d0a29ba076bc9\",\"occurred_at\":\"2026-03-02T08:00:09.116Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
                      *         }
                      *       }
                      *     ]
                      */
                     readonly "application/json": components["schemas"]["AuditedEventList"];
+                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2db8-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2dbb-71e6-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2db8-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2db8-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2db8-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"0000000000000000000000000000000000000000000000000000000000000000","occurred_at":"2026-03-02T08:00:33.211Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2db8-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2db8-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2db8-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"cbedf5cf2152cb66fde68c1f59b280f999a890778db29be9e79ab26bf50af683\",\"occurred_at\":\"2026-03-02T08:00:33.211Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
                     readonly "application/x-ndjson": string;
                 };
             };
@@ -8353,7 +8661,31 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "workshop",
+                     *       "position": "0000000000001bf7",
+                     *       "root": "0000000000000000000000000000000000000000000000000000000000000000",
+                     *       "signed_at": "2026-03-02T08:03:47.271Z",
+                     *       "algorithm": "Ed25519",
+                     *       "public_key": "MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=",
+                     *       "signature": "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["AuditProof"];
+                    /**
+                     * @example {"tenant_id":"workshop","position":"0000000000001bf7","root":"0000000000000000000000000000000000000000000000000000000000000000","signed_at":"2026-03-02T08:03:48.273Z","algorithm":"Ed25519","public_key":"MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=","signature":"0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.api_token-019cad91-4c1d-71c1-a5a8-7c91142e942b","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad90-9f3a-70c9-b0c9-52d8941c7bb1","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad90-be8e-7103-b103-8b0ec2242106","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad92-4ae4-7105-a905-13359a6fe030","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad92-86cd-738f-838f-a01a8587cf7a","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.conversation-0b087310-71c8-58d9-90f7-2f55485e6fd3","revision":5,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-00246ea7-5ebd-596f-932b-9a9623d24623","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-003dcbae-e01d-54a0-82eb-1c65b212dd85","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-0051a4cd-9fe0-5b0d-a616-d6c90cdd9984","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-007ba376-21d5-5882-98df-0455ab8884ff","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     */
                     readonly "application/x-ndjson": string;
                 };
             };
@@ -8395,8 +8727,8 @@ export interface operations {
                      *         "url": null,
                      *         "state": "inactive",
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:50.476Z",
-                     *         "updated_at": "2026-03-02T08:01:50.476Z"
+                     *         "created_at": "2026-03-02T08:01:51.591Z",
+                     *         "updated_at": "2026-03-02T08:01:51.591Z"
                      *       }
                      *     ]
                      */
@@ -8449,8 +8781,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:50.476Z",
-                     *       "updated_at": "2026-03-02T08:01:50.476Z"
+                     *       "created_at": "2026-03-02T08:01:51.591Z",
+                     *       "updated_at": "2026-03-02T08:01:51.591Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8491,8 +8823,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "active",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:50.476Z",
-                     *       "updated_at": "2026-03-02T08:01:52.478Z"
+                     *       "created_at": "2026-03-02T08:01:51.591Z",
+                     *       "updated_at": "2026-03-02T08:01:53.593Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8533,8 +8865,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:50.476Z",
-                     *       "updated_at": "2026-03-02T08:01:54.481Z"
+                     *       "created_at": "2026-03-02T08:01:51.591Z",
+                     *       "updated_at": "2026-03-02T08:01:55.596Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8639,9 +8971,9 @@ export interface operations {
                      *             "last_read_at": null
                      *           }
                      *         ],
-                     *         "created_at": "2026-03-02T08:00:46.209Z",
+                     *         "created_at": "2026-03-02T08:00:46.244Z",
                      *         "unread_count": 0,
-                     *         "last_message_at": "2026-03-02T08:00:47.211Z"
+                     *         "last_message_at": "2026-03-02T08:00:48.248Z"
                      *       }
                      *     ]
                      */
@@ -8682,6 +9014,25 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
+                     *       "dm_key": "db44016473854dbe960148893f824b6d4782e84c4515ef761db3b124831b2e4d",
+                     *       "participants": [
+                     *         {
+                     *           "user_id": "ada",
+                     *           "display_name": "ada",
+                     *           "last_read_at": null
+                     *         },
+                     *         {
+                     *           "user_id": "ben",
+                     *           "display_name": "ben",
+                     *           "last_read_at": null
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-03-02T08:00:46.244Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["Conversation"];
                 };
             };
@@ -8708,7 +9059,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.209Z"
+                     *       "created_at": "2026-03-02T08:00:46.244Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -8753,9 +9104,9 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.209Z",
+                     *       "created_at": "2026-03-02T08:00:46.244Z",
                      *       "unread_count": 0,
-                     *       "last_message_at": "2026-03-02T08:00:47.211Z"
+                     *       "last_message_at": "2026-03-02T08:00:48.248Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ListedConversation"];
@@ -8795,10 +9146,10 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *         "id": "019cad90-6877-73ec-807b-4e641be01ca0",
                      *         "sender_user_id": "ada",
                      *         "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *         "created_at": "2026-03-02T08:00:47.211Z",
+                     *         "created_at": "2026-03-02T08:00:48.248Z",
                      *         "edited_at": null,
                      *         "deleted_at": null
                      *       }
@@ -8842,10 +9193,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *       "id": "019cad90-6877-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *       "created_at": "2026-03-02T08:00:47.211Z",
+                     *       "created_at": "2026-03-02T08:00:48.248Z",
                      *       "edited_at": null,
                      *       "deleted_at": null
                      *     }
@@ -8878,11 +9229,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *       "id": "019cad90-6877-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
-                     *       "created_at": "2026-03-02T08:00:47.211Z",
-                     *       "edited_at": "2026-03-02T08:00:51.219Z",
-                     *       "deleted_at": "2026-03-02T08:01:00.227Z"
+                     *       "created_at": "2026-03-02T08:00:48.248Z",
+                     *       "edited_at": "2026-03-02T08:00:52.255Z",
+                     *       "deleted_at": "2026-03-02T08:01:01.263Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Message"];
@@ -8925,11 +9276,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *       "id": "019cad90-6877-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4 today?",
-                     *       "created_at": "2026-03-02T08:00:47.211Z",
-                     *       "edited_at": "2026-03-02T08:00:51.219Z",
+                     *       "created_at": "2026-03-02T08:00:48.248Z",
+                     *       "edited_at": "2026-03-02T08:00:52.255Z",
                      *       "deleted_at": null
                      *     }
                      */
@@ -8992,15 +9343,15 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "0834c0be-d937-5e35-9074-ffc984699a5f",
+                     *         "id": "66a74b09-816a-5526-91a2-0e0fff9a7c20",
                      *         "kind": "message_mention",
                      *         "actor_email": "ada@workshop.example",
                      *         "subject_kind": "conversation",
                      *         "subject_id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
-                     *         "note_id": "019cad90-646a-7199-bf21-60f544c22cfd",
+                     *         "note_id": "019cad90-6877-73ec-807b-4e641be01ca0",
                      *         "snippet": "Can you look at pump 4, @ben?",
                      *         "read_at": null,
-                     *         "created_at": "2026-03-02T08:00:47.213Z"
+                     *         "created_at": "2026-03-02T08:00:48.250Z"
                      *       }
                      *     ]
                      */
@@ -9127,8 +9478,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "workflow": "repairs",
-                     *         "created_at": "2026-03-02T08:00:24.115Z",
-                     *         "updated_at": "2026-03-02T08:00:24.115Z"
+                     *         "created_at": "2026-03-02T08:00:24.191Z",
+                     *         "updated_at": "2026-03-02T08:00:24.191Z"
                      *       }
                      *     ]
                      */
@@ -9216,8 +9567,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.115Z",
-                     *       "updated_at": "2026-03-02T08:00:24.115Z"
+                     *       "created_at": "2026-03-02T08:00:24.191Z",
+                     *       "updated_at": "2026-03-02T08:00:24.191Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9273,8 +9624,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.115Z",
-                     *       "updated_at": "2026-03-02T08:00:24.115Z"
+                     *       "created_at": "2026-03-02T08:00:24.191Z",
+                     *       "updated_at": "2026-03-02T08:00:24.191Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9340,8 +9691,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.115Z",
-                     *       "updated_at": "2026-03-02T08:00:27.119Z"
+                     *       "created_at": "2026-03-02T08:00:24.191Z",
+                     *       "updated_at": "2026-03-02T08:00:27.197Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9387,7 +9738,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "title": "Pump 4 leaks",
@@ -9395,10 +9746,10 @@ export interface operations {
                      *           "due": "2026-03-09"
                      *         },
                      *         "state": "reported",
-                     *         "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *         "version": 1,
-                     *         "created_at": "2026-03-02T08:00:33.159Z",
-                     *         "updated_at": "2026-03-02T08:00:33.159Z",
+                     *         "created_at": "2026-03-02T08:00:33.211Z",
+                     *         "updated_at": "2026-03-02T08:00:33.211Z",
                      *         "created_by": "ada"
                      *       }
                      *     ]
@@ -9447,7 +9798,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9455,10 +9806,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.159Z",
-                     *       "updated_at": "2026-03-02T08:00:33.159Z",
+                     *       "created_at": "2026-03-02T08:00:33.211Z",
+                     *       "updated_at": "2026-03-02T08:00:33.211Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9492,7 +9843,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9500,10 +9851,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.159Z",
-                     *       "updated_at": "2026-03-02T08:00:33.159Z",
+                     *       "created_at": "2026-03-02T08:00:33.211Z",
+                     *       "updated_at": "2026-03-02T08:00:33.211Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9561,7 +9912,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "values": {
-                 *         "amount": 5100
+                 *         "amount": 6000
                  *       }
                  *     }
                  */
@@ -9578,18 +9929,18 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
-                     *         "amount": 5100,
+                     *         "amount": 6000,
                      *         "due": "2026-03-09"
                      *       },
-                     *       "state": "reported",
-                     *       "job_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
-                     *       "version": 2,
-                     *       "created_at": "2026-03-02T08:00:33.159Z",
-                     *       "updated_at": "2026-03-02T08:00:36.186Z",
+                     *       "state": "done",
+                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "version": 8,
+                     *       "created_at": "2026-03-02T08:00:33.211Z",
+                     *       "updated_at": "2026-03-02T08:03:30.182Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9630,14 +9981,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-3d43-7311-8852-42d17cd6ef67",
+                     *         "id": "019cad90-3d69-7151-b3c5-1c87c4b6112a",
                      *         "body": "The seal is worn; a new one is ordered.",
                      *         "author_user_id": "ada",
                      *         "author": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:37.188Z"
+                     *         "created_at": "2026-03-02T08:00:37.225Z"
                      *       }
                      *     ]
                      */
@@ -9681,14 +10032,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-3d43-7311-8852-42d17cd6ef67",
+                     *       "id": "019cad90-3d69-7151-b3c5-1c87c4b6112a",
                      *       "body": "The seal is worn; a new one is ordered.",
                      *       "author_user_id": "ada",
                      *       "author": {
                      *         "kind": "user",
                      *         "id": "ada"
                      *       },
-                     *       "created_at": "2026-03-02T08:00:37.188Z"
+                     *       "created_at": "2026-03-02T08:00:37.225Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Note"];
@@ -9725,7 +10076,18 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    /** @example [] */
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "019cad92-2b98-73d3-abd3-bd0390c44e70",
+                     *         "filename": "seal.txt",
+                     *         "content_type": "text/plain",
+                     *         "size": 17,
+                     *         "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
+                     *         "created_at": "2026-03-02T08:02:43.738Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["FileAttachmentList"];
                 };
             };
@@ -9748,6 +10110,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "file": "The seal is worn."
+                 *     }
+                 */
                 readonly "multipart/form-data": components["schemas"]["UploadFileBody"];
             };
         };
@@ -9759,6 +10126,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad92-2b98-73d3-abd3-bd0390c44e70",
+                     *       "filename": "seal.txt",
+                     *       "content_type": "text/plain",
+                     *       "size": 17,
+                     *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
+                     *       "created_at": "2026-03-02T08:02:43.738Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["FileAttachment"];
                 };
             };
@@ -9785,6 +10162,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad92-2b98-73d3-abd3-bd0390c44e70",
+                     *       "filename": "seal.txt",
+                     *       "content_type": "text/plain",
+                     *       "size": 17,
+                     *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
+                     *       "created_at": "2026-03-02T08:02:43.738Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["FileAttachment"];
                 };
             };
@@ -9833,6 +10220,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /** @example The seal is worn. */
                     readonly "application/octet-stream": string;
                 };
             };
@@ -9842,6 +10230,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /** @example seal */
                     readonly "application/octet-stream": string;
                 };
             };
@@ -9914,9 +10303,9 @@ export interface operations {
                      *             "guard_label": "Priced"
                      *           }
                      *         ],
-                     *         "published_at": "2026-03-02T08:00:21.106Z",
-                     *         "created_at": "2026-03-02T08:00:19.101Z",
-                     *         "updated_at": "2026-03-02T08:00:21.106Z"
+                     *         "published_at": "2026-03-02T08:00:21.179Z",
+                     *         "created_at": "2026-03-02T08:00:19.143Z",
+                     *         "updated_at": "2026-03-02T08:00:21.179Z"
                      *       }
                      *     ]
                      */
@@ -10019,8 +10408,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "published_at": null,
-                     *       "created_at": "2026-03-02T08:00:19.101Z",
-                     *       "updated_at": "2026-03-02T08:00:19.101Z"
+                     *       "created_at": "2026-03-02T08:00:19.143Z",
+                     *       "updated_at": "2026-03-02T08:00:19.143Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10084,9 +10473,9 @@ export interface operations {
                      *           "guard_label": "Priced"
                      *         }
                      *       ],
-                     *       "published_at": "2026-03-02T08:00:21.106Z",
-                     *       "created_at": "2026-03-02T08:00:19.101Z",
-                     *       "updated_at": "2026-03-02T08:00:21.106Z"
+                     *       "published_at": "2026-03-02T08:00:21.179Z",
+                     *       "created_at": "2026-03-02T08:00:19.143Z",
+                     *       "updated_at": "2026-03-02T08:00:21.179Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10190,8 +10579,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "published_at": null,
-                     *       "created_at": "2026-03-02T08:00:19.101Z",
-                     *       "updated_at": "2026-03-02T08:00:19.101Z"
+                     *       "created_at": "2026-03-02T08:00:19.143Z",
+                     *       "updated_at": "2026-03-02T08:00:19.143Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10258,9 +10647,9 @@ export interface operations {
                      *           "guard_label": "Priced"
                      *         }
                      *       ],
-                     *       "published_at": "2026-03-02T08:00:21.106Z",
-                     *       "created_at": "2026-03-02T08:00:19.101Z",
-                     *       "updated_at": "2026-03-02T08:00:21.106Z"
+                     *       "published_at": "2026-03-02T08:00:21.179Z",
+                     *       "created_at": "2026-03-02T08:00:19.143Z",
+                     *       "updated_at": "2026-03-02T08:00:21.179Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10301,16 +10690,16 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
-                     *         "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *         "workflow": "repairs",
                      *         "workflow_version": 1,
                      *         "state": "reported",
                      *         "final": false,
                      *         "version": 1,
-                     *         "created_at": "2026-03-02T08:00:33.159Z",
-                     *         "updated_at": "2026-03-02T08:00:33.159Z"
+                     *         "created_at": "2026-03-02T08:00:33.211Z",
+                     *         "updated_at": "2026-03-02T08:00:33.211Z"
                      *       }
                      *     ]
                      */
@@ -10342,16 +10731,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.159Z",
-                     *       "updated_at": "2026-03-02T08:00:33.159Z",
+                     *       "created_at": "2026-03-02T08:00:33.211Z",
+                     *       "updated_at": "2026-03-02T08:00:33.211Z",
                      *       "history": [],
                      *       "allowed_events": [
                      *         "begin"
@@ -10397,16 +10786,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "in_repair",
                      *       "final": false,
                      *       "version": 2,
-                     *       "created_at": "2026-03-02T08:00:33.159Z",
-                     *       "updated_at": "2026-03-02T08:00:42.198Z"
+                     *       "created_at": "2026-03-02T08:00:33.211Z",
+                     *       "updated_at": "2026-03-02T08:00:42.235Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10448,16 +10837,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 3,
-                     *       "created_at": "2026-03-02T08:00:33.159Z",
-                     *       "updated_at": "2026-03-02T08:00:43.200Z"
+                     *       "created_at": "2026-03-02T08:00:33.211Z",
+                     *       "updated_at": "2026-03-02T08:00:43.237Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10495,11 +10884,11 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-58a9-7061-93c5-e64e3e0c42b5",
+                     *         "id": "019cad90-58ce-71e5-a65d-6260f0f5a7b2",
                      *         "page_slug": "state-of-repair",
-                     *         "expires_at": "2026-04-01T08:00:44.202Z",
+                     *         "expires_at": "2026-04-01T08:00:44.238Z",
                      *         "revoked_at": null,
-                     *         "created_at": "2026-03-02T08:00:44.202Z",
+                     *         "created_at": "2026-03-02T08:00:44.238Z",
                      *         "created_by": {
                      *           "kind": "user",
                      *           "id": "ada"
@@ -10545,10 +10934,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-58a9-7061-93c5-e64e3e0c42b5",
+                     *       "id": "019cad90-58ce-71e5-a65d-6260f0f5a7b2",
                      *       "token": "xxxxxxxx",
-                     *       "url": "/public/validate/g4wO1a9pg16_I0E3dllLCqPh9EW2ZuDIGrMu027R8dU",
-                     *       "expires_at": "2026-04-01T08:00:44.202Z"
+                     *       "url": "/public/validate/ODiI1akmlMavY3wFlaBNeY7AAxG9yTFUTjIq75IAYjw",
+                     *       "expires_at": "2026-04-01T08:00:44.238Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MadeLink"];
@@ -10601,6 +10990,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "page_slug": "state-of-repair",
+                     *       "expires_at": "2026-04-01T08:00:44.238Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["LinkTarget"];
                 };
             };
@@ -10633,7 +11030,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *         "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
                      *         "slug": "report-a-fault",
                      *         "title": "Report a broken pump",
                      *         "entity_name": "repair",
@@ -10645,8 +11042,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "status": "published",
-                     *         "created_at": "2026-03-02T08:01:37.353Z",
-                     *         "updated_at": "2026-03-02T08:01:39.356Z"
+                     *         "created_at": "2026-03-02T08:01:38.452Z",
+                     *         "updated_at": "2026-03-02T08:01:40.455Z"
                      *       }
                      *     ]
                      */
@@ -10694,7 +11091,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a fault",
                      *       "entity_name": "repair",
@@ -10706,8 +11103,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:37.353Z",
-                     *       "updated_at": "2026-03-02T08:01:37.353Z"
+                     *       "created_at": "2026-03-02T08:01:38.452Z",
+                     *       "updated_at": "2026-03-02T08:01:38.452Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -10738,7 +11135,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -10750,8 +11147,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:37.353Z",
-                     *       "updated_at": "2026-03-02T08:01:39.356Z"
+                     *       "created_at": "2026-03-02T08:01:38.452Z",
+                     *       "updated_at": "2026-03-02T08:01:40.455Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -10814,7 +11211,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -10826,8 +11223,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:37.353Z",
-                     *       "updated_at": "2026-03-02T08:01:38.355Z"
+                     *       "created_at": "2026-03-02T08:01:38.452Z",
+                     *       "updated_at": "2026-03-02T08:01:39.454Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -10859,7 +11256,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -10871,8 +11268,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:37.353Z",
-                     *       "updated_at": "2026-03-02T08:01:39.356Z"
+                     *       "created_at": "2026-03-02T08:01:38.452Z",
+                     *       "updated_at": "2026-03-02T08:01:40.455Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -10904,7 +11301,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2845-7400-be6f-ac2179c4a859",
+                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -10916,8 +11313,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "archived",
-                     *       "created_at": "2026-03-02T08:01:37.353Z",
-                     *       "updated_at": "2026-03-02T08:01:44.464Z"
+                     *       "created_at": "2026-03-02T08:01:38.452Z",
+                     *       "updated_at": "2026-03-02T08:01:45.525Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11036,22 +11433,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "entity_name": "repair",
-                 *       "operation": "edit",
+                 *       "entity_name": "part",
+                 *       "operation": "delete",
                  *       "selection": {
-                 *         "kind": "ids",
-                 *         "ids": [
-                 *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
-                 *         ]
+                 *         "kind": "filter",
+                 *         "filter_expr": "stock == 1"
                  *       },
                  *       "op_params": {
-                 *         "kind": "edit",
-                 *         "fields": [
-                 *           {
-                 *             "field_key": "amount",
-                 *             "new_value": 5200
-                 *           }
-                 *         ]
+                 *         "kind": "delete"
                  *       }
                  *     }
                  */
@@ -11068,35 +11457,193 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-ba97-7360-8f60-45a3495b7df5",
-                     *       "entity_name": "repair",
-                     *       "operation": "edit",
+                     *       "id": "019cad92-86cd-738f-838f-a01a8587cf7a",
+                     *       "entity_name": "part",
+                     *       "operation": "delete",
                      *       "selection": {
-                     *         "kind": "ids",
-                     *         "ids": [
-                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
-                     *         ]
+                     *         "kind": "filter",
+                     *         "filter_expr": "stock == 1"
                      *       },
                      *       "op_params": {
-                     *         "kind": "edit",
-                     *         "fields": [
-                     *           {
-                     *             "field_key": "amount",
-                     *             "new_value": 5200
-                     *           }
-                     *         ]
+                     *         "kind": "delete"
                      *       },
                      *       "status": "previewed",
                      *       "preview": {
-                     *         "total_resolved": 1,
-                     *         "would_succeed": 0,
-                     *         "would_skip": 1,
+                     *         "total_resolved": 1000,
+                     *         "would_succeed": 1000,
+                     *         "would_skip": 0,
                      *         "would_error": 0,
+                     *         "cascade_summary": {
+                     *           "by_entity": [],
+                     *           "total": 0
+                     *         },
                      *         "errors": [],
-                     *         "sample_affected": []
+                     *         "sample_affected": [
+                     *           {
+                     *             "record_id": "019cad92-7326-716c-b09b-6b2ed584dd36",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7318-71d6-b1c0-41b024a3d9e0",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7316-71d9-9baa-e8f2aac611bd",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7313-71a4-a642-1588027bc8fd",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-730f-703d-812b-3572221e2cb3",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-730c-738c-ae6d-673b657b707b",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7309-718c-8200-cc367d03f431",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7307-7357-a13a-f6020b6ed08e",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7304-7130-8282-10d8de60e262",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72ca-70cb-9ecb-11dff897073f",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72c6-72a2-abd1-31cca2a6e049",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72c3-73b8-8f1c-62103f2e3257",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72c0-720f-89d4-f7a5c94c3bb0",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72bc-70bd-8bac-287afcfac5f1",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72b8-7017-8bc7-c100cdecf754",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72b5-728c-8ba4-45653c9525c7",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72b2-70e5-b34a-94a6ce00f0fc",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72ae-733d-a0ab-647bfc21e7f2",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72ab-7005-a896-cb3e7a3d31e9",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7273-73fd-b1c8-3544accf0194",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           }
+                     *         ]
                      *       },
+                     *       "count_at_preview": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:09.275Z"
+                     *       "created_at": "2026-03-02T08:03:07.104Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -11131,13 +11678,13 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-9b41-7002-b002-5fcfadd027d9",
+                     *         "id": "019cad90-9f3a-70c9-b0c9-52d8941c7bb1",
                      *         "entity_name": "repair",
                      *         "operation": "edit",
                      *         "selection": {
                      *           "kind": "ids",
                      *           "ids": [
-                     *             "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *             "019cad90-2db8-738a-9a4f-1b706b626b07"
                      *           ]
                      *         },
                      *         "op_params": {
@@ -11158,7 +11705,7 @@ export interface operations {
                      *           "errors": [],
                      *           "sample_affected": [
                      *             {
-                     *               "record_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *               "record_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *               "current_state": "reported",
                      *               "before": {
                      *                 "amount": 5100
@@ -11170,7 +11717,7 @@ export interface operations {
                      *           ]
                      *         },
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:01.254Z"
+                     *         "created_at": "2026-03-02T08:01:02.269Z"
                      *       }
                      *     ]
                      */
@@ -11202,13 +11749,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9b41-7002-b002-5fcfadd027d9",
+                     *       "id": "019cad90-9f3a-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *           "019cad90-2db8-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11229,7 +11776,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *             "record_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11244,10 +11791,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:03.265Z"
+                     *         "committed_at": "2026-03-02T08:01:04.280Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:01.254Z",
+                     *       "created_at": "2026-03-02T08:01:02.269Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11282,13 +11829,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9b41-7002-b002-5fcfadd027d9",
+                     *       "id": "019cad90-9f3a-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *           "019cad90-2db8-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11309,7 +11856,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2d69-715d-b1c8-d7fd513d1065",
+                     *             "record_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11324,10 +11871,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:03.265Z"
+                     *         "committed_at": "2026-03-02T08:01:04.280Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:01.254Z",
+                     *       "created_at": "2026-03-02T08:01:02.269Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11341,6 +11888,203 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "019cad92-86cd-738f-838f-a01a8587cf7a",
+                     *       "entity_name": "part",
+                     *       "operation": "delete",
+                     *       "selection": {
+                     *         "kind": "filter",
+                     *         "filter_expr": "stock == 1"
+                     *       },
+                     *       "op_params": {
+                     *         "kind": "delete"
+                     *       },
+                     *       "status": "committing",
+                     *       "preview": {
+                     *         "total_resolved": 1000,
+                     *         "would_succeed": 1000,
+                     *         "would_skip": 0,
+                     *         "would_error": 0,
+                     *         "cascade_summary": {
+                     *           "by_entity": [],
+                     *           "total": 0
+                     *         },
+                     *         "errors": [],
+                     *         "sample_affected": [
+                     *           {
+                     *             "record_id": "019cad92-7326-716c-b09b-6b2ed584dd36",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7318-71d6-b1c0-41b024a3d9e0",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7316-71d9-9baa-e8f2aac611bd",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7313-71a4-a642-1588027bc8fd",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-730f-703d-812b-3572221e2cb3",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-730c-738c-ae6d-673b657b707b",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7309-718c-8200-cc367d03f431",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7307-7357-a13a-f6020b6ed08e",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7304-7130-8282-10d8de60e262",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72ca-70cb-9ecb-11dff897073f",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72c6-72a2-abd1-31cca2a6e049",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72c3-73b8-8f1c-62103f2e3257",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72c0-720f-89d4-f7a5c94c3bb0",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72bc-70bd-8bac-287afcfac5f1",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72b8-7017-8bc7-c100cdecf754",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72b5-728c-8ba4-45653c9525c7",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72b2-70e5-b34a-94a6ce00f0fc",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72ae-733d-a0ab-647bfc21e7f2",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-72ab-7005-a896-cb3e7a3d31e9",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           },
+                     *           {
+                     *             "record_id": "019cad92-7273-73fd-b1c8-3544accf0194",
+                     *             "current_state": "",
+                     *             "before": {
+                     *               "stock": 1
+                     *             },
+                     *             "after": null
+                     *           }
+                     *         ]
+                     *       },
+                     *       "progress": {
+                     *         "processed": 0,
+                     *         "total": 1000
+                     *       },
+                     *       "count_at_preview": 1000,
+                     *       "count_at_commit": 1000,
+                     *       "created_by": "ada",
+                     *       "created_at": "2026-03-02T08:03:07.104Z",
+                     *       "committed_by": "ada"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
                 };
             };
@@ -11372,13 +12116,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-ba97-7360-8f60-45a3495b7df5",
+                     *       "id": "019cad90-be8e-7103-b103-8b0ec2242106",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d69-715d-b1c8-d7fd513d1065"
+                     *           "019cad90-2db8-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11400,8 +12144,8 @@ export interface operations {
                      *         "sample_affected": []
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:09.275Z",
-                     *       "cancelled_at": "2026-03-02T08:01:10.276Z"
+                     *       "created_at": "2026-03-02T08:01:10.290Z",
+                     *       "cancelled_at": "2026-03-02T08:01:11.333Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -11430,6 +12174,10 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example record_id,current_state,code,message
+                     *     019cad90-2db8-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
+                     */
                     readonly "text/csv": string;
                 };
             };
@@ -11466,16 +12214,16 @@ export interface operations {
                      *         "name": "Receivables",
                      *         "type": "Asset",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:11.278Z",
-                     *         "updated_at": "2026-03-02T08:01:11.278Z"
+                     *         "created_at": "2026-03-02T08:01:12.335Z",
+                     *         "updated_at": "2026-03-02T08:01:12.335Z"
                      *       },
                      *       {
                      *         "code": "4000",
                      *         "name": "Repairs",
                      *         "type": "Revenue",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:12.278Z",
-                     *         "updated_at": "2026-03-02T08:01:12.278Z"
+                     *         "created_at": "2026-03-02T08:01:13.335Z",
+                     *         "updated_at": "2026-03-02T08:01:13.335Z"
                      *       }
                      *     ]
                      */
@@ -11520,8 +12268,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:12.278Z",
-                     *       "updated_at": "2026-03-02T08:01:12.278Z"
+                     *       "created_at": "2026-03-02T08:01:13.335Z",
+                     *       "updated_at": "2026-03-02T08:01:13.335Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -11556,8 +12304,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:12.278Z",
-                     *       "updated_at": "2026-03-02T08:01:12.278Z"
+                     *       "created_at": "2026-03-02T08:01:13.335Z",
+                     *       "updated_at": "2026-03-02T08:01:13.335Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -11602,8 +12350,8 @@ export interface operations {
                      *       "name": "Revenue of repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:12.278Z",
-                     *       "updated_at": "2026-03-02T08:01:15.283Z"
+                     *       "created_at": "2026-03-02T08:01:13.335Z",
+                     *       "updated_at": "2026-03-02T08:01:16.339Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -11712,7 +12460,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *         "number": 1,
                      *         "state": "posted",
                      *         "date": "2026-03-02",
@@ -11739,8 +12487,8 @@ export interface operations {
                      *         "source": {
                      *           "kind": "manual"
                      *         },
-                     *         "created_at": "2026-03-02T08:01:16.286Z",
-                     *         "posted_at": "2026-03-02T08:01:18.289Z"
+                     *         "created_at": "2026-03-02T08:01:17.340Z",
+                     *         "posted_at": "2026-03-02T08:01:19.343Z"
                      *       }
                      *     ]
                      */
@@ -11790,7 +12538,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -11817,7 +12565,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:16.286Z"
+                     *       "created_at": "2026-03-02T08:01:17.340Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -11848,7 +12596,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -11875,8 +12623,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:16.286Z",
-                     *       "posted_at": "2026-03-02T08:01:18.289Z"
+                     *       "created_at": "2026-03-02T08:01:17.340Z",
+                     *       "posted_at": "2026-03-02T08:01:19.343Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -11939,7 +12687,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -11966,7 +12714,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:16.286Z"
+                     *       "created_at": "2026-03-02T08:01:17.340Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -11998,7 +12746,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-d5fc-7198-bd74-849497c4645b",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12025,8 +12773,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:16.286Z",
-                     *       "posted_at": "2026-03-02T08:01:18.289Z"
+                     *       "created_at": "2026-03-02T08:01:17.340Z",
+                     *       "posted_at": "2026-03-02T08:01:19.343Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12067,7 +12815,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-e9b3-7331-b975-45cb0afb45de",
+                     *       "id": "019cad90-edaa-7362-a16d-d273dcf90571",
                      *       "number": 2,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12093,11 +12841,11 @@ export interface operations {
                      *       "total_credit": 12500,
                      *       "source": {
                      *         "kind": "reversal",
-                     *         "id": "019cad90-d5fc-7198-bd74-849497c4645b"
+                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada"
                      *       },
-                     *       "reversal_of": "019cad90-d5fc-7198-bd74-849497c4645b",
-                     *       "created_at": "2026-03-02T08:01:21.332Z",
-                     *       "posted_at": "2026-03-02T08:01:21.336Z"
+                     *       "reversal_of": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "created_at": "2026-03-02T08:01:22.366Z",
+                     *       "posted_at": "2026-03-02T08:01:22.369Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12132,7 +12880,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *         "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
                      *         "name": "Finished repairs",
                      *         "source_kind": "job.transition",
                      *         "active": true,
@@ -12154,8 +12902,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "mode": "draft",
-                     *         "created_at": "2026-03-02T08:01:29.342Z",
-                     *         "updated_at": "2026-03-02T08:01:29.342Z"
+                     *         "created_at": "2026-03-02T08:01:30.398Z",
+                     *         "updated_at": "2026-03-02T08:01:30.398Z"
                      *       }
                      *     ]
                      */
@@ -12213,7 +12961,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *       "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -12235,8 +12983,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:29.342Z",
-                     *       "updated_at": "2026-03-02T08:01:29.342Z"
+                     *       "created_at": "2026-03-02T08:01:30.398Z",
+                     *       "updated_at": "2026-03-02T08:01:30.398Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -12262,6 +13010,164 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "kind": "job.transition",
+                     *         "title": "A job moved to another state",
+                     *         "payload": [
+                     *           {
+                     *             "path": "job_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "from_state",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "to_state",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "event_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "actor.kind",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "actor.id",
+                     *             "type": "string"
+                     *           }
+                     *         ]
+                     *       },
+                     *       {
+                     *         "kind": "job.admin_override",
+                     *         "title": "An admin forced a job into a state",
+                     *         "payload": [
+                     *           {
+                     *             "path": "job_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "from_state",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "to_state",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "event_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "actor.kind",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "actor.id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "reason",
+                     *             "type": "string"
+                     *           }
+                     *         ]
+                     *       },
+                     *       {
+                     *         "kind": "form.submitted",
+                     *         "title": "A form was submitted",
+                     *         "payload": [
+                     *           {
+                     *             "path": "form_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "submission_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "values",
+                     *             "type": "object"
+                     *           }
+                     *         ]
+                     *       },
+                     *       {
+                     *         "kind": "entity.created",
+                     *         "title": "A record was created",
+                     *         "payload": [
+                     *           {
+                     *             "path": "entity_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "values",
+                     *             "type": "object"
+                     *           },
+                     *           {
+                     *             "path": "version",
+                     *             "type": "integer"
+                     *           }
+                     *         ]
+                     *       },
+                     *       {
+                     *         "kind": "entity.updated",
+                     *         "title": "A record was changed",
+                     *         "payload": [
+                     *           {
+                     *             "path": "entity_name",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "entity_id",
+                     *             "type": "string"
+                     *           },
+                     *           {
+                     *             "path": "values",
+                     *             "type": "object"
+                     *           },
+                     *           {
+                     *             "path": "changed",
+                     *             "type": "array"
+                     *           },
+                     *           {
+                     *             "path": "version",
+                     *             "type": "integer"
+                     *           }
+                     *         ]
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["PostingRuleSourceList"];
                 };
             };
@@ -12290,7 +13196,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *       "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -12312,8 +13218,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:29.342Z",
-                     *       "updated_at": "2026-03-02T08:01:29.342Z"
+                     *       "created_at": "2026-03-02T08:01:30.398Z",
+                     *       "updated_at": "2026-03-02T08:01:30.398Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -12354,7 +13260,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-08fe-72fe-969b-ce9129beb1fe",
+                     *       "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
                      *       "name": "Repairs that are done",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -12376,8 +13282,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:29.342Z",
-                     *       "updated_at": "2026-03-02T08:01:32.347Z"
+                     *       "created_at": "2026-03-02T08:01:30.398Z",
+                     *       "updated_at": "2026-03-02T08:01:33.413Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -12446,7 +13352,7 @@ export interface operations {
                      *         "total_credit": 4900,
                      *         "source": {
                      *           "kind": "job.transition",
-                     *           "rule_id": "019cad91-08fe-72fe-969b-ce9129beb1fe"
+                     *           "rule_id": "019cad91-0d1e-72f0-9089-970c5aeb520c"
                      *         }
                      *       }
                      *     }
@@ -12480,7 +13386,20 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    /** @example [] */
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "899b07ea-fb96-5b5d-9981-1a99379f2561",
+                     *         "rule_id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
+                     *         "event_id": "019cad92-9a6e-737e-925a-d48fc221b3cf",
+                     *         "source_kind": "job.transition",
+                     *         "code": "account_inactive",
+                     *         "message": "The account 1200 is not active.",
+                     *         "attempts": 1,
+                     *         "created_at": "2026-03-02T08:03:12.123Z"
+                     *       }
+                     *     ]
+                     */
                     readonly "application/json": components["schemas"]["PostingFailureList"];
                 };
             };
@@ -12508,6 +13427,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "899b07ea-fb96-5b5d-9981-1a99379f2561",
+                     *       "rule_id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
+                     *       "event_id": "019cad92-9a6e-737e-925a-d48fc221b3cf",
+                     *       "source_kind": "job.transition",
+                     *       "code": "account_inactive",
+                     *       "message": "The account 1200 is not active.",
+                     *       "attempts": 1,
+                     *       "created_at": "2026-03-02T08:03:12.123Z",
+                     *       "resolved_at": "2026-03-02T08:03:19.165Z"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["PostingFailure"];
                 };
             };
@@ -12712,6 +13644,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example number,id,state,date,memo,currency,line_no,account_code,account_name,debit,credit,line_memo,source_kind,reversal_of,reversed_by,created_at,posted_at
+                     *     ,019cad92-b9e6-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:20.167Z,
+                     *     ,019cad92-b9e6-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:20.167Z,
+                     *     ,4455113d-e9c1-5188-9ee7-9d1589b36a5e,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:19.164Z,
+                     *     ,4455113d-e9c1-5188-9ee7-9d1589b36a5e,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:19.164Z,
+                     *     2,019cad90-edaa-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.366Z,2026-03-02T08:01:22.369Z
+                     *     2,019cad90-edaa-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.366Z,2026-03-02T08:01:22.369Z
+                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-edaa-7362-a16d-d273dcf90571,2026-03-02T08:01:17.340Z,2026-03-02T08:01:19.343Z
+                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-edaa-7362-a16d-d273dcf90571,2026-03-02T08:01:17.340Z,2026-03-02T08:01:19.343Z
+                     */
                     readonly "text/csv": string;
                 };
             };
@@ -12744,6 +13687,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example code,name,type,currency,opening_debit,opening_credit,debit,credit,closing_debit,closing_credit
+                     *     1200,Receivables,Asset,EUR,0,0,12500,12500,0,0
+                     *     4000,Revenue of repairs,Revenue,EUR,0,0,12500,12500,0,0
+                     *     ,Total,,EUR,0,0,25000,25000,0,0
+                     */
                     readonly "text/csv": string;
                 };
             };
@@ -12767,6 +13716,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example decimal-mark .
+                     *     commodity 1000.00 EUR
+                     *
+                     *     account Assets:1200 Receivables
+                     *     account Revenues:4000 Revenue of repairs
+                     *
+                     *     2026-03-02 * (1) Invoice 17, pump 4
+                     *         Assets:1200 Receivables  125.00 EUR
+                     *         Revenues:4000 Revenue of repairs  -125.00 EUR
+                     *
+                     *     2026-03-02 * (2) Invoiced twice
+                     *         Assets:1200 Receivables  -125.00 EUR
+                     *         Revenues:4000 Revenue of repairs  125.00 EUR
+                     */
                     readonly "text/plain": string;
                 };
             };
@@ -12799,7 +13763,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *         "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
                      *         "url": "https://hooks.workshop.example/platform",
                      *         "events": [
                      *           "entity.created",
@@ -12807,8 +13771,8 @@ export interface operations {
                      *         ],
                      *         "description": "",
                      *         "state": "active",
-                     *         "created_at": "2026-03-02T08:00:28.121Z",
-                     *         "updated_at": "2026-03-02T08:00:28.121Z",
+                     *         "created_at": "2026-03-02T08:00:28.199Z",
+                     *         "updated_at": "2026-03-02T08:00:28.199Z",
                      *         "consecutive_dead_letters": 0,
                      *         "secret_rotated_at": null
                      *       }
@@ -12853,7 +13817,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "entity.created",
@@ -12861,8 +13825,8 @@ export interface operations {
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.121Z",
-                     *       "updated_at": "2026-03-02T08:00:28.121Z",
+                     *       "created_at": "2026-03-02T08:00:28.199Z",
+                     *       "updated_at": "2026-03-02T08:00:28.199Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null,
                      *       "secret": "whsec_xxxxxxxx"
@@ -12896,7 +13860,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "entity.created",
@@ -12904,8 +13868,8 @@ export interface operations {
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.121Z",
-                     *       "updated_at": "2026-03-02T08:00:28.121Z",
+                     *       "created_at": "2026-03-02T08:00:28.199Z",
+                     *       "updated_at": "2026-03-02T08:00:28.199Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -12954,11 +13918,7 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "events": [
-                 *         "entity.created",
-                 *         "job.transition",
-                 *         "entity.updated"
-                 *       ]
+                 *       "events": "*"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["ChangeWebhookBody"];
@@ -12974,17 +13934,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
-                     *         "entity.created",
-                     *         "job.transition",
-                     *         "entity.updated"
+                     *         "*"
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.121Z",
-                     *       "updated_at": "2026-03-02T08:00:31.127Z",
+                     *       "created_at": "2026-03-02T08:00:28.199Z",
+                     *       "updated_at": "2026-03-02T08:00:31.205Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -13018,19 +13976,17 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
+                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
-                     *         "entity.created",
-                     *         "job.transition",
-                     *         "entity.updated"
+                     *         "*"
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.121Z",
-                     *       "updated_at": "2026-03-02T08:02:01.486Z",
+                     *       "created_at": "2026-03-02T08:00:28.199Z",
+                     *       "updated_at": "2026-03-02T08:02:02.599Z",
                      *       "consecutive_dead_letters": 0,
-                     *       "secret_rotated_at": "2026-03-02T08:02:01.486Z",
+                     *       "secret_rotated_at": "2026-03-02T08:02:02.599Z",
                      *       "secret": "whsec_xxxxxxxx"
                      *     }
                      */
@@ -13075,69 +14031,58 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "9f392a2e-544c-5d23-a727-69e4371b4a79",
+                     *         "id": "1c1896d2-a9ca-531b-b623-f544a00b60cc",
+                     *         "event": "form.submitted",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:01:44.547Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.766Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "45db5a44-3025-5807-88d4-848a6886a3cb",
                      *         "event": "entity.created",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:43.466Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:43.487Z",
+                     *         "created_at": "2026-03-02T08:01:44.523Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.536Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "dd14edf8-3b6e-51d9-bedc-5d18cc3e893e",
+                     *         "id": "9b144b98-6e9a-5f9b-959f-bbfdce4f94ed",
                      *         "event": "entity.updated",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:03.279Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:03.291Z",
+                     *         "created_at": "2026-03-02T08:01:04.294Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:04.316Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "6802ff5b-2120-5ca7-909b-7f28534f296d",
+                     *         "id": "d1001736-874d-5052-b3cb-5075e55ed8f8",
+                     *         "event": "job.admin_override",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "response_code": 200,
+                     *         "last_error": null,
+                     *         "created_at": "2026-03-02T08:00:43.239Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:43.248Z",
+                     *         "next_attempt_at": null
+                     *       },
+                     *       {
+                     *         "id": "3b0b190e-6258-5bc5-a7fd-50fdd8813bb7",
                      *         "event": "job.transition",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:42.200Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:42.212Z",
-                     *         "next_attempt_at": null
-                     *       },
-                     *       {
-                     *         "id": "865f7041-d16e-5433-abde-be9bc57bd976",
-                     *         "event": "entity.updated",
-                     *         "status": "delivered",
-                     *         "attempts": 1,
-                     *         "response_code": 200,
-                     *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:36.189Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:36.198Z",
-                     *         "next_attempt_at": null
-                     *       },
-                     *       {
-                     *         "id": "9ce40d85-38e0-54c2-9784-1219f62b88f4",
-                     *         "event": "entity.created",
-                     *         "status": "delivered",
-                     *         "attempts": 1,
-                     *         "response_code": 200,
-                     *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:33.161Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:33.177Z",
-                     *         "next_attempt_at": null
-                     *       },
-                     *       {
-                     *         "id": "019cad90-2980-7302-9fec-22c86999e6a0",
-                     *         "event": "webhook.test",
-                     *         "status": "delivered",
-                     *         "attempts": 1,
-                     *         "response_code": 200,
-                     *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:32.129Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:32.195Z",
+                     *         "created_at": "2026-03-02T08:00:42.239Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:42.249Z",
                      *         "next_attempt_at": null
                      *       }
                      *     ]
@@ -13170,24 +14115,24 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "9f392a2e-544c-5d23-a727-69e4371b4a79",
-                     *       "event": "entity.created",
+                     *       "id": "1c1896d2-a9ca-531b-b623-f544a00b60cc",
+                     *       "event": "form.submitted",
                      *       "status": "delivered",
                      *       "attempts": 1,
                      *       "response_code": 200,
                      *       "last_error": null,
-                     *       "created_at": "2026-03-02T08:01:43.466Z",
-                     *       "last_attempt_at": "2026-03-02T08:01:43.487Z",
+                     *       "created_at": "2026-03-02T08:01:44.547Z",
+                     *       "last_attempt_at": "2026-03-02T08:01:44.766Z",
                      *       "next_attempt_at": null,
-                     *       "subscription_id": "019cad90-19d8-70ad-b914-4a9d4f834f9b",
-                     *       "body": "{\"id\":\"9f392a2e-544c-5d23-a727-69e4371b4a79\",\"event\":\"entity.created\",\"occurred_at\":\"2026-03-02T08:01:43.462Z\",\"tenant_id\":\"workshop\",\"data\":{\"entity_name\":\"repair\",\"entity_id\":\"53305448-c7f1-5547-a70e-036fa0b24a15\",\"values\":{\"title\":\"Pump 2 is loud\"},\"version\":1}}",
+                     *       "subscription_id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
+                     *       "body": "{\"id\":\"1c1896d2-a9ca-531b-b623-f544a00b60cc\",\"event\":\"form.submitted\",\"occurred_at\":\"2026-03-02T08:01:44.524Z\",\"tenant_id\":\"workshop\",\"data\":{\"form_id\":\"019cad91-2c71-7324-9851-0cc4f94b493a\",\"submission_id\":\"kiosk-1-0001\",\"entity_name\":\"repair\",\"entity_id\":\"486b5158-4998-5464-b561-4dd31772c5cf\",\"values\":{\"title\":\"Pump 2 is loud\"}}}",
                      *       "history": [
                      *         {
                      *           "attempt": 1,
-                     *           "at": "2026-03-02T08:01:43.487Z",
+                     *           "at": "2026-03-02T08:01:44.766Z",
                      *           "status": "delivered",
                      *           "response_code": 200,
-                     *           "ms": 20,
+                     *           "ms": 172,
                      *           "error": null
                      *         }
                      *       ]
@@ -13222,7 +14167,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "delivery_id": "019cad90-2980-7302-9fec-22c86999e6a0"
+                     *       "delivery_id": "019cad90-29ce-733a-aa38-1ab1562f4c11"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
@@ -13252,6 +14197,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "replayed": 1
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ReplayWebhookDeadLettersAnswer"];
                 };
             };
@@ -13279,6 +14229,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivery_id": "8b587d60-116c-57d1-9ca6-38e84c64997c"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
                 };
             };
@@ -13296,6 +14251,11 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "message": "When does the new seal for pump 4 come?"
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["AskAssistantBody"];
             };
         };
@@ -13307,6 +14267,31 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "reply": "This is what your records say:\n\n• Repair: Pump 4 leaks — “Title: Pump 4 leaks” … “Findings: The seal of the pump is worn.” … “A new one comes on Friday.”",
+                     *       "retrieved_chunks": [
+                     *         {
+                     *           "source_kind": "entity_record",
+                     *           "source_id": "01a20e0d-0000-7000-8000-000000000001",
+                     *           "score": 0.68,
+                     *           "entity_name": "repair",
+                     *           "record_id": "01a20e0d-0000-7000-8000-000000000001",
+                     *           "title": "Repair: Pump 4 leaks",
+                     *           "excerpt": "Title: Pump 4 leaks Findings: The seal of the pump is worn. A new one comes on Friday."
+                     *         },
+                     *         {
+                     *           "source_kind": "attachment",
+                     *           "source_id": "01a20e0d-0000-7000-8000-000000000002",
+                     *           "score": 0.4,
+                     *           "entity_name": "repair",
+                     *           "record_id": "01a20e0d-0000-7000-8000-000000000001",
+                     *           "title": "warranty.txt",
+                     *           "excerpt": "Warranty of pump 4: until December 2027."
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["AssistantAnswer"];
                 };
             };
@@ -13331,6 +14316,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "added": 2,
+                     *       "updated": 0,
+                     *       "skipped": 0
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["BackfillCounts"];
                 };
             };
@@ -13409,6 +14401,13 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "version": "0.1.0",
+                     *       "revision": null,
+                     *       "node": "24.0.0"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["VersionAnswer"];
                 };
             };
@@ -13541,6 +14540,26 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "3b0b190e-6258-5bc5-a7fd-50fdd8813bb7",
+                 *       "event": "job.transition",
+                 *       "occurred_at": "2026-03-02T08:00:42.235Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_name": "repair",
+                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "from_state": "reported",
+                 *         "to_state": "in_repair",
+                 *         "event_name": "begin",
+                 *         "actor": {
+                 *           "kind": "user",
+                 *           "id": "ada"
+                 *         }
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["JobTransitionEvent"];
             };
         };
@@ -13587,6 +14606,27 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "d1001736-874d-5052-b3cb-5075e55ed8f8",
+                 *       "event": "job.admin_override",
+                 *       "occurred_at": "2026-03-02T08:00:43.237Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_name": "repair",
+                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "from_state": "in_repair",
+                 *         "to_state": "reported",
+                 *         "event_name": "admin_override",
+                 *         "actor": {
+                 *           "kind": "user",
+                 *           "id": "ada"
+                 *         },
+                 *         "reason": "Begun on the wrong pump."
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["JobOverrideEvent"];
             };
         };
@@ -13633,6 +14673,23 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "1c1896d2-a9ca-531b-b623-f544a00b60cc",
+                 *       "event": "form.submitted",
+                 *       "occurred_at": "2026-03-02T08:01:44.524Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "form_id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                 *         "submission_id": "kiosk-1-0001",
+                 *         "entity_name": "repair",
+                 *         "entity_id": "486b5158-4998-5464-b561-4dd31772c5cf",
+                 *         "values": {
+                 *           "title": "Pump 2 is loud"
+                 *         }
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["FormSubmittedEvent"];
             };
         };
@@ -13679,6 +14736,24 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "fa206547-212b-5033-b1b7-2f1d075a87b6",
+                 *       "event": "entity.created",
+                 *       "occurred_at": "2026-03-02T08:00:33.211Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "entity_name": "repair",
+                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "values": {
+                 *           "title": "Pump 4 leaks",
+                 *           "amount": 4900,
+                 *           "due": "2026-03-09"
+                 *         },
+                 *         "version": 1
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["EntityCreatedEvent"];
             };
         };
@@ -13725,6 +14800,27 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "44be2a26-549a-5d46-846e-0db0027224b7",
+                 *       "event": "entity.updated",
+                 *       "occurred_at": "2026-03-02T08:00:36.224Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "entity_name": "repair",
+                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "values": {
+                 *           "title": "Pump 4 leaks",
+                 *           "amount": 5100,
+                 *           "due": "2026-03-09"
+                 *         },
+                 *         "changed": [
+                 *           "amount"
+                 *         ],
+                 *         "version": 2
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["EntityUpdatedEvent"];
             };
         };
@@ -13771,6 +14867,24 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "81e447de-b311-52b1-b4fc-7e4fce9bb7c7",
+                 *       "event": "entity.deleted",
+                 *       "occurred_at": "2026-03-02T08:03:52.291Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "entity_name": "repair",
+                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "values": {
+                 *           "title": "Pump 4 leaks",
+                 *           "amount": 6000,
+                 *           "due": "2026-03-09"
+                 *         },
+                 *         "version": 8
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["EntityDeletedEvent"];
             };
         };
@@ -13817,6 +14931,17 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
+                /**
+                 * @example {
+                 *       "id": "019cad90-29ce-733a-aa38-1ab1562f4c11",
+                 *       "event": "webhook.test",
+                 *       "occurred_at": "2026-03-02T08:00:32.206Z",
+                 *       "tenant_id": "workshop",
+                 *       "data": {
+                 *         "message": "This is a test delivery."
+                 *       }
+                 *     }
+                 */
                 readonly "application/json": components["schemas"]["WebhookTestEvent"];
             };
         };

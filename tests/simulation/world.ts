@@ -43,7 +43,7 @@ const openShared = async (clock: () => number): Promise<Stores> => ({
   snapshots: await openSqliteSnapshotStore({ path: ':memory:' }),
   blobs: memoryBlobStore(clock),
   corpus: await openSqliteCorpusStore({ path: ':memory:' }),
-  heads: await openSqliteHeadStore({ path: ':memory:', log: undefined }),
+  heads: await openSqliteHeadStore({ path: join(folder, 'heads.db') }),
   close: async () => undefined,
 });
 
@@ -98,7 +98,6 @@ export class World {
       startedAt: STARTED_AT,
       logger: this.#logger(name),
       config: readConfig({
-        ...env,
         ROLE: role,
         DATA_DIR: NOWHERE,
         NODE_ENV: 'test',
@@ -113,6 +112,7 @@ export class World {
         PARTNER_EXCHANGE_SECRET: secretOf('exchange'),
         MASTER_KEY: secretOf('master'),
         AUDIT_SIGNING_KEY: Buffer.alloc(32, 7).toString('base64'),
+        ...env,
       }),
       adapters: (owner) => ({
         openStores: async () => storesOf(this.stores, way, owner),

@@ -52,8 +52,8 @@ export interface Listening {
 
 export interface ListenOptions {
   readonly after?: string;
-  /** Further parameters. */
-  readonly query?: Readonly<Record<string, string>>;
+  /** Further parameters; a list is sent as several. */
+  readonly query?: Readonly<Record<string, string | readonly string[]>>;
   /** Where the token is sent; the query by default. */
   readonly by?: 'query' | 'header' | 'subprotocol';
   readonly protocols?: readonly string[];
@@ -67,7 +67,8 @@ export const open = (
 ): WebSocket => {
   const { after, by = 'query', headers = {}, protocols = [], query = {} } = options;
   const url = new URL(`${server.base.replace('http', 'ws')}/api/v1/ws`);
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(query))
+    for (const each of [value].flat()) url.searchParams.append(name, each);
   if (after !== undefined) url.searchParams.set('after', after);
   if (token !== undefined && by === 'query') url.searchParams.set('token', token);
   const authorization: Record<string, string> =

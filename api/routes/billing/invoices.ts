@@ -130,7 +130,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       description: 'Always 409 `invoice_locked`: void the invoice and generate another one.',
       params: idParams,
       body: z.object({}),
-      responses: { 200: invoiceView },
+      responses: {},
       errors: ['invoice_locked'],
       reads: READS,
       handle: ({ principal, params }) => deps.invoices.change(principal.partnerId, params.id),

@@ -115,7 +115,16 @@ describe('Pages of other origins', () => {
     for (const origin of [APP, 'http://localhost:5173', server.base]) {
       (await listen(server, token, { headers: { origin } })).close();
     }
-    for (const origin of [OTHER, 'null', '', `${APP}/`, 'http://127.0.0.1', `${server.base}@evil.example`]) {
+    const own = new URL(server.base).host;
+    for (const origin of [
+      ...[OTHER, 'null', '', 'file://', `${APP}/`, APP.toUpperCase(), 'http://127.0.0.1', own, `ws://${own}`],
+      ...[
+        `${server.base}@evil.example`,
+        `http://evil.example#${own}`,
+        `http://user@${own}`,
+        `${APP}, ${APP}`,
+      ],
+    ]) {
       for (const by of ['query', 'header', 'subprotocol'] as const) {
         const answer = await refusal(server, token, { by, headers: { origin } });
         expect([answer.status, answer.error], `${origin} ${by}`).to.deep.equal([403, 'forbidden']);

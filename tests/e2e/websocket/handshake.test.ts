@@ -88,6 +88,16 @@ describe('The WebSocket handshake', () => {
     expect([answer.status, answer.error]).to.deep.equal([403, 'tenant_suspended']);
   });
 
+  it('refuses two positions with 400, also when they are equal', async () => {
+    const { world, ada } = here();
+    const socket = await listen(world.server, ada.token);
+    const [ready] = socket.seen;
+    socket.close();
+    const position = ready?.position ?? '';
+    const answer = await refusal(world.server, ada.token, { query: { after: [position, position] } });
+    expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
+  });
+
   for (const after of ['x', '', '-1', 'zzzzzzzzzzzzzzzz', '0'.repeat(200)]) {
     it(`refuses after=${after.slice(0, 20)} with 400`, async () => {
       const { world, ada } = here();

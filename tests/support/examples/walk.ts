@@ -1,12 +1,21 @@
+import type { Caller } from './callers.ts';
+
 /** One request of the story that the examples of the OpenAPI document tell, and what later ones use of its answer. */
 export interface Step {
   readonly operation: string;
   /** Who calls; default `ada`, an admin of the tenant. */
-  readonly as?: 'platform' | 'partner' | 'ada' | 'ben' | 'cleo' | 'nobody';
+  readonly as?: Caller | 'nobody';
   /** Values of the path's parameters. */
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Expected status of a refusal; else a success is expected. */
+  readonly status?: number;
+  /** It is no example: only what later requests need. */
+  readonly isPassedOver?: true;
+  /** Sends it this often, as no example, and keeps no answer. */
+  readonly times?: number;
   /** Waits until background work has settled before the request. */
   readonly settles?: true;
 }
@@ -143,7 +152,7 @@ export const walk = (known: Known): readonly (() => Step)[] => {
     () => ({
       operation: 'changeWebhook',
       path: webhook(),
-      body: { events: [...hook.events, 'entity.updated'] },
+      body: { events: '*' },
     }),
     () => ({ operation: 'testWebhook', path: webhook() }),
     () => ({
@@ -179,6 +188,7 @@ export const walk = (known: Known): readonly (() => Step)[] => {
     }),
     () => ({ operation: 'createLink', path: { id: record().id }, body: { page_slug: 'state-of-repair' } }),
     () => ({ operation: 'listLinks', path: { id: record().id } }),
+    () => ({ operation: 'startConversation', body: { participant_user_ids: ['ben'] } }),
     () => ({ operation: 'startConversation', body: { participant_user_ids: ['ben'] } }),
     () => ({
       operation: 'sendMessage',
@@ -274,7 +284,10 @@ export const walk = (known: Known): readonly (() => Step)[] => {
     () => ({
       operation: 'replaceBillingProfile',
       as: 'partner',
-      body: { item_name_template: '{meter} {period}', item_description: '{quantity} for {customer}' },
+      body: {
+        item_name_template: '{{meter}} {{period}}',
+        item_description: '{{quantity}} for {{customer}}',
+      },
     }),
     () => ({ operation: 'getBillingProfile', as: 'partner' }),
     () => ({
@@ -303,10 +316,8 @@ export const walk = (known: Known): readonly (() => Step)[] => {
     () => ({ operation: 'getInvoice', as: 'partner', path: invoice() }),
     () => ({ operation: 'voidInvoice', as: 'partner', path: invoice() }),
     () => ({ operation: 'generateInvoice', as: 'partner', body: { customer_id: 'workshop', ...window } }),
+    () => ({ operation: 'generateInvoice', as: 'partner', body: { customer_id: 'workshop', ...window } }),
     () => ({ operation: 'issueInvoice', as: 'partner', path: invoice() }),
-    () => ({ operation: 'forgetUser', path: cleo() }),
-    () => ({ operation: 'listProjections', as: 'platform' }),
-    () => ({ operation: 'healthLive', as: 'nobody' }),
-    () => ({ operation: 'healthReady', as: 'nobody' }),
+    () => ({ operation: 'issueInvoice', as: 'partner', path: invoice(), settles: true }),
   ];
 };
