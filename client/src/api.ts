@@ -5221,7 +5221,7 @@ export interface components {
                  *           }
                  *         ]
                  *       },
-                 *       "request_id": "019cad93-56d7-70a7-b4a7-1885e418ff96"
+                 *       "request_id": "019cad93-6579-70a7-b4a7-1885e418ff96"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5239,7 +5239,7 @@ export interface components {
                  * @example {
                  *       "error": "unauthenticated",
                  *       "message": "A credential is required.",
-                 *       "request_id": "019cad93-5abf-706d-a06d-159ab34d7742"
+                 *       "request_id": "019cad93-6961-706d-a06d-159ab34d7742"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5258,7 +5258,7 @@ export interface components {
                  *       "details": {
                  *         "listing_slug": "service.ledger"
                  *       },
-                 *       "request_id": "019cad93-5ea7-7384-8f84-fea4a7fda05e"
+                 *       "request_id": "019cad93-6d49-7384-8f84-fea4a7fda05e"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5274,7 +5274,7 @@ export interface components {
                  * @example {
                  *       "error": "admin_required",
                  *       "message": "This is for admins.",
-                 *       "request_id": "019cad93-6297-71fe-8dfe-e27998116197"
+                 *       "request_id": "019cad93-7137-71fe-8dfe-e27998116197"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5290,7 +5290,7 @@ export interface components {
                  * @example {
                  *       "error": "not_found",
                  *       "message": "No such resource.",
-                 *       "request_id": "019cad93-667f-7272-8672-a8ecd4c80c8d"
+                 *       "request_id": "019cad93-751f-7272-8672-a8ecd4c80c8d"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5309,7 +5309,7 @@ export interface components {
                  *       "details": {
                  *         "field": "code"
                  *       },
-                 *       "request_id": "019cad93-6a68-700d-a00d-4ac9a631ee81"
+                 *       "request_id": "019cad93-7909-700d-a00d-4ac9a631ee81"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5328,7 +5328,7 @@ export interface components {
                  *       "details": {
                  *         "limit": 1048576
                  *       },
-                 *       "request_id": "019cad93-6e51-71dd-85dd-08b4b26d3d3d"
+                 *       "request_id": "019cad93-7cf2-71dd-85dd-08b4b26d3d3d"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5344,7 +5344,7 @@ export interface components {
                  * @example {
                  *       "error": "unsupported_media_type",
                  *       "message": "The body must be JSON, with Content-Type: application/json.",
-                 *       "request_id": "019cad93-7239-70d9-9cd9-e4e4ce1d2a32"
+                 *       "request_id": "019cad93-80da-70d9-9cd9-e4e4ce1d2a32"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5366,7 +5366,7 @@ export interface components {
                  *         "difference": 500,
                  *         "currency": "EUR"
                  *       },
-                 *       "request_id": "019cad93-7621-72ea-a6ea-745bcc19cc58"
+                 *       "request_id": "019cad93-84c2-72ea-a6ea-745bcc19cc58"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5388,7 +5388,7 @@ export interface components {
                  *         "retry_after": 11,
                  *         "limit": "credential"
                  *       },
-                 *       "request_id": "019cad93-9564-709c-909c-a66730fa1830"
+                 *       "request_id": "019cad93-a404-709c-909c-a66730fa1830"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5404,7 +5404,7 @@ export interface components {
                  * @example {
                  *       "error": "payload_too_large",
                  *       "message": "The headers of the request are too large.",
-                 *       "request_id": "019cad93-7a09-7187-8d87-293d850ced25"
+                 *       "request_id": "019cad93-88aa-7187-8d87-293d850ced25"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5441,7 +5441,7 @@ export interface components {
                  *       "details": {
                  *         "retry_after": 1
                  *       },
-                 *       "request_id": "019cad93-7df1-73a0-b3a0-86a3010ceb0b"
+                 *       "request_id": "019cad93-8c92-73a0-b3a0-86a3010ceb0b"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -6055,7 +6055,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
+                     *         "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
                      *         "name": "Nightly import",
                      *         "prefix": "xxxxxxxx",
                      *         "scopes": [
@@ -6063,8 +6063,8 @@ export interface operations {
                      *           "data:write"
                      *         ],
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:46.528Z",
-                     *         "expires_at": "2026-05-31T08:01:46.528Z",
+                     *         "created_at": "2026-03-02T08:01:46.407Z",
+                     *         "expires_at": "2026-05-31T08:01:46.407Z",
                      *         "last_used_at": null,
                      *         "revoked_at": null
                      *       }
@@ -6109,7 +6109,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "token": "svc_pat_xxxxxxxx",
                      *       "prefix": "xxxxxxxx",
@@ -6117,8 +6117,8 @@ export interface operations {
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:46.528Z",
-                     *       "created_at": "2026-03-02T08:01:46.528Z"
+                     *       "expires_at": "2026-05-31T08:01:46.407Z",
+                     *       "created_at": "2026-03-02T08:01:46.407Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MintedApiToken"];
@@ -6149,7 +6149,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
@@ -6157,8 +6157,8 @@ export interface operations {
                      *         "data:write"
                      *       ],
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:46.528Z",
-                     *       "expires_at": "2026-05-31T08:01:46.528Z",
+                     *       "created_at": "2026-03-02T08:01:46.407Z",
+                     *       "expires_at": "2026-05-31T08:01:46.407Z",
                      *       "last_used_at": null,
                      *       "revoked_at": null
                      *     }
@@ -6189,18 +6189,18 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4c1d-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:46.528Z",
-                     *       "created_at": "2026-03-02T08:01:46.528Z",
+                     *       "expires_at": "2026-05-31T08:01:46.407Z",
+                     *       "created_at": "2026-03-02T08:01:46.407Z",
                      *       "created_by": "ada",
                      *       "last_used_at": null,
-                     *       "revoked_at": "2026-03-02T08:01:49.588Z"
+                     *       "revoked_at": "2026-03-02T08:01:49.410Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ApiToken"];
@@ -6924,7 +6924,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:09.607Z"
+                     *       "updated_at": "2026-03-02T08:02:09.453Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -6982,7 +6982,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:09.607Z"
+                     *       "updated_at": "2026-03-02T08:02:09.453Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -7210,25 +7210,25 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "event_id": "019cad90-2dbb-71e6-bde6-37d752b0460e",
+                     *         "event_id": "019cad90-2d9b-71e6-bde6-37d752b0460e",
                      *         "position": "0000000000000021",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-019cad90-2db8-738a-9a4f-1b706b626b07",
-                     *         "at": "2026-03-02T08:00:33.211Z",
+                     *         "stream": "workshop.record-019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "at": "2026-03-02T08:00:33.179Z",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         }
                      *       },
                      *       {
-                     *         "event_id": "019cad91-444a-7069-ac69-eeb603b75e09",
+                     *         "event_id": "019cad91-43d0-7069-ac69-eeb603b75e09",
                      *         "position": "0000000000000057",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-486b5158-4998-5464-b561-4dd31772c5cf",
-                     *         "at": "2026-03-02T08:01:44.522Z",
+                     *         "stream": "workshop.record-c256a9f2-a780-5b0d-b0bf-9a89d7e69e9a",
+                     *         "at": "2026-03-02T08:01:44.400Z",
                      *         "actor": {
                      *           "kind": "public",
-                     *           "id": "form:019cad91-2c71-7324-9851-0cc4f94b493a"
+                     *           "id": "form:019cad91-2c4a-7324-9851-0cc4f94b493a"
                      *         }
                      *       }
                      *     ]
@@ -7379,7 +7379,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-c978-7027-9b73-33118bea85d3",
+                     *         "id": "019cad91-c910-7027-9b73-33118bea85d3",
                      *         "number": "workshop-1",
                      *         "customer": {
                      *           "id": "workshop",
@@ -7491,7 +7491,7 @@ export interface operations {
                      *         },
                      *         "rate_card_version": 1,
                      *         "state": "generated",
-                     *         "generated_at": "2026-03-02T08:02:18.624Z"
+                     *         "generated_at": "2026-03-02T08:02:18.518Z"
                      *       }
                      *     ]
                      */
@@ -7532,7 +7532,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7644,7 +7644,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:22.685Z"
+                     *       "generated_at": "2026-03-02T08:02:22.529Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7659,7 +7659,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7771,7 +7771,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:22.685Z"
+                     *       "generated_at": "2026-03-02T08:02:22.529Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7802,7 +7802,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c978-7027-9b73-33118bea85d3",
+                     *       "id": "019cad91-c910-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7914,7 +7914,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:18.624Z"
+                     *       "generated_at": "2026-03-02T08:02:18.518Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -8001,7 +8001,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8113,8 +8113,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issued",
-                     *       "generated_at": "2026-03-02T08:02:22.685Z",
-                     *       "issued_at": "2026-03-02T08:02:25.854Z",
+                     *       "generated_at": "2026-03-02T08:02:22.529Z",
+                     *       "issued_at": "2026-03-02T08:02:25.700Z",
                      *       "upstream_ref": "B-2026-0017"
                      *     }
                      */
@@ -8130,7 +8130,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d926-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8242,7 +8242,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issuing",
-                     *       "generated_at": "2026-03-02T08:02:22.685Z",
+                     *       "generated_at": "2026-03-02T08:02:22.529Z",
                      *       "last_error": "HTTP 503"
                      *     }
                      */
@@ -8277,7 +8277,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c978-7027-9b73-33118bea85d3",
+                     *       "id": "019cad91-c910-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8389,8 +8389,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "void",
-                     *       "generated_at": "2026-03-02T08:02:18.624Z",
-                     *       "voided_at": "2026-03-02T08:02:21.628Z"
+                     *       "generated_at": "2026-03-02T08:02:18.518Z",
+                     *       "voided_at": "2026-03-02T08:02:21.521Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -8433,14 +8433,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "at": "2026-03-02T08:02:02.599Z",
+                     *         "at": "2026-03-02T08:02:02.443Z",
                      *         "action": "webhook_secret_rotated",
                      *         "subject": {
                      *           "kind": "webhooks",
                      *           "id": "main"
                      *         },
                      *         "position": "0000000000000066",
-                     *         "request_id": "019cad91-8ae7-717d-997d-5ad8204d2cb4",
+                     *         "request_id": "019cad91-8a4b-717d-997d-5ad8204d2cb4",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8448,14 +8448,14 @@ export interface operations {
                      *         }
                      *       },
                      *       {
-                     *         "at": "2026-03-02T08:01:55.596Z",
+                     *         "at": "2026-03-02T08:01:55.437Z",
                      *         "action": "extension_deactivated",
                      *         "subject": {
                      *           "kind": "extension",
                      *           "id": "labels"
                      *         },
                      *         "position": "0000000000000065",
-                     *         "request_id": "019cad91-6f8b-706b-846b-e98a6f3c7ca5",
+                     *         "request_id": "019cad91-6eed-706b-846b-e98a6f3c7ca5",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8495,13 +8495,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "stream": "workshop.record-019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "stream": "workshop.record-019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "revision": 5,
                      *       "position": "000000000000003b",
-                     *       "at": "2026-03-02T08:01:04.277Z",
+                     *       "at": "2026-03-02T08:01:04.299Z",
                      *       "state": {
                      *         "status": "live",
-                     *         "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "amount": 5200,
@@ -8519,11 +8519,11 @@ export interface operations {
                      *           "workflow_version": 1,
                      *           "state": "reported",
                      *           "version": 3,
-                     *           "started_at": "2026-03-02T08:00:33.211Z",
-                     *           "moved_at": "2026-03-02T08:00:43.237Z"
+                     *           "started_at": "2026-03-02T08:00:33.179Z",
+                     *           "moved_at": "2026-03-02T08:00:43.228Z"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:33.211Z",
-                     *         "updated_at": "2026-03-02T08:01:04.277Z",
+                     *         "created_at": "2026-03-02T08:00:33.179Z",
+                     *         "updated_at": "2026-03-02T08:01:04.299Z",
                      *         "created_by": "ada",
                      *         "registrations": {},
                      *         "referenced": false,
@@ -8637,7 +8637,7 @@ export interface operations {
                      *     ]
                      */
                     readonly "application/json": components["schemas"]["AuditedEventList"];
-                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2db8-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2dbb-71e6-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2db8-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2db8-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2db8-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"0000000000000000000000000000000000000000000000000000000000000000","occurred_at":"2026-03-02T08:00:33.211Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2db8-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2db8-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2db8-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"cbedf5cf2152cb66fde68c1f59b280f999a890778db29be9e79ab26bf50af683\",\"occurred_at\":\"2026-03-02T08:00:33.211Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
+                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2d98-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2d9b-71e6-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2d98-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2d98-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2d98-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"0000000000000000000000000000000000000000000000000000000000000000","occurred_at":"2026-03-02T08:00:33.179Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2d98-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2d98-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2d98-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"5f02ea583ec509ec4548d96bf219c883bf047558840921669a50442e6d0ba8c7\",\"occurred_at\":\"2026-03-02T08:00:33.179Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
                     readonly "application/x-ndjson": string;
                 };
             };
@@ -8666,7 +8666,7 @@ export interface operations {
                      *       "tenant_id": "workshop",
                      *       "position": "0000000000001bf7",
                      *       "root": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "signed_at": "2026-03-02T08:03:47.271Z",
+                     *       "signed_at": "2026-03-02T08:03:46.835Z",
                      *       "algorithm": "Ed25519",
                      *       "public_key": "MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=",
                      *       "signature": "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
@@ -8674,17 +8674,17 @@ export interface operations {
                      */
                     readonly "application/json": components["schemas"]["AuditProof"];
                     /**
-                     * @example {"tenant_id":"workshop","position":"0000000000001bf7","root":"0000000000000000000000000000000000000000000000000000000000000000","signed_at":"2026-03-02T08:03:48.273Z","algorithm":"Ed25519","public_key":"MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=","signature":"0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.api_token-019cad91-4c1d-71c1-a5a8-7c91142e942b","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad90-9f3a-70c9-b0c9-52d8941c7bb1","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad90-be8e-7103-b103-8b0ec2242106","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad92-4ae4-7105-a905-13359a6fe030","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad92-86cd-738f-838f-a01a8587cf7a","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     * @example {"tenant_id":"workshop","position":"0000000000001bf7","root":"0000000000000000000000000000000000000000000000000000000000000000","signed_at":"2026-03-02T08:03:48.008Z","algorithm":"Ed25519","public_key":"MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=","signature":"0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.api_token-019cad91-4ba4-71c1-a5a8-7c91142e942b","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad90-9f47-70c9-b0c9-52d8941c7bb1","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad90-bea2-7103-b103-8b0ec2242106","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad92-4a9f-7105-a905-13359a6fe030","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.bulk-019cad92-8573-7196-838f-a01a8587cf7a","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
                      *     {"stream":"workshop.conversation-0b087310-71c8-58d9-90f7-2f55485e6fd3","revision":5,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-00246ea7-5ebd-596f-932b-9a9623d24623","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-003dcbae-e01d-54a0-82eb-1c65b212dd85","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-0051a4cd-9fe0-5b0d-a616-d6c90cdd9984","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-007ba376-21d5-5882-98df-0455ab8884ff","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-004f9ecf-81e7-5f1f-a591-f56f2cdaa115","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-009864fd-d200-52de-ad80-018a357baf5a","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-00a84fcb-75a2-5466-abd6-2dc21b7d12d0","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     *     {"stream":"workshop.delivery-00dab8ae-c215-54d4-86e1-358d9f437e42","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
                      */
                     readonly "application/x-ndjson": string;
                 };
@@ -8727,8 +8727,8 @@ export interface operations {
                      *         "url": null,
                      *         "state": "inactive",
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:51.591Z",
-                     *         "updated_at": "2026-03-02T08:01:51.591Z"
+                     *         "created_at": "2026-03-02T08:01:51.433Z",
+                     *         "updated_at": "2026-03-02T08:01:51.433Z"
                      *       }
                      *     ]
                      */
@@ -8781,8 +8781,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.591Z",
-                     *       "updated_at": "2026-03-02T08:01:51.591Z"
+                     *       "created_at": "2026-03-02T08:01:51.433Z",
+                     *       "updated_at": "2026-03-02T08:01:51.433Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8823,8 +8823,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "active",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.591Z",
-                     *       "updated_at": "2026-03-02T08:01:53.593Z"
+                     *       "created_at": "2026-03-02T08:01:51.433Z",
+                     *       "updated_at": "2026-03-02T08:01:53.435Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8865,8 +8865,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.591Z",
-                     *       "updated_at": "2026-03-02T08:01:55.596Z"
+                     *       "created_at": "2026-03-02T08:01:51.433Z",
+                     *       "updated_at": "2026-03-02T08:01:55.437Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8971,9 +8971,9 @@ export interface operations {
                      *             "last_read_at": null
                      *           }
                      *         ],
-                     *         "created_at": "2026-03-02T08:00:46.244Z",
+                     *         "created_at": "2026-03-02T08:00:46.240Z",
                      *         "unread_count": 0,
-                     *         "last_message_at": "2026-03-02T08:00:48.248Z"
+                     *         "last_message_at": "2026-03-02T08:00:48.244Z"
                      *       }
                      *     ]
                      */
@@ -9030,7 +9030,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.244Z"
+                     *       "created_at": "2026-03-02T08:00:46.240Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -9059,7 +9059,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.244Z"
+                     *       "created_at": "2026-03-02T08:00:46.240Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -9104,9 +9104,9 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.244Z",
+                     *       "created_at": "2026-03-02T08:00:46.240Z",
                      *       "unread_count": 0,
-                     *       "last_message_at": "2026-03-02T08:00:48.248Z"
+                     *       "last_message_at": "2026-03-02T08:00:48.244Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ListedConversation"];
@@ -9146,10 +9146,10 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-6877-73ec-807b-4e641be01ca0",
+                     *         "id": "019cad90-6872-73ec-807b-4e641be01ca0",
                      *         "sender_user_id": "ada",
                      *         "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *         "created_at": "2026-03-02T08:00:48.248Z",
+                     *         "created_at": "2026-03-02T08:00:48.244Z",
                      *         "edited_at": null,
                      *         "deleted_at": null
                      *       }
@@ -9193,10 +9193,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-6877-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-6872-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *       "created_at": "2026-03-02T08:00:48.248Z",
+                     *       "created_at": "2026-03-02T08:00:48.244Z",
                      *       "edited_at": null,
                      *       "deleted_at": null
                      *     }
@@ -9229,11 +9229,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-6877-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-6872-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
-                     *       "created_at": "2026-03-02T08:00:48.248Z",
-                     *       "edited_at": "2026-03-02T08:00:52.255Z",
-                     *       "deleted_at": "2026-03-02T08:01:01.263Z"
+                     *       "created_at": "2026-03-02T08:00:48.244Z",
+                     *       "edited_at": "2026-03-02T08:00:52.249Z",
+                     *       "deleted_at": "2026-03-02T08:01:01.276Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Message"];
@@ -9276,11 +9276,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-6877-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-6872-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4 today?",
-                     *       "created_at": "2026-03-02T08:00:48.248Z",
-                     *       "edited_at": "2026-03-02T08:00:52.255Z",
+                     *       "created_at": "2026-03-02T08:00:48.244Z",
+                     *       "edited_at": "2026-03-02T08:00:52.249Z",
                      *       "deleted_at": null
                      *     }
                      */
@@ -9343,15 +9343,15 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "66a74b09-816a-5526-91a2-0e0fff9a7c20",
+                     *         "id": "1c262f3c-61f9-5c44-9ec1-2d0e782be876",
                      *         "kind": "message_mention",
                      *         "actor_email": "ada@workshop.example",
                      *         "subject_kind": "conversation",
                      *         "subject_id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
-                     *         "note_id": "019cad90-6877-73ec-807b-4e641be01ca0",
+                     *         "note_id": "019cad90-6872-73ec-807b-4e641be01ca0",
                      *         "snippet": "Can you look at pump 4, @ben?",
                      *         "read_at": null,
-                     *         "created_at": "2026-03-02T08:00:48.250Z"
+                     *         "created_at": "2026-03-02T08:00:48.246Z"
                      *       }
                      *     ]
                      */
@@ -9478,8 +9478,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "workflow": "repairs",
-                     *         "created_at": "2026-03-02T08:00:24.191Z",
-                     *         "updated_at": "2026-03-02T08:00:24.191Z"
+                     *         "created_at": "2026-03-02T08:00:24.161Z",
+                     *         "updated_at": "2026-03-02T08:00:24.161Z"
                      *       }
                      *     ]
                      */
@@ -9567,8 +9567,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.191Z",
-                     *       "updated_at": "2026-03-02T08:00:24.191Z"
+                     *       "created_at": "2026-03-02T08:00:24.161Z",
+                     *       "updated_at": "2026-03-02T08:00:24.161Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9624,8 +9624,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.191Z",
-                     *       "updated_at": "2026-03-02T08:00:24.191Z"
+                     *       "created_at": "2026-03-02T08:00:24.161Z",
+                     *       "updated_at": "2026-03-02T08:00:24.161Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9691,8 +9691,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.191Z",
-                     *       "updated_at": "2026-03-02T08:00:27.197Z"
+                     *       "created_at": "2026-03-02T08:00:24.161Z",
+                     *       "updated_at": "2026-03-02T08:00:27.165Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9738,7 +9738,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "title": "Pump 4 leaks",
@@ -9746,10 +9746,10 @@ export interface operations {
                      *           "due": "2026-03-09"
                      *         },
                      *         "state": "reported",
-                     *         "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *         "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *         "version": 1,
-                     *         "created_at": "2026-03-02T08:00:33.211Z",
-                     *         "updated_at": "2026-03-02T08:00:33.211Z",
+                     *         "created_at": "2026-03-02T08:00:33.179Z",
+                     *         "updated_at": "2026-03-02T08:00:33.179Z",
                      *         "created_by": "ada"
                      *       }
                      *     ]
@@ -9798,7 +9798,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9806,10 +9806,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.211Z",
-                     *       "updated_at": "2026-03-02T08:00:33.211Z",
+                     *       "created_at": "2026-03-02T08:00:33.179Z",
+                     *       "updated_at": "2026-03-02T08:00:33.179Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9843,7 +9843,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9851,10 +9851,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.211Z",
-                     *       "updated_at": "2026-03-02T08:00:33.211Z",
+                     *       "created_at": "2026-03-02T08:00:33.179Z",
+                     *       "updated_at": "2026-03-02T08:00:33.179Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9929,7 +9929,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9937,10 +9937,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "done",
-                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "version": 8,
-                     *       "created_at": "2026-03-02T08:00:33.211Z",
-                     *       "updated_at": "2026-03-02T08:03:30.182Z",
+                     *       "created_at": "2026-03-02T08:00:33.179Z",
+                     *       "updated_at": "2026-03-02T08:03:29.811Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9981,14 +9981,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-3d69-7151-b3c5-1c87c4b6112a",
+                     *         "id": "019cad90-3d49-7151-b3c5-1c87c4b6112a",
                      *         "body": "The seal is worn; a new one is ordered.",
                      *         "author_user_id": "ada",
                      *         "author": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:37.225Z"
+                     *         "created_at": "2026-03-02T08:00:37.193Z"
                      *       }
                      *     ]
                      */
@@ -10032,14 +10032,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-3d69-7151-b3c5-1c87c4b6112a",
+                     *       "id": "019cad90-3d49-7151-b3c5-1c87c4b6112a",
                      *       "body": "The seal is worn; a new one is ordered.",
                      *       "author_user_id": "ada",
                      *       "author": {
                      *         "kind": "user",
                      *         "id": "ada"
                      *       },
-                     *       "created_at": "2026-03-02T08:00:37.225Z"
+                     *       "created_at": "2026-03-02T08:00:37.193Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Note"];
@@ -10079,12 +10079,12 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad92-2b98-73d3-abd3-bd0390c44e70",
+                     *         "id": "019cad92-2aee-73d3-abd3-bd0390c44e70",
                      *         "filename": "seal.txt",
                      *         "content_type": "text/plain",
                      *         "size": 17,
                      *         "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *         "created_at": "2026-03-02T08:02:43.738Z"
+                     *         "created_at": "2026-03-02T08:02:43.568Z"
                      *       }
                      *     ]
                      */
@@ -10128,12 +10128,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-2b98-73d3-abd3-bd0390c44e70",
+                     *       "id": "019cad92-2aee-73d3-abd3-bd0390c44e70",
                      *       "filename": "seal.txt",
                      *       "content_type": "text/plain",
                      *       "size": 17,
                      *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *       "created_at": "2026-03-02T08:02:43.738Z"
+                     *       "created_at": "2026-03-02T08:02:43.568Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["FileAttachment"];
@@ -10164,12 +10164,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-2b98-73d3-abd3-bd0390c44e70",
+                     *       "id": "019cad92-2aee-73d3-abd3-bd0390c44e70",
                      *       "filename": "seal.txt",
                      *       "content_type": "text/plain",
                      *       "size": 17,
                      *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *       "created_at": "2026-03-02T08:02:43.738Z"
+                     *       "created_at": "2026-03-02T08:02:43.568Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["FileAttachment"];
@@ -10303,9 +10303,9 @@ export interface operations {
                      *             "guard_label": "Priced"
                      *           }
                      *         ],
-                     *         "published_at": "2026-03-02T08:00:21.179Z",
+                     *         "published_at": "2026-03-02T08:00:21.147Z",
                      *         "created_at": "2026-03-02T08:00:19.143Z",
-                     *         "updated_at": "2026-03-02T08:00:21.179Z"
+                     *         "updated_at": "2026-03-02T08:00:21.147Z"
                      *       }
                      *     ]
                      */
@@ -10473,9 +10473,9 @@ export interface operations {
                      *           "guard_label": "Priced"
                      *         }
                      *       ],
-                     *       "published_at": "2026-03-02T08:00:21.179Z",
+                     *       "published_at": "2026-03-02T08:00:21.147Z",
                      *       "created_at": "2026-03-02T08:00:19.143Z",
-                     *       "updated_at": "2026-03-02T08:00:21.179Z"
+                     *       "updated_at": "2026-03-02T08:00:21.147Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10647,9 +10647,9 @@ export interface operations {
                      *           "guard_label": "Priced"
                      *         }
                      *       ],
-                     *       "published_at": "2026-03-02T08:00:21.179Z",
+                     *       "published_at": "2026-03-02T08:00:21.147Z",
                      *       "created_at": "2026-03-02T08:00:19.143Z",
-                     *       "updated_at": "2026-03-02T08:00:21.179Z"
+                     *       "updated_at": "2026-03-02T08:00:21.147Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10690,16 +10690,16 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
-                     *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *         "workflow": "repairs",
                      *         "workflow_version": 1,
                      *         "state": "reported",
                      *         "final": false,
                      *         "version": 1,
-                     *         "created_at": "2026-03-02T08:00:33.211Z",
-                     *         "updated_at": "2026-03-02T08:00:33.211Z"
+                     *         "created_at": "2026-03-02T08:00:33.179Z",
+                     *         "updated_at": "2026-03-02T08:00:33.179Z"
                      *       }
                      *     ]
                      */
@@ -10731,16 +10731,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.211Z",
-                     *       "updated_at": "2026-03-02T08:00:33.211Z",
+                     *       "created_at": "2026-03-02T08:00:33.179Z",
+                     *       "updated_at": "2026-03-02T08:00:33.179Z",
                      *       "history": [],
                      *       "allowed_events": [
                      *         "begin"
@@ -10786,16 +10786,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "in_repair",
                      *       "final": false,
                      *       "version": 2,
-                     *       "created_at": "2026-03-02T08:00:33.211Z",
-                     *       "updated_at": "2026-03-02T08:00:42.235Z"
+                     *       "created_at": "2026-03-02T08:00:33.179Z",
+                     *       "updated_at": "2026-03-02T08:00:42.227Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10837,16 +10837,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 3,
-                     *       "created_at": "2026-03-02T08:00:33.211Z",
-                     *       "updated_at": "2026-03-02T08:00:43.237Z"
+                     *       "created_at": "2026-03-02T08:00:33.179Z",
+                     *       "updated_at": "2026-03-02T08:00:43.228Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10884,11 +10884,11 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-58ce-71e5-a65d-6260f0f5a7b2",
+                     *         "id": "019cad90-58c8-71e5-a65d-6260f0f5a7b2",
                      *         "page_slug": "state-of-repair",
-                     *         "expires_at": "2026-04-01T08:00:44.238Z",
+                     *         "expires_at": "2026-04-01T08:00:44.234Z",
                      *         "revoked_at": null,
-                     *         "created_at": "2026-03-02T08:00:44.238Z",
+                     *         "created_at": "2026-03-02T08:00:44.234Z",
                      *         "created_by": {
                      *           "kind": "user",
                      *           "id": "ada"
@@ -10934,10 +10934,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-58ce-71e5-a65d-6260f0f5a7b2",
+                     *       "id": "019cad90-58c8-71e5-a65d-6260f0f5a7b2",
                      *       "token": "xxxxxxxx",
                      *       "url": "/public/validate/ODiI1akmlMavY3wFlaBNeY7AAxG9yTFUTjIq75IAYjw",
-                     *       "expires_at": "2026-04-01T08:00:44.238Z"
+                     *       "expires_at": "2026-04-01T08:00:44.234Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MadeLink"];
@@ -10992,10 +10992,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
-                     *       "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *       "page_slug": "state-of-repair",
-                     *       "expires_at": "2026-04-01T08:00:44.238Z"
+                     *       "expires_at": "2026-04-01T08:00:44.234Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["LinkTarget"];
@@ -11030,7 +11030,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                     *         "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                      *         "slug": "report-a-fault",
                      *         "title": "Report a broken pump",
                      *         "entity_name": "repair",
@@ -11042,8 +11042,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "status": "published",
-                     *         "created_at": "2026-03-02T08:01:38.452Z",
-                     *         "updated_at": "2026-03-02T08:01:40.455Z"
+                     *         "created_at": "2026-03-02T08:01:38.383Z",
+                     *         "updated_at": "2026-03-02T08:01:40.387Z"
                      *       }
                      *     ]
                      */
@@ -11091,7 +11091,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a fault",
                      *       "entity_name": "repair",
@@ -11103,8 +11103,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:38.452Z",
-                     *       "updated_at": "2026-03-02T08:01:38.452Z"
+                     *       "created_at": "2026-03-02T08:01:38.383Z",
+                     *       "updated_at": "2026-03-02T08:01:38.383Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11135,7 +11135,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11147,8 +11147,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:38.452Z",
-                     *       "updated_at": "2026-03-02T08:01:40.455Z"
+                     *       "created_at": "2026-03-02T08:01:38.383Z",
+                     *       "updated_at": "2026-03-02T08:01:40.387Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11211,7 +11211,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11223,8 +11223,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:38.452Z",
-                     *       "updated_at": "2026-03-02T08:01:39.454Z"
+                     *       "created_at": "2026-03-02T08:01:38.383Z",
+                     *       "updated_at": "2026-03-02T08:01:39.385Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11256,7 +11256,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11268,8 +11268,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:38.452Z",
-                     *       "updated_at": "2026-03-02T08:01:40.455Z"
+                     *       "created_at": "2026-03-02T08:01:38.383Z",
+                     *       "updated_at": "2026-03-02T08:01:40.387Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11301,7 +11301,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11313,8 +11313,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "archived",
-                     *       "created_at": "2026-03-02T08:01:38.452Z",
-                     *       "updated_at": "2026-03-02T08:01:45.525Z"
+                     *       "created_at": "2026-03-02T08:01:38.383Z",
+                     *       "updated_at": "2026-03-02T08:01:45.403Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11457,7 +11457,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-86cd-738f-838f-a01a8587cf7a",
+                     *       "id": "019cad92-8573-7196-838f-a01a8587cf7a",
                      *       "entity_name": "part",
                      *       "operation": "delete",
                      *       "selection": {
@@ -11480,7 +11480,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad92-7326-716c-b09b-6b2ed584dd36",
+                     *             "record_id": "019cad92-71e6-71d5-a946-585d68680e33",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11488,7 +11488,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7318-71d6-b1c0-41b024a3d9e0",
+                     *             "record_id": "019cad92-71e3-7194-add8-99265df213a6",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11496,7 +11496,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7316-71d9-9baa-e8f2aac611bd",
+                     *             "record_id": "019cad92-71df-712d-a5a3-a1ed98dafd2f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11504,7 +11504,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7313-71a4-a642-1588027bc8fd",
+                     *             "record_id": "019cad92-71dd-738e-a43c-358b52f7f494",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11512,7 +11512,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-730f-703d-812b-3572221e2cb3",
+                     *             "record_id": "019cad92-71db-718c-8200-cc367d03f431",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11520,7 +11520,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-730c-738c-ae6d-673b657b707b",
+                     *             "record_id": "019cad92-71d8-71cd-bac7-83f38ae46f4f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11528,7 +11528,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7309-718c-8200-cc367d03f431",
+                     *             "record_id": "019cad92-71d1-702b-97c0-d68969e128a2",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11536,7 +11536,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7307-7357-a13a-f6020b6ed08e",
+                     *             "record_id": "019cad92-71ce-7239-bd30-2cc34f67e7ad",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11544,7 +11544,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7304-7130-8282-10d8de60e262",
+                     *             "record_id": "019cad92-71cb-72de-9ecb-11dff897073f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11552,7 +11552,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72ca-70cb-9ecb-11dff897073f",
+                     *             "record_id": "019cad92-71c8-73bd-92a1-91f703fdf5b2",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11560,7 +11560,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72c6-72a2-abd1-31cca2a6e049",
+                     *             "record_id": "019cad92-71c6-731e-a7a2-b7db928645d9",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11568,7 +11568,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72c3-73b8-8f1c-62103f2e3257",
+                     *             "record_id": "019cad92-71c2-73b6-b050-727990d00e2c",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11576,7 +11576,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72c0-720f-89d4-f7a5c94c3bb0",
+                     *             "record_id": "019cad92-71bf-71d5-a3c3-610558dbae60",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11584,7 +11584,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72bc-70bd-8bac-287afcfac5f1",
+                     *             "record_id": "019cad92-71a6-70e5-b34a-94a6ce00f0fc",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11592,7 +11592,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72b8-7017-8bc7-c100cdecf754",
+                     *             "record_id": "019cad92-71a3-70ac-ba14-60451f5ecb5c",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11600,7 +11600,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72b5-728c-8ba4-45653c9525c7",
+                     *             "record_id": "019cad92-719f-7097-82b2-4491e49283bd",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11608,7 +11608,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72b2-70e5-b34a-94a6ce00f0fc",
+                     *             "record_id": "019cad92-719c-725e-84b8-c7c289e4fa05",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11616,7 +11616,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72ae-733d-a0ab-647bfc21e7f2",
+                     *             "record_id": "019cad92-7199-70a5-826c-ae39194db958",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11624,7 +11624,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72ab-7005-a896-cb3e7a3d31e9",
+                     *             "record_id": "019cad92-7196-7395-9d24-19308df8c6ef",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11632,7 +11632,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7273-73fd-b1c8-3544accf0194",
+                     *             "record_id": "019cad92-7194-73a0-83f0-759d3b1bed9b",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11643,7 +11643,7 @@ export interface operations {
                      *       },
                      *       "count_at_preview": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:03:07.104Z"
+                     *       "created_at": "2026-03-02T08:03:06.743Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -11678,13 +11678,13 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-9f3a-70c9-b0c9-52d8941c7bb1",
+                     *         "id": "019cad90-9f47-70c9-b0c9-52d8941c7bb1",
                      *         "entity_name": "repair",
                      *         "operation": "edit",
                      *         "selection": {
                      *           "kind": "ids",
                      *           "ids": [
-                     *             "019cad90-2db8-738a-9a4f-1b706b626b07"
+                     *             "019cad90-2d98-738a-9a4f-1b706b626b07"
                      *           ]
                      *         },
                      *         "op_params": {
@@ -11705,7 +11705,7 @@ export interface operations {
                      *           "errors": [],
                      *           "sample_affected": [
                      *             {
-                     *               "record_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *               "record_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *               "current_state": "reported",
                      *               "before": {
                      *                 "amount": 5100
@@ -11717,7 +11717,7 @@ export interface operations {
                      *           ]
                      *         },
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:02.269Z"
+                     *         "created_at": "2026-03-02T08:01:02.283Z"
                      *       }
                      *     ]
                      */
@@ -11749,13 +11749,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9f3a-70c9-b0c9-52d8941c7bb1",
+                     *       "id": "019cad90-9f47-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2db8-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d98-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11776,7 +11776,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *             "record_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11791,10 +11791,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:04.280Z"
+                     *         "committed_at": "2026-03-02T08:01:04.300Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:02.269Z",
+                     *       "created_at": "2026-03-02T08:01:02.283Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11829,13 +11829,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9f3a-70c9-b0c9-52d8941c7bb1",
+                     *       "id": "019cad90-9f47-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2db8-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d98-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11856,7 +11856,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                     *             "record_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11871,10 +11871,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:04.280Z"
+                     *         "committed_at": "2026-03-02T08:01:04.300Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:02.269Z",
+                     *       "created_at": "2026-03-02T08:01:02.283Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11890,7 +11890,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-86cd-738f-838f-a01a8587cf7a",
+                     *       "id": "019cad92-8573-7196-838f-a01a8587cf7a",
                      *       "entity_name": "part",
                      *       "operation": "delete",
                      *       "selection": {
@@ -11913,7 +11913,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad92-7326-716c-b09b-6b2ed584dd36",
+                     *             "record_id": "019cad92-71e6-71d5-a946-585d68680e33",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11921,7 +11921,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7318-71d6-b1c0-41b024a3d9e0",
+                     *             "record_id": "019cad92-71e3-7194-add8-99265df213a6",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11929,7 +11929,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7316-71d9-9baa-e8f2aac611bd",
+                     *             "record_id": "019cad92-71df-712d-a5a3-a1ed98dafd2f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11937,7 +11937,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7313-71a4-a642-1588027bc8fd",
+                     *             "record_id": "019cad92-71dd-738e-a43c-358b52f7f494",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11945,7 +11945,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-730f-703d-812b-3572221e2cb3",
+                     *             "record_id": "019cad92-71db-718c-8200-cc367d03f431",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11953,7 +11953,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-730c-738c-ae6d-673b657b707b",
+                     *             "record_id": "019cad92-71d8-71cd-bac7-83f38ae46f4f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11961,7 +11961,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7309-718c-8200-cc367d03f431",
+                     *             "record_id": "019cad92-71d1-702b-97c0-d68969e128a2",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11969,7 +11969,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7307-7357-a13a-f6020b6ed08e",
+                     *             "record_id": "019cad92-71ce-7239-bd30-2cc34f67e7ad",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11977,7 +11977,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7304-7130-8282-10d8de60e262",
+                     *             "record_id": "019cad92-71cb-72de-9ecb-11dff897073f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11985,7 +11985,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72ca-70cb-9ecb-11dff897073f",
+                     *             "record_id": "019cad92-71c8-73bd-92a1-91f703fdf5b2",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11993,7 +11993,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72c6-72a2-abd1-31cca2a6e049",
+                     *             "record_id": "019cad92-71c6-731e-a7a2-b7db928645d9",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12001,7 +12001,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72c3-73b8-8f1c-62103f2e3257",
+                     *             "record_id": "019cad92-71c2-73b6-b050-727990d00e2c",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12009,7 +12009,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72c0-720f-89d4-f7a5c94c3bb0",
+                     *             "record_id": "019cad92-71bf-71d5-a3c3-610558dbae60",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12017,7 +12017,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72bc-70bd-8bac-287afcfac5f1",
+                     *             "record_id": "019cad92-71a6-70e5-b34a-94a6ce00f0fc",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12025,7 +12025,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72b8-7017-8bc7-c100cdecf754",
+                     *             "record_id": "019cad92-71a3-70ac-ba14-60451f5ecb5c",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12033,7 +12033,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72b5-728c-8ba4-45653c9525c7",
+                     *             "record_id": "019cad92-719f-7097-82b2-4491e49283bd",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12041,7 +12041,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72b2-70e5-b34a-94a6ce00f0fc",
+                     *             "record_id": "019cad92-719c-725e-84b8-c7c289e4fa05",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12049,7 +12049,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72ae-733d-a0ab-647bfc21e7f2",
+                     *             "record_id": "019cad92-7199-70a5-826c-ae39194db958",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12057,7 +12057,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-72ab-7005-a896-cb3e7a3d31e9",
+                     *             "record_id": "019cad92-7196-7395-9d24-19308df8c6ef",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12065,7 +12065,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7273-73fd-b1c8-3544accf0194",
+                     *             "record_id": "019cad92-7194-73a0-83f0-759d3b1bed9b",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12081,7 +12081,7 @@ export interface operations {
                      *       "count_at_preview": 1000,
                      *       "count_at_commit": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:03:07.104Z",
+                     *       "created_at": "2026-03-02T08:03:06.743Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -12116,13 +12116,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-be8e-7103-b103-8b0ec2242106",
+                     *       "id": "019cad90-bea2-7103-b103-8b0ec2242106",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2db8-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d98-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -12144,8 +12144,8 @@ export interface operations {
                      *         "sample_affected": []
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:10.290Z",
-                     *       "cancelled_at": "2026-03-02T08:01:11.333Z"
+                     *       "created_at": "2026-03-02T08:01:10.334Z",
+                     *       "cancelled_at": "2026-03-02T08:01:11.338Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -12176,7 +12176,7 @@ export interface operations {
                 content: {
                     /**
                      * @example record_id,current_state,code,message
-                     *     019cad90-2db8-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
+                     *     019cad90-2d98-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
                      */
                     readonly "text/csv": string;
                 };
@@ -12214,16 +12214,16 @@ export interface operations {
                      *         "name": "Receivables",
                      *         "type": "Asset",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:12.335Z",
-                     *         "updated_at": "2026-03-02T08:01:12.335Z"
+                     *         "created_at": "2026-03-02T08:01:12.340Z",
+                     *         "updated_at": "2026-03-02T08:01:12.340Z"
                      *       },
                      *       {
                      *         "code": "4000",
                      *         "name": "Repairs",
                      *         "type": "Revenue",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:13.335Z",
-                     *         "updated_at": "2026-03-02T08:01:13.335Z"
+                     *         "created_at": "2026-03-02T08:01:13.341Z",
+                     *         "updated_at": "2026-03-02T08:01:13.341Z"
                      *       }
                      *     ]
                      */
@@ -12268,8 +12268,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.335Z",
-                     *       "updated_at": "2026-03-02T08:01:13.335Z"
+                     *       "created_at": "2026-03-02T08:01:13.341Z",
+                     *       "updated_at": "2026-03-02T08:01:13.341Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12304,8 +12304,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.335Z",
-                     *       "updated_at": "2026-03-02T08:01:13.335Z"
+                     *       "created_at": "2026-03-02T08:01:13.341Z",
+                     *       "updated_at": "2026-03-02T08:01:13.341Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12350,8 +12350,8 @@ export interface operations {
                      *       "name": "Revenue of repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.335Z",
-                     *       "updated_at": "2026-03-02T08:01:16.339Z"
+                     *       "created_at": "2026-03-02T08:01:13.341Z",
+                     *       "updated_at": "2026-03-02T08:01:16.346Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12460,7 +12460,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *         "id": "019cad90-da23-706b-859b-a5c7163b4ada",
                      *         "number": 1,
                      *         "state": "posted",
                      *         "date": "2026-03-02",
@@ -12487,8 +12487,8 @@ export interface operations {
                      *         "source": {
                      *           "kind": "manual"
                      *         },
-                     *         "created_at": "2026-03-02T08:01:17.340Z",
-                     *         "posted_at": "2026-03-02T08:01:19.343Z"
+                     *         "created_at": "2026-03-02T08:01:17.347Z",
+                     *         "posted_at": "2026-03-02T08:01:19.349Z"
                      *       }
                      *     ]
                      */
@@ -12538,7 +12538,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -12565,7 +12565,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.340Z"
+                     *       "created_at": "2026-03-02T08:01:17.347Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12596,7 +12596,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12623,8 +12623,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.340Z",
-                     *       "posted_at": "2026-03-02T08:01:19.343Z"
+                     *       "created_at": "2026-03-02T08:01:17.347Z",
+                     *       "posted_at": "2026-03-02T08:01:19.349Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12687,7 +12687,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -12714,7 +12714,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.340Z"
+                     *       "created_at": "2026-03-02T08:01:17.347Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12746,7 +12746,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12773,8 +12773,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.340Z",
-                     *       "posted_at": "2026-03-02T08:01:19.343Z"
+                     *       "created_at": "2026-03-02T08:01:17.347Z",
+                     *       "posted_at": "2026-03-02T08:01:19.349Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12815,7 +12815,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-edaa-7362-a16d-d273dcf90571",
+                     *       "id": "019cad90-edb1-7362-a16d-d273dcf90571",
                      *       "number": 2,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12841,11 +12841,11 @@ export interface operations {
                      *       "total_credit": 12500,
                      *       "source": {
                      *         "kind": "reversal",
-                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada"
+                     *         "id": "019cad90-da23-706b-859b-a5c7163b4ada"
                      *       },
-                     *       "reversal_of": "019cad90-da1b-706b-859b-a5c7163b4ada",
-                     *       "created_at": "2026-03-02T08:01:22.366Z",
-                     *       "posted_at": "2026-03-02T08:01:22.369Z"
+                     *       "reversal_of": "019cad90-da23-706b-859b-a5c7163b4ada",
+                     *       "created_at": "2026-03-02T08:01:22.354Z",
+                     *       "posted_at": "2026-03-02T08:01:22.358Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12880,7 +12880,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
+                     *         "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
                      *         "name": "Finished repairs",
                      *         "source_kind": "job.transition",
                      *         "active": true,
@@ -12902,8 +12902,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "mode": "draft",
-                     *         "created_at": "2026-03-02T08:01:30.398Z",
-                     *         "updated_at": "2026-03-02T08:01:30.398Z"
+                     *         "created_at": "2026-03-02T08:01:30.365Z",
+                     *         "updated_at": "2026-03-02T08:01:30.365Z"
                      *       }
                      *     ]
                      */
@@ -12961,7 +12961,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -12983,8 +12983,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.398Z",
-                     *       "updated_at": "2026-03-02T08:01:30.398Z"
+                     *       "created_at": "2026-03-02T08:01:30.365Z",
+                     *       "updated_at": "2026-03-02T08:01:30.365Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13196,7 +13196,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -13218,8 +13218,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.398Z",
-                     *       "updated_at": "2026-03-02T08:01:30.398Z"
+                     *       "created_at": "2026-03-02T08:01:30.365Z",
+                     *       "updated_at": "2026-03-02T08:01:30.365Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13260,7 +13260,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
                      *       "name": "Repairs that are done",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -13282,8 +13282,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.398Z",
-                     *       "updated_at": "2026-03-02T08:01:33.413Z"
+                     *       "created_at": "2026-03-02T08:01:30.365Z",
+                     *       "updated_at": "2026-03-02T08:01:33.375Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13352,7 +13352,7 @@ export interface operations {
                      *         "total_credit": 4900,
                      *         "source": {
                      *           "kind": "job.transition",
-                     *           "rule_id": "019cad91-0d1e-72f0-9089-970c5aeb520c"
+                     *           "rule_id": "019cad91-0cfd-72f0-9089-970c5aeb520c"
                      *         }
                      *       }
                      *     }
@@ -13389,14 +13389,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "899b07ea-fb96-5b5d-9981-1a99379f2561",
-                     *         "rule_id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
-                     *         "event_id": "019cad92-9a6e-737e-925a-d48fc221b3cf",
+                     *         "id": "992842b4-2883-562c-9266-a3998a595177",
+                     *         "rule_id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
+                     *         "event_id": "019cad92-9906-7207-9e07-465023a327a2",
                      *         "source_kind": "job.transition",
                      *         "code": "account_inactive",
                      *         "message": "The account 1200 is not active.",
                      *         "attempts": 1,
-                     *         "created_at": "2026-03-02T08:03:12.123Z"
+                     *         "created_at": "2026-03-02T08:03:11.766Z"
                      *       }
                      *     ]
                      */
@@ -13429,15 +13429,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "899b07ea-fb96-5b5d-9981-1a99379f2561",
-                     *       "rule_id": "019cad91-0d1e-72f0-9089-970c5aeb520c",
-                     *       "event_id": "019cad92-9a6e-737e-925a-d48fc221b3cf",
+                     *       "id": "992842b4-2883-562c-9266-a3998a595177",
+                     *       "rule_id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
+                     *       "event_id": "019cad92-9906-7207-9e07-465023a327a2",
                      *       "source_kind": "job.transition",
                      *       "code": "account_inactive",
                      *       "message": "The account 1200 is not active.",
                      *       "attempts": 1,
-                     *       "created_at": "2026-03-02T08:03:12.123Z",
-                     *       "resolved_at": "2026-03-02T08:03:19.165Z"
+                     *       "created_at": "2026-03-02T08:03:11.766Z",
+                     *       "resolved_at": "2026-03-02T08:03:18.759Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingFailure"];
@@ -13646,14 +13646,14 @@ export interface operations {
                 content: {
                     /**
                      * @example number,id,state,date,memo,currency,line_no,account_code,account_name,debit,credit,line_memo,source_kind,reversal_of,reversed_by,created_at,posted_at
-                     *     ,019cad92-b9e6-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:20.167Z,
-                     *     ,019cad92-b9e6-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:20.167Z,
-                     *     ,4455113d-e9c1-5188-9ee7-9d1589b36a5e,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:19.164Z,
-                     *     ,4455113d-e9c1-5188-9ee7-9d1589b36a5e,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:19.164Z,
-                     *     2,019cad90-edaa-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.366Z,2026-03-02T08:01:22.369Z
-                     *     2,019cad90-edaa-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.366Z,2026-03-02T08:01:22.369Z
-                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-edaa-7362-a16d-d273dcf90571,2026-03-02T08:01:17.340Z,2026-03-02T08:01:19.343Z
-                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-edaa-7362-a16d-d273dcf90571,2026-03-02T08:01:17.340Z,2026-03-02T08:01:19.343Z
+                     *     ,019cad92-b850-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:19.761Z,
+                     *     ,019cad92-b850-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:19.761Z,
+                     *     ,93a8dfee-fc7d-59e1-8e6c-1398da4a19c2,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:18.757Z,
+                     *     ,93a8dfee-fc7d-59e1-8e6c-1398da4a19c2,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:18.757Z,
+                     *     2,019cad90-edb1-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da23-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.354Z,2026-03-02T08:01:22.358Z
+                     *     2,019cad90-edb1-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da23-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.354Z,2026-03-02T08:01:22.358Z
+                     *     1,019cad90-da23-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-edb1-7362-a16d-d273dcf90571,2026-03-02T08:01:17.347Z,2026-03-02T08:01:19.349Z
+                     *     1,019cad90-da23-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-edb1-7362-a16d-d273dcf90571,2026-03-02T08:01:17.347Z,2026-03-02T08:01:19.349Z
                      */
                     readonly "text/csv": string;
                 };
@@ -13763,7 +13763,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
+                     *         "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
                      *         "url": "https://hooks.workshop.example/platform",
                      *         "events": [
                      *           "entity.created",
@@ -13771,8 +13771,8 @@ export interface operations {
                      *         ],
                      *         "description": "",
                      *         "state": "active",
-                     *         "created_at": "2026-03-02T08:00:28.199Z",
-                     *         "updated_at": "2026-03-02T08:00:28.199Z",
+                     *         "created_at": "2026-03-02T08:00:28.166Z",
+                     *         "updated_at": "2026-03-02T08:00:28.166Z",
                      *         "consecutive_dead_letters": 0,
                      *         "secret_rotated_at": null
                      *       }
@@ -13817,7 +13817,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "entity.created",
@@ -13825,8 +13825,8 @@ export interface operations {
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.199Z",
-                     *       "updated_at": "2026-03-02T08:00:28.199Z",
+                     *       "created_at": "2026-03-02T08:00:28.166Z",
+                     *       "updated_at": "2026-03-02T08:00:28.166Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null,
                      *       "secret": "whsec_xxxxxxxx"
@@ -13860,7 +13860,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "entity.created",
@@ -13868,8 +13868,8 @@ export interface operations {
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.199Z",
-                     *       "updated_at": "2026-03-02T08:00:28.199Z",
+                     *       "created_at": "2026-03-02T08:00:28.166Z",
+                     *       "updated_at": "2026-03-02T08:00:28.166Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -13934,15 +13934,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "*"
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.199Z",
-                     *       "updated_at": "2026-03-02T08:00:31.205Z",
+                     *       "created_at": "2026-03-02T08:00:28.166Z",
+                     *       "updated_at": "2026-03-02T08:00:31.173Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -13976,17 +13976,17 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "*"
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.199Z",
-                     *       "updated_at": "2026-03-02T08:02:02.599Z",
+                     *       "created_at": "2026-03-02T08:00:28.166Z",
+                     *       "updated_at": "2026-03-02T08:02:02.443Z",
                      *       "consecutive_dead_letters": 0,
-                     *       "secret_rotated_at": "2026-03-02T08:02:02.599Z",
+                     *       "secret_rotated_at": "2026-03-02T08:02:02.443Z",
                      *       "secret": "whsec_xxxxxxxx"
                      *     }
                      */
@@ -14031,58 +14031,58 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "1c1896d2-a9ca-531b-b623-f544a00b60cc",
+                     *         "id": "f14205ee-96c2-548c-a9bc-c248c9afbced",
                      *         "event": "form.submitted",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:44.547Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:44.766Z",
+                     *         "created_at": "2026-03-02T08:01:44.406Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.512Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "45db5a44-3025-5807-88d4-848a6886a3cb",
+                     *         "id": "5fe5cb52-6d02-5c7f-bf83-8fefcfa89e5b",
                      *         "event": "entity.created",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:44.523Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:44.536Z",
+                     *         "created_at": "2026-03-02T08:01:44.404Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.420Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "9b144b98-6e9a-5f9b-959f-bbfdce4f94ed",
+                     *         "id": "9efa64ea-5249-511e-aac6-ac9445dd1f31",
                      *         "event": "entity.updated",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:04.294Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:04.316Z",
+                     *         "created_at": "2026-03-02T08:01:04.318Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:04.341Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "d1001736-874d-5052-b3cb-5075e55ed8f8",
+                     *         "id": "d940db87-ba9f-5c15-b972-19d8afc038fa",
                      *         "event": "job.admin_override",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:43.239Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:43.248Z",
+                     *         "created_at": "2026-03-02T08:00:43.231Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:43.241Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "3b0b190e-6258-5bc5-a7fd-50fdd8813bb7",
+                     *         "id": "bca79096-240a-5924-b807-a182b921eb2e",
                      *         "event": "job.transition",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:42.239Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:42.249Z",
+                     *         "created_at": "2026-03-02T08:00:42.256Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:42.268Z",
                      *         "next_attempt_at": null
                      *       }
                      *     ]
@@ -14115,24 +14115,24 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "1c1896d2-a9ca-531b-b623-f544a00b60cc",
+                     *       "id": "f14205ee-96c2-548c-a9bc-c248c9afbced",
                      *       "event": "form.submitted",
                      *       "status": "delivered",
                      *       "attempts": 1,
                      *       "response_code": 200,
                      *       "last_error": null,
-                     *       "created_at": "2026-03-02T08:01:44.547Z",
-                     *       "last_attempt_at": "2026-03-02T08:01:44.766Z",
+                     *       "created_at": "2026-03-02T08:01:44.406Z",
+                     *       "last_attempt_at": "2026-03-02T08:01:44.512Z",
                      *       "next_attempt_at": null,
-                     *       "subscription_id": "019cad90-1a26-70e8-b7c6-87a209b9d810",
-                     *       "body": "{\"id\":\"1c1896d2-a9ca-531b-b623-f544a00b60cc\",\"event\":\"form.submitted\",\"occurred_at\":\"2026-03-02T08:01:44.524Z\",\"tenant_id\":\"workshop\",\"data\":{\"form_id\":\"019cad91-2c71-7324-9851-0cc4f94b493a\",\"submission_id\":\"kiosk-1-0001\",\"entity_name\":\"repair\",\"entity_id\":\"486b5158-4998-5464-b561-4dd31772c5cf\",\"values\":{\"title\":\"Pump 2 is loud\"}}}",
+                     *       "subscription_id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
+                     *       "body": "{\"id\":\"f14205ee-96c2-548c-a9bc-c248c9afbced\",\"event\":\"form.submitted\",\"occurred_at\":\"2026-03-02T08:01:44.403Z\",\"tenant_id\":\"workshop\",\"data\":{\"form_id\":\"019cad91-2c4a-7324-9851-0cc4f94b493a\",\"submission_id\":\"kiosk-1-0001\",\"entity_name\":\"repair\",\"entity_id\":\"c256a9f2-a780-5b0d-b0bf-9a89d7e69e9a\",\"values\":{\"title\":\"Pump 2 is loud\"}}}",
                      *       "history": [
                      *         {
                      *           "attempt": 1,
-                     *           "at": "2026-03-02T08:01:44.766Z",
+                     *           "at": "2026-03-02T08:01:44.512Z",
                      *           "status": "delivered",
                      *           "response_code": 200,
-                     *           "ms": 172,
+                     *           "ms": 102,
                      *           "error": null
                      *         }
                      *       ]
@@ -14167,7 +14167,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "delivery_id": "019cad90-29ce-733a-aa38-1ab1562f4c11"
+                     *       "delivery_id": "019cad90-29ae-733a-aa38-1ab1562f4c11"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
@@ -14231,7 +14231,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "delivery_id": "8b587d60-116c-57d1-9ca6-38e84c64997c"
+                     *       "delivery_id": "805b5def-473c-5ef0-8801-35e2c9948197"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
@@ -14542,14 +14542,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "3b0b190e-6258-5bc5-a7fd-50fdd8813bb7",
+                 *       "id": "bca79096-240a-5924-b807-a182b921eb2e",
                  *       "event": "job.transition",
-                 *       "occurred_at": "2026-03-02T08:00:42.235Z",
+                 *       "occurred_at": "2026-03-02T08:00:42.227Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "from_state": "reported",
                  *         "to_state": "in_repair",
                  *         "event_name": "begin",
@@ -14608,14 +14608,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "d1001736-874d-5052-b3cb-5075e55ed8f8",
+                 *       "id": "d940db87-ba9f-5c15-b972-19d8afc038fa",
                  *       "event": "job.admin_override",
-                 *       "occurred_at": "2026-03-02T08:00:43.237Z",
+                 *       "occurred_at": "2026-03-02T08:00:43.228Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "job_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "from_state": "in_repair",
                  *         "to_state": "reported",
                  *         "event_name": "admin_override",
@@ -14675,15 +14675,15 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "1c1896d2-a9ca-531b-b623-f544a00b60cc",
+                 *       "id": "f14205ee-96c2-548c-a9bc-c248c9afbced",
                  *       "event": "form.submitted",
-                 *       "occurred_at": "2026-03-02T08:01:44.524Z",
+                 *       "occurred_at": "2026-03-02T08:01:44.403Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "form_id": "019cad91-2c71-7324-9851-0cc4f94b493a",
+                 *         "form_id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
                  *         "submission_id": "kiosk-1-0001",
                  *         "entity_name": "repair",
-                 *         "entity_id": "486b5158-4998-5464-b561-4dd31772c5cf",
+                 *         "entity_id": "c256a9f2-a780-5b0d-b0bf-9a89d7e69e9a",
                  *         "values": {
                  *           "title": "Pump 2 is loud"
                  *         }
@@ -14738,13 +14738,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "fa206547-212b-5033-b1b7-2f1d075a87b6",
+                 *       "id": "3fe798be-62a0-5618-b112-a7666651a525",
                  *       "event": "entity.created",
-                 *       "occurred_at": "2026-03-02T08:00:33.211Z",
+                 *       "occurred_at": "2026-03-02T08:00:33.179Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 4900,
@@ -14802,13 +14802,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "44be2a26-549a-5d46-846e-0db0027224b7",
+                 *       "id": "1911cdbd-3ddf-51f5-a268-a46b29a870f7",
                  *       "event": "entity.updated",
-                 *       "occurred_at": "2026-03-02T08:00:36.224Z",
+                 *       "occurred_at": "2026-03-02T08:00:36.192Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 5100,
@@ -14869,13 +14869,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "81e447de-b311-52b1-b4fc-7e4fce9bb7c7",
+                 *       "id": "143e5842-a4ac-526d-bc40-a7e81d7057ff",
                  *       "event": "entity.deleted",
-                 *       "occurred_at": "2026-03-02T08:03:52.291Z",
+                 *       "occurred_at": "2026-03-02T08:03:56.018Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2db8-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 6000,
@@ -14933,9 +14933,9 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "019cad90-29ce-733a-aa38-1ab1562f4c11",
+                 *       "id": "019cad90-29ae-733a-aa38-1ab1562f4c11",
                  *       "event": "webhook.test",
-                 *       "occurred_at": "2026-03-02T08:00:32.206Z",
+                 *       "occurred_at": "2026-03-02T08:00:32.174Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "message": "This is a test delivery."

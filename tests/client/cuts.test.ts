@@ -48,10 +48,10 @@ describe('The socket of the client', () => {
         await client.post(path, { params: { path: { id: conversation } }, body: { body } });
         sent.push(body);
         // Spreads the messages over the cuts.
-        await eventually('cuts', () => (proxy?.cuts ?? 0) >= Math.floor((nth * CUTS) / MESSAGES), 30_000);
+        await eventually('cuts', () => (proxy?.cuts ?? 0) >= Math.floor((nth * CUTS) / MESSAGES), 120_000);
       }
-      await eventually('all cuts', () => proxy?.cuts === CUTS, 30_000);
-      await eventually('all messages', () => seen.length >= MESSAGES, 30_000);
+      await eventually('all cuts', () => proxy?.cuts === CUTS, 120_000);
+      await eventually('all messages', () => seen.length >= MESSAGES, 120_000);
       const last = 'the last one';
       await client.post(path, { params: { path: { id: conversation } }, body: { body: last } });
       await eventually('the last message', () => seen.includes(last));
@@ -66,5 +66,5 @@ describe('The socket of the client', () => {
     } finally {
       socket.close();
     }
-  }).timeout(120_000);
+  }).timeout(600_000);
 });

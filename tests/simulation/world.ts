@@ -35,7 +35,7 @@ const plainPasswords: Passwords = {
   verify: async (hash, password) => hash === `plain:${password}`,
 };
 
-const openShared = async (clock: () => number): Promise<Stores> => ({
+const openShared = async (clock: () => number, heads: string): Promise<Stores> => ({
   events: openMemoryEventStore(),
   reads: await openSqliteReadStore({ path: ':memory:', clock }),
   keys: await openSqliteKeyStore({ path: ':memory:' }),
@@ -43,7 +43,7 @@ const openShared = async (clock: () => number): Promise<Stores> => ({
   snapshots: await openSqliteSnapshotStore({ path: ':memory:' }),
   blobs: memoryBlobStore(clock),
   corpus: await openSqliteCorpusStore({ path: ':memory:' }),
-  heads: await openSqliteHeadStore({ path: join(folder, 'heads.db') }),
+  heads: await openSqliteHeadStore({ path: heads }),
   close: async () => undefined,
 });
 
@@ -75,8 +75,9 @@ export class World {
     this.trace.push(`${(this.time.now / 1_000).toFixed(3).padStart(9)} ${text}`);
   };
 
-  async open(): Promise<void> {
-    this.#stores = await openShared(() => STARTED_AT + this.time.now);
+  /** @param heads file of the heads, which are read on a second connection: in memory that one finds none */
+  async open(heads = ':memory:'): Promise<void> {
+    this.#stores = await openShared(() => STARTED_AT + this.time.now, heads);
   }
 
   add(

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { ensurePlatformAdmin } from '../../../api/first-run.ts';
 import { Dice } from '../../simulation/dice.ts';
@@ -134,6 +137,7 @@ const bodyOf = (body: unknown): unknown => (body instanceof Upload ? { file: bod
 export const recordExamples = async (openapi: unknown): Promise<Recorded> => {
   const routes = routesOf(openapi);
   const world = new World(1, 0);
+  const folder = mkdtempSync(join(tmpdir(), 'examples-'));
   const hosts = hostsOf(world);
   const answers = new Map<string, unknown>();
   const operations: Record<string, Example> = {};
@@ -214,9 +218,10 @@ export const recordExamples = async (openapi: unknown): Promise<Recorded> => {
   };
   try {
     world.faults.areOn = false;
-    await world.open();
+    await world.open(join(folder, 'heads.db'));
     return await world.time.until(tell(), LONGEST_MS);
   } finally {
     await world.close();
+    rmSync(folder, { recursive: true, force: true });
   }
 };
