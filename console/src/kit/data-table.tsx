@@ -96,7 +96,7 @@ const Rows = <T,>({ label, items, pages, columns, rowKey, onOpen, rowHeight = 44
     count: items.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
   });
   const shown = virtual.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;

@@ -52,6 +52,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/notifications', 'person', () => import('./messages/notifications.tsx')),
   page('/overview', 'person', () => import('./overview/overview.tsx')),
   page('/platform/overview', 'platform', () => import('./platform/overview.tsx')),
+  page('/platform/partners', 'platform', () => import('./platform/partners.tsx')),
   page('/platform/projections', 'platform', () => import('./platform/projections.tsx')),
   page('/platform/tenants', 'platform', () => import('./platform/tenants.tsx')),
   page('/platform/tenants/:id', 'platform', () => import('./platform/tenant.tsx')),

@@ -64,6 +64,25 @@ describe('The platform’s pages of the Console', () => {
     expect(await read()).to.have.property('status', 'suspended');
   }).timeout(60_000);
 
+  it('adds a partner, says why an id is refused, and changes its name', async () => {
+    const id = randomName('p');
+    const page = await open('/platform/partners');
+    await page.getByRole('button', { name: 'Add a partner' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill(`<b>Partner</b> ${id}`);
+    await dialog.getByLabel('Id', { exact: true }).fill('Not An Id');
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await dialog.locator('[name=id][aria-invalid=true]').waitFor();
+    await dialog.getByLabel('Id', { exact: true }).fill(id);
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await page.getByRole('button', { name: `Change <b>Partner</b> ${id}` }).click();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog.getByLabel('Name').fill(`Renamed ${id}`);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('gridcell', { name: `Renamed ${id}`, exact: true }).waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
   it('shows projections with their lag, and rebuilds one', async () => {
     const page = await open('/platform/projections');
     await page.getByRole('button', { name: 'Rebuild notifications' }).click();

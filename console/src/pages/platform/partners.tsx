@@ -1,0 +1,142 @@
+import { Handshake } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Dialog,
+  Empty,
+  Form,
+  Page,
+  TextField,
+  Time,
+  useAction,
+  usePages,
+} from '../../kit/index.ts';
+
+type Partner = components['schemas']['Partner'];
+
+const SILENT = { invalidates: [['partners']], errors: 'silent' } as const;
+
+/** Partners, who bill tenants: add one, and change its name and its own tenant. */
+const Partners = () => {
+  const [edited, setEdited] = useState<Partner | 'new'>();
+  const partners = usePages(['partners'], (client, limit) =>
+    client.items('/super/partners', { params: { query: { limit } } }),
+  );
+  const columns: readonly Column<Partner>[] = [
+    { key: 'name', title: 'Name', cell: ({ name }) => name, min: 150, grow: 2 },
+    { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code>, min: 120 },
+    {
+      key: 'home',
+      title: 'Own tenant',
+      min: 140,
+      cell: ({ home_tenant_id: home }) =>
+        home === null ? (
+          <span className="muted">none</span>
+        ) : (
+          <Link href={`/platform/tenants/${home}`}>{home}</Link>
+        ),
+    },
+    {
+      key: 'created',
+      title: 'Created',
+      min: 110,
+      grow: 0,
+      cell: ({ created_at }) => <Time at={created_at} relative />,
+    },
+    {
+      key: 'actions',
+      title: '',
+      min: 90,
+      grow: 0,
+      cell: (partner) => (
+        <Button size="small" aria-label={`Change ${partner.name}`} onClick={() => setEdited(partner)}>
+          Change
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <Page
+      title="Partners"
+      about="A partner bills the tenants that have its id as theirs. Its people sign in with an assertion of the hosting portal."
+      actions={
+        <Button tone="primary" onClick={() => setEdited('new')}>
+          <Handshake size={16} aria-hidden />
+          Add a partner
+        </Button>
+      }
+    >
+      <Card flush>
+        <DataTable
+          label="Partners"
+          rows={partners}
+          rowKey={({ id }) => id}
+          columns={columns}
+          onOpen={setEdited}
+          empty={
+            <Empty title="No partners yet">
+              <p>Add one, then give it tenants on the page of each tenant.</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {edited === undefined ? null : <Edit partner={edited} onClose={() => setEdited(undefined)} />}
+    </Page>
+  );
+};
+
+const Edit = ({ partner, onClose }: { partner: Partner | 'new'; onClose: () => void }) => {
+  const isNew = partner === 'new';
+  const save = useAction(
+    (client, { id, ...body }: { id: string; name: string; home_tenant_id: string | null }) =>
+      isNew
+        ? client.post('/super/partners', { body: { id, ...body } })
+        : client.patch('/super/partners/{id}', { params: { path: { id } }, body }),
+    { ...SILENT, done: ({ name }) => `${name} is saved.` },
+  );
+  return (
+    <Dialog title={isNew ? 'Add a partner' : `Change ${partner.name}`} onClose={onClose}>
+      <Form
+        submit={isNew ? 'Add' : 'Save'}
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await save.mutateAsync({
+            id: isNew ? values.text('id') : partner.id,
+            name: values.text('name'),
+            home_tenant_id: values.optional('home_tenant_id') ?? null,
+          });
+          onClose();
+        }}
+      >
+        <TextField
+          name="name"
+          label="Name"
+          required
+          maxLength={200}
+          defaultValue={isNew ? '' : partner.name}
+        />
+        {isNew ? (
+          <TextField
+            name="id"
+            label="Id"
+            required
+            hint="Lower-case letters, digits, - and _; it cannot be changed."
+          />
+        ) : null}
+        <TextField
+          name="home_tenant_id"
+          label="Own tenant"
+          hint="Its id, where issued invoices are posted; empty for none."
+          defaultValue={isNew ? '' : (partner.home_tenant_id ?? '')}
+        />
+      </Form>
+    </Dialog>
+  );
+};
+
+export default Partners;
