@@ -19,6 +19,13 @@ export const truncate = (text: string, max: number): string =>
 /** Whether every store and JSON reader can hold the text: no NUL, no lone surrogate. */
 export const isStorableText = (text: string): boolean => text.isWellFormed() && !text.includes('\u0000');
 
+/** Whether the text is one character that JSON escapes. */
+const isEscapedCharacter = (text: string): boolean => text.length === 1 && JSON.stringify(text).length > 3;
+
+/** Whether every store and JSON reader can hold the text as a key (decision 70). */
+export const isStorableKey = (key: string): boolean =>
+  key !== '__proto__' && isStorableText(key) && !isEscapedCharacter(key);
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Whether a text is a lower-case UUID, the form of every generated id. */

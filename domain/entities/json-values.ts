@@ -1,4 +1,4 @@
-import { isStorableText } from '../core/text.ts';
+import { isStorableKey, isStorableText } from '../core/text.ts';
 import type { JsonValue } from './fields.ts';
 
 /** Values of `json` fields: bounded, comparable, and safe to store. */
@@ -17,9 +17,6 @@ export const canonical = (value: JsonValue): string => {
 export const isSame = (a: JsonValue | undefined, b: JsonValue | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && canonical(a) === canonical(b));
 
-/** Excludes `__proto__`, which an assignment would not store as a key. */
-const isKeepableKey = (key: string): boolean => key !== '__proto__' && isStorableText(key);
-
 const problemIn = (value: unknown, depth: number): string | undefined => {
   if (typeof value === 'string') {
     return isStorableText(value) ? undefined : 'A text holds a character that cannot be kept.';
@@ -29,7 +26,7 @@ const problemIn = (value: unknown, depth: number): string | undefined => {
   if (typeof value !== 'object') return 'This is not JSON.';
   if (depth >= MAX_JSON_DEPTH) return `The value is nested deeper than ${MAX_JSON_DEPTH}.`;
   for (const [key, member] of Object.entries(value)) {
-    if (!Array.isArray(value) && !isKeepableKey(key)) return 'A key cannot be kept.';
+    if (!Array.isArray(value) && !isStorableKey(key)) return 'A key cannot be kept.';
     const problem = problemIn(member, depth + 1);
     if (problem !== undefined) return problem;
   }

@@ -3,39 +3,27 @@ import type { JsonObject, JsonValue } from '../../application/ports/read-store.t
 
 /** JSON with names, numbers and texts that a database may not store unchanged. */
 
-const name = fc.oneof(
-  fc.constantFrom(
-    '',
-    '$',
-    '$set',
-    '$ref',
-    'a.b',
-    '.',
-    '%',
-    '%%',
-    '%24',
-    '%2',
-    'a%2Eb',
-    '_id',
-    '\u0000',
-    'a\u0000',
-  ),
-  fc.constantFrom(
-    '__proto__',
-    '_bsontype',
-    '%5Fbsontype',
-    'constructor',
-    'valueOf',
-    'firstBatch',
-    'toString',
-    'toBSON',
-    'length',
-    '10',
-    '2',
-  ),
-  fc.string({ maxLength: 6 }),
-  fc.string({ unit: 'binary', maxLength: 6 }),
-);
+/** Without keys of one escaped character, which Node itself reads wrongly (decision 70). */
+const name = fc
+  .oneof(
+    fc.constantFrom('', '$', '$set', '$ref', 'a.b', '.', '%', '%%', '%24', '%2', 'a%2Eb', '_id', 'a\u0000'),
+    fc.constantFrom(
+      '__proto__',
+      '_bsontype',
+      '%5Fbsontype',
+      'constructor',
+      'valueOf',
+      'firstBatch',
+      'toString',
+      'toBSON',
+      'length',
+      '10',
+      '2',
+    ),
+    fc.string({ maxLength: 6 }),
+    fc.string({ unit: 'binary', maxLength: 6 }),
+  )
+  .filter((key) => key.length !== 1 || JSON.stringify(key).length === 3);
 
 const scalar = fc.oneof(
   fc.constantFrom(

@@ -4,7 +4,7 @@ import { actorOf } from '../../../application/core/commands/request-context.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { JobActor, Jobs } from '../../../application/workflow/jobs.ts';
 import type { Workflows } from '../../../application/workflow/workflows.ts';
-import { isStorableText } from '../../../domain/core/text.ts';
+import { isStorableKey, isStorableText } from '../../../domain/core/text.ts';
 import { json } from '../../../domain/entities/fields.ts';
 import { type JobDoc, jobById, jobsOf, movesOf } from '../../../projections/workflow/jobs.ts';
 import { listName } from '../../http/cursor.ts';
@@ -34,7 +34,7 @@ const nameFilter = z.string().max(200).optional();
 const keptLength = (value: unknown): number | undefined => {
   let isKept = true;
   const { length } = JSON.stringify(value, (key, each: unknown) => {
-    isKept &&= isStorableText(key) && (typeof each !== 'string' || isStorableText(each));
+    isKept &&= isStorableKey(key) && (typeof each !== 'string' || isStorableText(each));
     return each;
   });
   return isKept ? length : undefined;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { codePoints, isStorableText, truncate } from '../../../domain/core/text.ts';
+import { codePoints, isStorableKey, isStorableText, truncate } from '../../../domain/core/text.ts';
 
 const texts = fc.string({ unit: 'binary', maxLength: 80 });
 
@@ -25,5 +25,18 @@ describe('Text', () => {
     for (const text of ['\u0000', '\ud800', 'a\udc00b', '\udc00\ud800']) {
       expect(isStorableText(text)).to.equal(false);
     }
+  });
+
+  it('is storable as a key unless it is one escaped character', () => {
+    for (const key of ['', 'x', "'", 'a"', '\\\\', '\n\n']) expect(isStorableKey(key), key).to.equal(true);
+    for (const key of ['"', '\\', '\n', '\u001f', '\ud800', '__proto__']) {
+      expect(isStorableKey(key), key).to.equal(false);
+    }
+  });
+
+  // When this fails, Node has been mended, and the refusal of decision 70 can go once older versions are out of use.
+  it('is read wrongly as such a key by this Node', () => {
+    expect(JSON.parse('{" ":1,"\\\\":2}')).to.deep.equal({ ' ': 1, '\\': 2 });
+    expect(JSON.parse('{" ":1,"\\n":2}')).to.deep.equal({ ' ': 1, '\\': 2 });
   });
 });

@@ -154,6 +154,9 @@ describe('Values', () => {
     expect(jsonProblem({ a: 'b\u0000' })).to.be.a('string');
     expect(jsonProblem({ 'a\ud800': 1 })).to.be.a('string');
     expect(jsonProblem(JSON.parse('{"__proto__": 1}'))).to.be.a('string');
+    for (const key of ['"', '\\', '\n', '\u0001'])
+      expect(jsonProblem({ in: { [key]: 1 } })).to.equal('A key cannot be kept.');
+    expect(jsonProblem({ ' ': 1, 'a"': 1, "'": 1 })).to.equal(undefined);
   });
 
   it('of decimals have at most 38 digits, without sign and point', () => {
