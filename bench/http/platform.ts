@@ -33,12 +33,16 @@ const nodeOptions = [
   ...words(process.env.BENCH_NODE_OPTIONS ?? ''),
 ];
 
-/** @param own overrides of the usual environment */
+/** @param own overrides of the usual environment @param options further options of Node */
 export const startPlatformChild = (
   dataDir: string,
   own: Readonly<Record<string, string>> = {},
+  options: readonly string[] = [],
 ): Promise<Child> =>
-  startChild('../api/main.ts', '/health/ready', { ...platformEnvironment(dataDir), ...own }, nodeOptions);
+  startChild('../api/main.ts', '/health/ready', { ...platformEnvironment(dataDir), ...own }, [
+    ...nodeOptions,
+    ...options,
+  ]);
 
 /** A conversation of two people. */
 export interface Pair {

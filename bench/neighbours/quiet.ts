@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { tenantToken } from '../http/tokens.ts';
 import { percentile, until } from '../rounds.ts';
 import { Api, ENTITLED, openAccounts, parsed } from './api.ts';
+import { QUIET } from './names.ts';
 
-/** The tenant that the attacks must not disturb. It runs in its own process (`quiet-child.ts`). */
+/** The quiet tenant. It runs in its own process (`quiet-child.ts`). */
 
-export const QUIET = 'quiet';
 const ENTITY = 'parcel';
 /** A rule posts records of this entity, one a second, so that the balance shows how many were posted. */
 const POSTED = 'receipt';

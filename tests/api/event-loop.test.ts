@@ -9,6 +9,16 @@ const work = (ms: number): void => {
   while (process.threadCpuUsage().user - began < ms * 1000);
 };
 
+/** A clock that only works move. */
+class FakeClock {
+  #ms = 0;
+  readonly now = (): number => this.#ms;
+
+  pass(ms: number): void {
+    this.#ms += ms;
+  }
+}
+
 describe('The watch of the event loop', () => {
   it('names the code that held a tick, and how long', async () => {
     const seen: [string, number][] = [];
@@ -38,7 +48,8 @@ describe('The watch of the event loop', () => {
 
 describe('Slices of long loops', () => {
   it('run one per tick when they use its time, tenants in turn', async () => {
-    const slices = new TimeSlices();
+    const clock = new FakeClock();
+    const slices = new TimeSlices(clock.now);
     const order: string[] = [];
     let ticks = 0;
     let isOver = false;
@@ -53,7 +64,7 @@ describe('Slices of long loops', () => {
       for (let step = 0; step < 3; step += 1) {
         await slice.next();
         order.push(tenant);
-        work(12);
+        clock.pass(12);
         at.set(ticks, (at.get(ticks) ?? 0) + 1);
       }
     };
@@ -62,6 +73,49 @@ describe('Slices of long loops', () => {
     // The fourth loop is the second tenant's: it never waits for more than one of the others.
     expect(order.slice(0, 6).join('')).to.equal('ababab');
     expect(Math.max(...at.values())).to.equal(1);
+  });
+
+  it('let a tenant begin as many short works as take the time of one long work of another', async () => {
+    const clock = new FakeClock();
+    const slices = new TimeSlices(clock.now);
+    const order: string[] = [];
+    const work = async (tenant: string, ms: number): Promise<void> => {
+      await slices.of(tenant, 'work').next();
+      order.push(tenant);
+      clock.pass(ms);
+    };
+    const long = Array.from({ length: 4 }, () => work('busy', 4));
+    const short = Array.from({ length: 12 }, () => work('quiet', 1));
+    await Promise.all([...long, ...short]);
+    expect(order.join(' ').replaceAll('quiet', 'q').replaceAll('busy', 'B')).to.equal(
+      'B q q q q B q q q q B q q q q B',
+    );
+  });
+
+  it('serve a tenant that comes later before one that has used more', async () => {
+    const clock = new FakeClock();
+    const slices = new TimeSlices(clock.now);
+    const order: string[] = [];
+    let last: Promise<void> | undefined;
+    const busy = async (): Promise<void> => {
+      const slice = slices.of('busy', 'loop');
+      for (let step = 0; step < 5; step += 1) {
+        await slice.next();
+        order.push('busy');
+        clock.pass(4);
+        if (step === 2) last = late();
+      }
+    };
+    const late = async (): Promise<void> => {
+      for (let step = 0; step < 3; step += 1) {
+        await slices.of('late', 'work').next();
+        order.push('late');
+        clock.pass(1);
+      }
+    };
+    await busy();
+    await last;
+    expect(order).to.deep.equal(['busy', 'busy', 'busy', 'late', 'late', 'late', 'busy', 'busy']);
   });
 
   it('go on without waiting while their time lasts', async () => {
@@ -73,10 +127,11 @@ describe('Slices of long loops', () => {
   });
 
   it('let short works begin together while a tick has time, and others in the next ones', async () => {
-    const slices = new TimeSlices();
+    const clock = new FakeClock();
+    const slices = new TimeSlices(clock.now);
     expect(slices.of('a', 'short').begin()).to.equal(undefined);
     expect(slices.of('b', 'short').begin()).to.equal(undefined);
-    work(12);
+    clock.pass(12);
     const order: string[] = [];
     const begin = async (tenant: string): Promise<void> => {
       await slices.of(tenant, 'short').begin();

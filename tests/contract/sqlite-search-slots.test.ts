@@ -230,13 +230,16 @@ describe('Search slots', () => {
 
   it('share ticks evenly: a short search ends while long ones of other tenants run', async () => {
     const slots = searchSlots({ ...LIMITS, atOnce: 32 });
-    const turns = new TimeSlices();
+    let clock = 0;
+    const turns = new TimeSlices(() => clock);
     const granted: string[] = [];
     const scan = (tenant: string, slices: number) =>
       slots(tenant, async () => {
         for (let nth = 0; nth < slices; nth += 1) {
           await turns.of(tenant, 'search').next();
           granted.push(tenant);
+          // Each takes the time of its tick.
+          clock += 5;
         }
       });
     const long = [scan('a', 50), scan('b', 50)];

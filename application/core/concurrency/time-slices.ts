@@ -7,16 +7,26 @@ const SLICE_MS = 4;
 const PER_TICK = 32;
 
 /**
- * Divides the thread among long loops and requests: those that wait begin tenant by tenant, in each tick of the event
- * loop as many as fit in one slice. However many there are, other work waits for one slice.
+ * Divides the thread among long loops and requests: in each tick of the event loop as many begin as fit in one slice.
+ * Those that wait begin by the time that their tenants have used (start-time fair queueing): a tenant that uses little
+ * is served next, with as many works as take the time of one work of a busy tenant.
  */
 export class TimeSlices {
-  /** Waiting works by tenant, in the order in which tenants are served next. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** Calls of {@link #serve} that the event loop has still to make. */
-  #scheduled = 0;
+  /** By tenant: time (ms) used on a common scale, on which a tenant that was away begins at the present place. */
+  readonly #usedTo = new Map<string, number>();
+  /** The place on this scale of the work that began last. */
+  #place = 0;
+  /** The work that began last, until its time is charged. */
+  #serving: { readonly tenantId: string; readonly since: number } | undefined;
+  #isScheduled = false;
   /** When the first work of this tick began; undefined before it. */
   #began: number | undefined;
+  readonly #now: () => number;
+
+  constructor(now: () => number = monotonic) {
+    this.#now = now;
+  }
 
   /** Starts a loop of a tenant; its first slice begins with {@link Slice.next}. @param code for {@link mark} */
   of(tenantId: string, code: string): Slice {
@@ -24,6 +34,7 @@ export class TimeSlices {
       code,
       () => this.#take(tenantId),
       () => this.#isFree(),
+      this.#now,
     );
   }
 
@@ -37,13 +48,16 @@ export class TimeSlices {
       const works = this.#waiting.get(tenantId) ?? [];
       this.#waiting.set(tenantId, works);
       works.push(resolve);
-      this.#schedule();
+      if (works.length === 1) {
+        this.#usedTo.set(tenantId, Math.max(this.#usedTo.get(tenantId) ?? 0, this.#place));
+      }
+      if (!this.#isScheduled) this.#schedule();
     });
   }
 
   /** Whether the works that began in this tick have left some of its time. */
   #hasTime(): boolean {
-    const now = monotonic();
+    const now = this.#now();
     if (this.#began === undefined) {
       this.#began = now;
       setImmediate(() => {
@@ -55,25 +69,48 @@ export class TimeSlices {
 
   /** Promises run between two immediates, so each work has used its time before the next begins. */
   #schedule(): void {
-    if (this.#scheduled > 0) return;
+    this.#isScheduled = true;
     let works = 0;
     for (const { length } of this.#waiting.values()) works += length;
-    this.#scheduled = Math.min(works, PER_TICK);
-    const serve = (): void => {
-      this.#scheduled -= 1;
-      if (this.#hasTime()) this.#next()?.();
-      if (this.#scheduled === 0 && this.#waiting.size > 0) this.#schedule();
-    };
-    for (let nth = 0; nth < this.#scheduled; nth += 1) setImmediate(serve);
+    for (let nth = Math.min(works, PER_TICK); nth > 0; nth -= 1) {
+      setImmediate(() => {
+        this.#charge();
+        if (this.#hasTime()) this.#next()?.();
+      });
+    }
+    setImmediate(() => {
+      this.#charge();
+      if (this.#waiting.size > 0) this.#schedule();
+      else {
+        this.#isScheduled = false;
+        this.#usedTo.clear();
+      }
+    });
   }
 
+  #charge(): void {
+    if (this.#serving === undefined) return;
+    const { tenantId, since } = this.#serving;
+    this.#serving = undefined;
+    this.#usedTo.set(tenantId, (this.#usedTo.get(tenantId) ?? 0) + this.#now() - since);
+  }
+
+  /** The first work of the tenant that has used least; the one that waits longest of equal ones. */
   #next(): (() => void) | undefined {
-    const [next] = this.#waiting;
-    if (next === undefined) return undefined;
-    const [tenantId, works] = next;
-    this.#waiting.delete(tenantId);
+    let least: string | undefined;
+    let place = Number.POSITIVE_INFINITY;
+    for (const tenantId of this.#waiting.keys()) {
+      const used = this.#usedTo.get(tenantId) ?? 0;
+      if (used < place) [least, place] = [tenantId, used];
+    }
+    if (least === undefined) return undefined;
+    const works = this.#waiting.get(least) ?? [];
     const resolve = works.shift();
-    if (works.length > 0) this.#waiting.set(tenantId, works);
+    // Moves behind tenants that have used the same.
+    this.#waiting.delete(least);
+    if (works.length > 0) this.#waiting.set(least, works);
+    this.#place = place;
+    this.#serving = { tenantId: least, since: this.#now() };
     return resolve;
   }
 }
@@ -83,24 +120,26 @@ export class Slice {
   readonly #code: string;
   readonly #take: () => Promise<void>;
   readonly #isFree: () => boolean;
+  readonly #now: () => number;
   #began = Number.NEGATIVE_INFINITY;
 
-  constructor(code: string, take: () => Promise<void>, isFree: () => boolean) {
+  constructor(code: string, take: () => Promise<void>, isFree: () => boolean, now: () => number) {
     this.#code = code;
     this.#take = take;
     this.#isFree = isFree;
+    this.#now = now;
   }
 
   /** Whether the time of the slice is used up. */
   get isOver(): boolean {
-    return monotonic() - this.#began > SLICE_MS;
+    return this.#now() - this.#began > SLICE_MS;
   }
 
   /** Begins the first slice: at once, without a promise, while the present tick has time. For short works. */
   begin(): Promise<void> | undefined {
     if (!this.#isFree()) return this.next();
     mark(this.#code);
-    this.#began = monotonic();
+    this.#began = this.#now();
     return undefined;
   }
 
@@ -108,7 +147,7 @@ export class Slice {
   async next(): Promise<void> {
     await this.#take();
     mark(this.#code);
-    this.#began = monotonic();
+    this.#began = this.#now();
   }
 
   /** Waits for the next slice when this one is over. To be called after each small step. */

@@ -1,0 +1,2 @@
+/** The tenant that the attacks must not disturb. */
+export const QUIET = 'quiet';
