@@ -9,6 +9,8 @@ export interface Request {
   /** Also the correlation id of its events. */
   readonly id: string;
   readonly what: string;
+  /** The person, where one is known. */
+  readonly by: string | undefined;
   /** Type of the one event that proves its effect; undefined when a success may append nothing. */
   readonly event: string | undefined;
   /** `acknowledged` by a 2xx, `refused` by a 4xx, `unknown` when nothing certain was heard. */
@@ -44,14 +46,16 @@ export class Client {
   readonly #dice: Dice;
   readonly #token: string | undefined;
   readonly #requests: Request[];
+  readonly #by: string | undefined;
   /** Nodes that serve requests; those of a worker do not. */
   readonly #nodes: () => readonly SimulatedNode[];
 
-  constructor(world: World, dice: Dice, token: string | undefined, requests: Request[]) {
+  constructor(world: World, dice: Dice, token: string | undefined, requests: Request[], by?: string) {
     this.#world = world;
     this.#dice = dice;
     this.#token = token;
     this.#requests = requests;
+    this.#by = by;
     this.#nodes = () => world.nodes.filter(({ role }) => role !== 'worker');
   }
 
@@ -70,6 +74,12 @@ export class Client {
     }
   }
 
+  /** Reads what a write was answered for, at any node, whose read models may not have it yet. */
+  async getAfter(written: Reply, path: string): Promise<Reply> {
+    const position = written.headers['x-event-position'];
+    return this.get(path, typeof position === 'string' ? { 'x-min-position': position } : {});
+  }
+
   /** Writes under a key and repeats until the outcome is certain, or mostly so. */
   async write(
     method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -79,7 +89,15 @@ export class Client {
   ): Promise<Reply | undefined> {
     const { time, note } = this.#world;
     const id = `r${String(this.#requests.length + 1).padStart(5, '0')}`;
-    const request: Request = { id, what, event, outcome: 'unknown', isRepeated: false, reply: undefined };
+    const request: Request = {
+      id,
+      what,
+      by: this.#by,
+      event,
+      outcome: 'unknown',
+      isRepeated: false,
+      reply: undefined,
+    };
     this.#requests.push(request);
     const isKeyed = method !== 'DELETE' && this.#dice.chance(0.9);
     const headers = this.#headers({

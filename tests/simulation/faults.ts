@@ -73,6 +73,16 @@ export class Faults {
     ]);
   }
 
+  /** How long (ms) the subscription stands still: what grows meanwhile is announced afterwards. */
+  stallOfGrowth(dice: Dice): number {
+    return this.areOn && this.#share > 0 && dice.chance(0.01) ? dice.number() * 8_000 : 0;
+  }
+
+  /** Whether a growth is announced again later, out of order, as after a connection that broke. */
+  repeatsGrowth(dice: Dice): boolean {
+    return this.areOn && this.#share > 0 && dice.chance(0.03);
+  }
+
   /** Whether a growth of the log is announced without its events, as a server may at any time. */
   dropsGrowth(dice: Dice): boolean {
     return dice.chance(this.#bare);

@@ -13,7 +13,7 @@ export interface Received {
 /** What a host does with a call that reaches it, and its answer. */
 export type Serve = (call: OutboundRequest) => { readonly status: number; readonly body?: unknown };
 
-type Kind = 'fine' | 'error' | 'lost before' | 'lost after' | 'slow';
+type Kind = 'fine' | 'error' | 'lost before' | 'lost after' | 'slow' | 'silent';
 
 /** The hosts that the product calls: receivers of webhooks, unless said otherwise. They answer late, wrong or never. */
 export class Hosts {
@@ -54,10 +54,24 @@ export class Hosts {
           [4, 'lost before'],
           [4, 'lost after'],
           [4, 'slow'],
+          [3, 'silent'],
         ]);
-    await time.pause(kind === 'slow' ? dice.number() * 15_000 : dice.delay(20, 500));
-    signal?.throwIfAborted();
     const failed: OutboundAnswer = { kind: 'failed', reason: 'connection', message: 'the connection broke' };
+    const late: OutboundAnswer = {
+      kind: 'failed',
+      reason: 'timeout',
+      message: 'the host did not answer in time',
+    };
+    const wait = kind === 'slow' ? dice.number() * 15_000 : dice.delay(20, 500);
+    if (kind === 'silent' || wait > call.timeoutMs) {
+      // A slow host takes the call after the product has given it up.
+      if (kind === 'slow') time.after(wait, () => void this.#taken(call, 'lost after'), undefined);
+      await time.pause(call.timeoutMs);
+      signal?.throwIfAborted();
+      return late;
+    }
+    await time.pause(wait);
+    signal?.throwIfAborted();
     if (kind === 'lost before') return failed;
     const { status, body } = this.#taken(call, kind);
     await time.pause(dice.delay(10, 300));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { StoredEvent } from '../../application/ports/event-store.ts';
+import { projections } from '../../projections/all.ts';
 import type { World } from './world.ts';
 
 /** An event as the log has it, its data unopened. */
@@ -34,3 +35,21 @@ export const readLog = async (world: World): Promise<Fact[]> => {
 /** Events of one type of a tenant. */
 export const eventsOf = (log: readonly Fact[], { id }: { readonly id: string }, ...types: string[]): Fact[] =>
   log.filter(({ tenant, type }) => tenant === id && types.includes(type));
+
+/** All documents of the active read models, as JSON. */
+export const allDocuments = async ({ stores: { reads } }: World): Promise<string[]> => {
+  const found: string[] = [];
+  for (const { name, collections } of projections) {
+    const { active } = await reads.activeGeneration(name);
+    if (active === undefined) continue;
+    for (const collection of collections) {
+      const generation = { projection: name, tag: active };
+      let page = await reads.list(generation, collection.name, undefined, PAGE);
+      while (page.length > 0) {
+        for (const { doc } of page) found.push(JSON.stringify(doc?.value));
+        page = await reads.list(generation, collection.name, page.at(-1), PAGE);
+      }
+    }
+  }
+  return found;
+};

@@ -43,6 +43,8 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   world.fences.faults.forEach(report('fences'));
   checkRequests(log, workload, report('requests'));
   checkChains(log, report('chain'));
+  await checkHeads(log, world, report('heads'));
+  await checkSettled(world, report('settles'));
   checkDeliveries(log, hosts, report('deliveries'));
   for (const area of workload.areas) await area.check(log, report(area.name));
   await checkReadModels(world, log, report('read models'));
@@ -73,6 +75,41 @@ const checkChains = (log: readonly Fact[], report: Report): void => {
     chainFaults(events).forEach(report);
     const times = events.map(({ at }) => at);
     if (times.some((at, index) => at < (times[index - 1] ?? ''))) report(`times of ${stream} go back`);
+  }
+};
+
+/** The kept hashes are those of the log. */
+const checkHeads = async (
+  log: readonly Fact[],
+  { stores: { heads } }: World,
+  report: Report,
+): Promise<void> => {
+  const kept = new Map<string, { readonly revision: number; readonly hash: string }>();
+  const position = await heads.read('', (part) => part.forEach((head) => void kept.set(head.stream, head)));
+  const upTo = log.filter((event) => position !== undefined && event.position <= position);
+  for (const [stream, events] of Map.groupBy(upTo, (event) => event.stream)) {
+    const [last, head] = [events.at(-1), kept.get(stream)];
+    if (
+      head === undefined ||
+      head.revision !== last?.revision ||
+      !last.metadata.includes(`"hash":"${head.hash}"`)
+    )
+      report(`${stream} ends at ${last?.revision}, its head says ${JSON.stringify(head)}`);
+  }
+};
+
+/** No tenant is parked in a read model, and none is behind in a subscriber. */
+const checkSettled = async ({ stores: { reads } }: World, report: Report): Promise<void> => {
+  for (const { name } of projections) {
+    const { active } = await reads.activeGeneration(name);
+    if (active === undefined) continue;
+    const { parked } = await reads.state({ projection: name, tag: active });
+    if (parked.length > 0) report(`${name} has parked ${parked.map(({ tenant }) => tenant).join(', ')}`);
+  }
+  for (const name of (await reads.subscriberCheckpoints()).keys()) {
+    const behind = (await reads.subscriberProgress(name))?.behind;
+    if (behind !== undefined && behind.size > 0)
+      report(`${[...behind.keys()].join(', ')} are behind in ${name}`);
   }
 };
 

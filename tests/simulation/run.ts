@@ -5,7 +5,7 @@ import type { Outage } from './faults.ts';
 import { Hosts } from './hosts.ts';
 import { type Fault, findFaults } from './oracles.ts';
 import { Workload } from './workload.ts';
-import { World } from './world.ts';
+import { STARTED_AT, World } from './world.ts';
 
 export interface RunOptions {
   readonly seed: number;
@@ -37,6 +37,9 @@ const ROLES: readonly (readonly [weight: number, roles: readonly Config['ROLE'][
   [1, ['api', 'worker', 'worker', 'all']],
 ];
 
+/** The last seconds of a month, a day and a billing window. */
+const BEFORE_MONTH_END = Date.UTC(2026, 2, 31, 23, 59, 45);
+
 /** Longest virtual time (ms) that a run may take: more means that something never settles. */
 const LONGEST_MS = 40 * 60_000;
 
@@ -46,7 +49,8 @@ const [STEPS, STEPS_OF_REQUEST] = [60_000, 400];
 /** One run of the whole product under faults drawn from a seed. */
 export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> => {
   const dice = new Dice(seed);
-  const world = new World(seed, dice.pick([0, 0.005, 0.02, 0.05]), dice.pick([0.1, 0.1, 0.5, 1]));
+  const [share, bare] = [dice.pick([0, 0.005, 0.02, 0.05]), dice.pick([0.1, 0.1, 0.5, 1])];
+  const world = new World(seed, share, bare, dice.pick([STARTED_AT, BEFORE_MONTH_END]));
   const hosts = new Hosts(world, new Dice(seed, 5));
   const faults: Fault[] = [];
   let made = 0;

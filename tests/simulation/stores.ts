@@ -130,7 +130,7 @@ const reached = <T extends object>(name: string, store: T, way: Way, node: Simul
   });
 };
 
-/** Growth reaches a node later, sometimes without its events, and never while the node is dead. */
+/** Growth reaches a node later, sometimes without its events or twice, and never while the node is dead. */
 const withGrowth = (store: EventStore, way: Way, node: SimulatedNode): EventStore => {
   const via = reached('events', store, way, node);
   const onGrowth = (listener: GrowthListener): (() => void) => {
@@ -140,14 +140,13 @@ const withGrowth = (store: EventStore, way: Way, node: SimulatedNode): EventStor
       const { time, dice, faults } = way;
       const bare = faults.dropsGrowth(dice);
       // In order, as one subscription delivers.
-      last = Math.max(last, time.now + dice.delay(3, faults.areOn ? 1_500 : 5));
-      time.after(
-        last - time.now,
-        () => {
-          if (isOpen) listener(bare ? undefined : growth);
-        },
-        node.owner,
-      );
+      last = Math.max(last, time.now + dice.delay(3, faults.areOn ? 1_500 : 5) + faults.stallOfGrowth(dice));
+      const announce = (): void => {
+        if (isOpen) listener(bare ? undefined : growth);
+      };
+      time.after(last - time.now, announce, node.owner);
+      if (faults.repeatsGrowth(dice))
+        time.after(last - time.now + dice.number() * 2_000, announce, node.owner);
     });
     return () => {
       isOpen = false;

@@ -19,8 +19,8 @@ const NEEDED: Readonly<Record<string, string>> = { ledger: 'records', access: 'r
 
 /** A run uses some areas, so that these have more to do and each combination is tried. */
 const chooseAreas = (dice: Dice): ReadonlySet<string> => {
-  const names = ['messaging', 'records', 'ledger', 'workflow', 'access', 'billing', 'files'];
-  const chosen = [dice.pick(names), ...names.filter(() => dice.chance(0.4))];
+  const forAll = ['messaging', 'records', 'ledger', 'workflow', 'files'];
+  const chosen = [dice.pick(forAll), ...[...forAll, 'access', 'billing'].filter(() => dice.chance(0.4))];
   return new Set(chosen.flatMap((name) => [name, NEEDED[name] ?? name]));
 };
 
@@ -44,7 +44,7 @@ export class Workload {
       ...{ world, dice, hosts, requests: this.requests, tenants: this.tenants },
       platform: this.#platform(),
       issuedAt: this.#issuedAt,
-      clientOf: (person) => this.#client(this.#tokenOf(person)),
+      clientOf: (person) => this.#client(this.#tokenOf(person), person.id),
       clientWith: (token) => this.#client(token),
     };
     const context = this.#context;
@@ -62,8 +62,8 @@ export class Workload {
     this.#tabs = dice.pick([1, 3, 8]);
   }
 
-  #client(token: string | undefined): Client {
-    return new Client(this.#world, this.#dice, token, this.requests);
+  #client(token: string | undefined, by?: string): Client {
+    return new Client(this.#world, this.#dice, token, this.requests, by);
   }
 
   /** Seconds since 1970 a minute before the run. */
@@ -98,7 +98,7 @@ export class Workload {
         role: at === 0 ? 'admin' : 'operator',
       };
       const token = this.#tokenOf(person);
-      const actor = { ...person, client: this.#client(token) };
+      const actor = { ...person, client: this.#client(token, person.id) };
       this.listeners.push(new Listener(this.#world, this.#dice, actor, token));
       return actor;
     });

@@ -52,7 +52,7 @@ export class World {
   readonly time = new VirtualTime();
   readonly trace: string[] = [];
   /** Wall clock (ms) at the start of the run. */
-  readonly startedAt = STARTED_AT;
+  readonly startedAt: number;
   readonly dice: Dice;
   readonly faults: Faults;
   readonly fences = new Fences();
@@ -60,8 +60,9 @@ export class World {
   readonly nodes: SimulatedNode[] = [];
   #stores: Stores | undefined;
 
-  constructor(seed: number, share: number, bare = 0) {
+  constructor(seed: number, share: number, bare = 0, startedAt = STARTED_AT) {
     this.dice = new Dice(seed, 1);
+    this.startedAt = startedAt;
     this.faults = new Faults(share, bare);
     this.#restore.push(useTimers(this.time.timers()), useRandom(new Dice(seed, 2).asRandom()));
   }
@@ -77,7 +78,7 @@ export class World {
 
   /** @param heads file of the heads, which are read on a second connection: in memory that one finds none */
   async open(heads = ':memory:'): Promise<void> {
-    this.#stores = await openShared(() => STARTED_AT + this.time.now, heads);
+    this.#stores = await openShared(() => this.startedAt + this.time.now, heads);
   }
 
   add(
@@ -96,7 +97,7 @@ export class World {
     const node = new SimulatedNode({
       name,
       time: this.time,
-      startedAt: STARTED_AT,
+      startedAt: this.startedAt,
       logger: this.#logger(name),
       config: readConfig({
         ROLE: role,

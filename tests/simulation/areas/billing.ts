@@ -20,9 +20,14 @@ export const BILLING_HOST = 'billing.example';
 const BILLING = '/api/v1/partner-portal/billing';
 const INVOICES = `${BILLING}/invoices`;
 /** All windows: a late line counts where its invoice begins. */
-const ALL = '?from=2026-02-01&to=2026-04-01';
+const ALL = '?from=2026-02-01&to=2026-05-01';
 /** The month of the run, and one that is over. */
-const WINDOWS = [{}, { from: '2026-02-01', to: '2026-03-01' }, { from: '2026-03-01', to: '2026-03-03' }];
+const WINDOWS = [
+  {},
+  { from: '2026-02-01', to: '2026-03-01' },
+  { from: '2026-03-01', to: '2026-03-03' },
+  { from: '2026-03-31', to: '2026-04-01' },
+];
 
 const amounts = z.object({ wholesale: z.number(), retail: z.number() });
 const statements = z.array(

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { eventsOf, type Fact } from '../log.ts';
 import {
   type Actor,
@@ -13,6 +14,12 @@ import {
 } from './area.ts';
 
 const ENTRIES = `${V1}/gl/entries`;
+const sides = { debit: z.number(), credit: z.number() };
+const lines = z.array(z.looseObject({ account_code: z.string(), ...sides }));
+const trialBalance = z.looseObject({
+  accounts: z.array(z.looseObject({ code: z.string(), ...sides })),
+  balanced: z.boolean(),
+});
 
 /** Journal entries, and a rule that posts one for each record. */
 export class Ledger implements Area {
@@ -82,7 +89,7 @@ export class Ledger implements Area {
     ];
   }
 
-  check(log: readonly Fact[], report: Report): void {
+  async check(log: readonly Fact[], report: Report): Promise<void> {
     for (const tenant of this.#context.tenants) {
       const posted = eventsOf(log, tenant, 'EntryPosted', 'EntryReversed');
       posted.forEach(({ facts }, at) => {
@@ -90,6 +97,7 @@ export class Ledger implements Area {
       });
       const ids = posted.map(({ facts }) => String(facts.entry_id));
       if (new Set(ids).size !== ids.length) report(`an entry of ${tenant.id} was posted twice`);
+      await this.#checkBalances(posted, tenant, report);
       const created = eventsOf(log, tenant, 'RecordCreated').filter(
         ({ facts }) => facts.entity_name === 'thing',
       ).length;
@@ -98,6 +106,26 @@ export class Ledger implements Area {
       ).length;
       if (created !== ruled)
         report(`${created} records of ${tenant.id} were created, and rules posted ${ruled} entries`);
+    }
+  }
+
+  /** The trial balance is the sum of the lines in the log. */
+  async #checkBalances(posted: readonly Fact[], { admin }: Tenant, report: Report): Promise<void> {
+    const sums = new Map<string, { debit: number; credit: number }>();
+    for (const line of posted.flatMap(({ facts }) => lines.parse(facts.lines))) {
+      const sum = sums.get(line.account_code) ?? { debit: 0, credit: 0 };
+      sums.set(line.account_code, { debit: sum.debit + line.debit, credit: sum.credit + line.credit });
+    }
+    const reply = await admin.client.get(`${V1}/reports/trial-balance?to=2026-12-31`);
+    const { accounts, balanced } = trialBalance.parse(reply.body);
+    if (!balanced) report(`the trial balance of ${admin.tenantId} is not balanced`);
+    const shown = new Map(accounts.map(({ code, debit, credit }) => [code, { debit, credit }]));
+    for (const code of new Set([...sums.keys(), ...shown.keys()])) {
+      const [log, report_] = [sums.get(code), shown.get(code)].map((sum) => sum ?? { debit: 0, credit: 0 });
+      if (log?.debit !== report_?.debit || log?.credit !== report_?.credit)
+        report(
+          `account ${code} of ${admin.tenantId} shows ${JSON.stringify(report_)}, by the log ${JSON.stringify(log)}`,
+        );
     }
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Listener } from '../listener.ts';
-import { eventsOf, type Fact } from '../log.ts';
+import { allDocuments, eventsOf, type Fact } from '../log.ts';
 import {
   type Actor,
   type Area,
@@ -34,6 +34,8 @@ const messageList = z.array(
 );
 
 const mentioned = z.array(z.string());
+const marking = z.looseObject({ marked: z.number() });
+const counted = z.looseObject({ unread: z.number() });
 
 interface Sent {
   readonly id: string;
@@ -50,6 +52,9 @@ export class Messaging implements Area {
   readonly #listeners: readonly Listener[];
   readonly #conversations = new PerTenant<string>();
   readonly #messages = new PerTenant<Sent>();
+  /** Every text that a message was given, by its id. */
+  readonly #texts = new Map<string, string[]>();
+  readonly #faults: string[] = [];
 
   constructor(context: Context, listeners: readonly Listener[]) {
     this.#context = context;
@@ -75,7 +80,8 @@ export class Messaging implements Area {
         own.length === 0 ? 0 : 2,
         async () => {
           const { id, conversation } = dice.pick(own);
-          const body = { body: `edited ${requests.length}` };
+          const body = { body: `edited ${requests.length} ${dice.between(1, 2 ** 30)}` };
+          this.#texts.get(id)?.push(body.body);
           const path = `${CONVERSATIONS}/${conversation}/messages/${id}`;
           await actor.client.write('PATCH', path, body, { what: 'edit', event: 'MessageEdited' });
         },
@@ -115,25 +121,77 @@ export class Messaging implements Area {
     const { dice, requests } = this.#context;
     const conversation = this.#conversationOf(tenant, actor);
     const mention = dice.chance(0.3) ? ` @[x](user:${dice.pick(tenant.people).id})` : '';
-    const reply = await actor.client.write(
-      'POST',
-      `${CONVERSATIONS}/${conversation}/messages`,
-      { body: `text ${requests.length}${mention}` },
-      { what: 'send', event: 'MessageSent' },
-    );
-    if (reply?.status === 201)
-      this.#messages.of(tenant).push({ id: withId.parse(reply.body).id, conversation, sender: actor });
+    const text = `text ${requests.length} ${dice.between(1, 2 ** 30)}`;
+    const messages = `${CONVERSATIONS}/${conversation}/messages`;
+    const sent = { what: 'send', event: 'MessageSent' };
+    const reply = await actor.client.write('POST', messages, { body: `${text}${mention}` }, sent);
+    if (reply?.status !== 201) return;
+    const { id } = withId.parse(reply.body);
+    this.#texts.set(id, [text]);
+    if (dice.chance(0.5)) {
+      // Nobody else knows the id yet.
+      const { status, body } = await actor.client.getAfter(reply, `${messages}?limit=200`);
+      const shown = status === 200 ? messageList.parse(body).find((one) => one.id === id)?.body : undefined;
+      if (status < 500 && !shown?.startsWith(text))
+        this.#faults.push(`${id} is not shown to its sender at once`);
+    }
+    this.#messages.of(tenant).push({ id, conversation, sender: actor });
   }
 
   async check(log: readonly Fact[], report: Report): Promise<void> {
+    this.#faults.forEach(report);
     for (const listener of this.#listeners) this.#checkListener(log, listener, report);
+    await this.#checkDeleted(log, report);
     for (const tenant of this.#context.tenants) {
       const { people } = tenant;
       checkMentions(log, tenant, report);
-      for (const person of people) await this.#checkUnread(person, report);
+      for (const person of people) {
+        await this.#checkUnread(person, report);
+        await this.#checkInbox(log, tenant, person, report);
+      }
     }
     for (const { data } of log) {
       if (/text \d|edited \d/.test(data)) report(`the log has a text unsealed: ${data.slice(0, 100)}`);
+    }
+  }
+
+  /** The text of a deleted message is nowhere. */
+  async #checkDeleted(log: readonly Fact[], report: Report): Promise<void> {
+    const erased = log
+      .filter(({ type }) => type === 'MessageDeleted')
+      .flatMap(({ facts }) => this.#texts.get(String(facts.message_id)) ?? []);
+    if (erased.length === 0) return;
+    const documents = await allDocuments(this.#context.world);
+    for (const text of erased) {
+      const found = documents.find((document) => document.includes(text));
+      if (found !== undefined) report(`the deleted text ${text} is in ${found.slice(0, 200)}`);
+    }
+  }
+
+  /** Each notification is marked once, answers count what they marked, and the others are unread. */
+  async #checkInbox(
+    log: readonly Fact[],
+    tenant: Tenant,
+    { id, client }: Actor,
+    report: Report,
+  ): Promise<void> {
+    const inbox = log.filter(({ stream }) => stream === `${tenant.id}.inbox-${id}`);
+    const idsOf = ({ facts }: Fact): string[] => mentioned.parse(facts.notification_ids);
+    const raised = inbox.filter(({ type }) => type === 'NotificationRaised').length;
+    const read = inbox.filter(({ type }) => type === 'NotificationsRead').flatMap(idsOf);
+    if (new Set(read).size !== read.length) report(`a notification of ${id} was marked twice`);
+    const reply = await client.get(`${V1}/notifications/unread-count`);
+    const { unread } = counted.parse(reply.body);
+    if (unread !== raised - read.length)
+      report(`${id} has ${unread} unread notifications, by the log ${raised - read.length}`);
+    for (const request of this.#context.requests) {
+      if (request.what !== 'mark' || request.outcome !== 'acknowledged' || request.isRepeated) continue;
+      const own = inbox.filter(
+        ({ correlation, type }) => correlation === request.id && type === 'NotificationsRead',
+      );
+      const { marked } = marking.parse(request.reply?.body);
+      if (request.by === id && own.flatMap(idsOf).length !== marked)
+        report(`${request.id} was told that it marked ${marked}, by the log ${own.flatMap(idsOf).length}`);
     }
   }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Fact } from '../log.ts';
+import { eventsOf, type Fact } from '../log.ts';
 import {
   type Actor,
   type Area,
@@ -14,7 +14,13 @@ import {
 } from './area.ts';
 
 const RECORDS = `${V1}/entities/thing/records`;
+const PARTS = `${V1}/entities/part/records`;
 
+const record = z.looseObject({ values: z.looseObject({ amount: z.number().optional() }) });
+const part = z.looseObject({
+  record_id: z.string(),
+  values: z.looseObject({ thing: z.string().optional() }),
+});
 const session = z.looseObject({
   status: z.string(),
   preview: z.looseObject({ total_resolved: z.number() }),
@@ -27,6 +33,7 @@ export class Records implements Area {
   readonly #context: Context;
   readonly #records = new PerTenant<string>();
   readonly #sessions = new PerTenant<string>();
+  readonly #faults: string[] = [];
 
   constructor(context: Context) {
     this.#context = context;
@@ -38,6 +45,9 @@ export class Records implements Area {
       { key: 'amount', label: 'Amount', type: 'integer', required: false },
     ];
     await prepared(admin.client, `${V1}/entities`, { name: 'thing', label: 'Thing', fields });
+    const whole = { entity_name: 'thing', on_delete: 'cascade' };
+    const reference = { key: 'thing', label: 'Thing', type: 'reference', required: false, reference: whole };
+    await prepared(admin.client, `${V1}/entities`, { name: 'part', label: 'Part', fields: [reference] });
   }
 
   actions(tenant: Tenant, actor: Actor): readonly Choice[] {
@@ -51,7 +61,30 @@ export class Records implements Area {
           const values = { title: `title ${requests.length}`, amount: dice.between(1, 100) };
           const created = { what: 'create', event: 'RecordCreated' };
           const reply = await actor.client.write('POST', RECORDS, { values }, created);
-          if (reply?.status === 201) records.push(withId.parse(reply.body).id);
+          if (reply?.status !== 201) return;
+          const { id } = withId.parse(reply.body);
+          if (dice.chance(0.5)) {
+            // Nobody else knows the id yet.
+            const { status, body } = await actor.client.getAfter(reply, `${RECORDS}/${id}`);
+            const amount = status === 200 ? record.parse(body).values.amount : undefined;
+            if (status < 500 && amount !== values.amount)
+              this.#faults.push(
+                `${id} answers ${status} with ${amount} right after its creation with ${values.amount}`,
+              );
+          }
+          records.push(id);
+        },
+      ],
+      [
+        ifAny(2),
+        async () => {
+          const values = { thing: dice.pick(records) };
+          await actor.client.write(
+            'POST',
+            PARTS,
+            { values },
+            { what: 'create part', event: 'RecordCreated' },
+          );
         },
       ],
       [
@@ -92,9 +125,26 @@ export class Records implements Area {
     await client.write('POST', `${V1}/bulk-ops/sessions/${id}/${next}`, undefined, { what: next });
   }
 
+  /** Parts go with their thing, and only with it. */
+  async #checkParts(log: readonly Fact[], tenant: Tenant, report: Report): Promise<void> {
+    const deleted = new Set(
+      eventsOf(log, tenant, 'RecordDeleted').map(({ facts }) => String(facts.record_id)),
+    );
+    for (const { facts } of eventsOf(log, tenant, 'RecordCreated')) {
+      if (facts.entity_name !== 'part') continue;
+      const { record_id: id, values } = part.parse(facts);
+      const [isGone, hasWhole] = [deleted.has(id), !deleted.has(values.thing ?? '')];
+      if (isGone === hasWhole) report(`part ${id} is ${isGone ? 'deleted' : 'kept'}, its thing not so`);
+      const { status } = await tenant.admin.client.get(`${PARTS}/${id}`);
+      if (status !== (isGone ? 404 : 200)) report(`part ${id} answers ${status}`);
+    }
+  }
+
   /** A committed session accounts for each of its rows; none is left in between. */
-  async check(_log: readonly Fact[], report: Report): Promise<void> {
+  async check(log: readonly Fact[], report: Report): Promise<void> {
+    this.#faults.forEach(report);
     for (const tenant of this.#context.tenants) {
+      await this.#checkParts(log, tenant, report);
       for (const id of this.#sessions.of(tenant)) {
         const reply = await tenant.admin.client.get(`${V1}/bulk-ops/sessions/${id}`);
         const { status, preview, result } = session.parse(reply.body);
