@@ -15,6 +15,7 @@ import { openSqliteSnapshotStore } from '../../infrastructure/snapshot-store/sql
 import type { Stores } from '../../infrastructure/stores.ts';
 import { memoryBlobStore } from '../support/memory-blob-store.ts';
 import { openMemoryEventStore } from '../support/memory-event-store.ts';
+import { memoryHeadStore } from '../support/memory-head-store.ts';
 import { Dice } from './dice.ts';
 import { Faults } from './faults.ts';
 import { Fences } from './fences.ts';
@@ -35,7 +36,7 @@ const plainPasswords: Passwords = {
   verify: async (hash, password) => hash === `plain:${password}`,
 };
 
-const openShared = async (clock: () => number, heads: string): Promise<Stores> => ({
+const openShared = async (clock: () => number, heads: string | undefined): Promise<Stores> => ({
   events: openMemoryEventStore(),
   reads: await openSqliteReadStore({ path: ':memory:', clock }),
   keys: await openSqliteKeyStore({ path: ':memory:' }),
@@ -43,7 +44,7 @@ const openShared = async (clock: () => number, heads: string): Promise<Stores> =
   snapshots: await openSqliteSnapshotStore({ path: ':memory:' }),
   blobs: memoryBlobStore(clock),
   corpus: await openSqliteCorpusStore({ path: ':memory:' }),
-  heads: await openSqliteHeadStore({ path: heads }),
+  heads: heads === undefined ? memoryHeadStore() : await openSqliteHeadStore({ path: heads }),
   close: async () => undefined,
 });
 
@@ -76,8 +77,8 @@ export class World {
     this.trace.push(`${(this.time.now / 1_000).toFixed(3).padStart(9)} ${text}`);
   };
 
-  /** @param heads file of the heads, which are read on a second connection: in memory that one finds none */
-  async open(heads = ':memory:'): Promise<void> {
+  /** @param heads file of the heads, which are in memory otherwise */
+  async open(heads?: string): Promise<void> {
     this.#stores = await openShared(() => this.startedAt + this.time.now, heads);
   }
 
