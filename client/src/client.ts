@@ -66,6 +66,8 @@ export interface Client {
     path: P,
     ...init: Init<I>
   ) => AsyncGenerator<Item<Answer<P, 'get'>>, void, undefined>;
+  /** The rows of all pages of a list that can be counted (`count: 'true'` in the query); undefined if it takes too long. */
+  readonly count: Reading<Promise<number | undefined>>;
   /** The bytes of an answer as they arrive: a file, an export. @throws {ApiError} */
   readonly stream: Reading<Promise<ReadableStream<Uint8Array>>>;
   /** The values of an answer with a JSON value on each line (`application/x-ndjson`), as they arrive. */
@@ -128,6 +130,11 @@ export const createClient = ({
         yield* asList(await answer.json());
         next = nextPage(answer, url);
       }
+    },
+    count: async (path: string, init?: object) => {
+      const { response } = await api.request('get', path, init);
+      const total = response.headers.get('x-total-count');
+      return total === null ? undefined : Number(total);
     },
     stream,
     lines: async function* (path: string, init?: { headers?: object }) {

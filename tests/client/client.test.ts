@@ -175,6 +175,26 @@ describe('The client', () => {
     expect(requests).to.equal(1);
   });
 
+  it('counts the rows of all pages of a list', async () => {
+    const admin = clientOf(tenant.admin);
+    const fields = [{ key: 'n', label: 'N', type: 'integer' as const, required: false }];
+    await admin.post('/api/v1/tenant/entities', { body: { name: 'counted', label: 'Counted', fields } });
+    const path = { name: 'counted' };
+    for (let n = 0; n < 5; n += 1) {
+      await admin.post('/api/v1/tenant/entities/{name}/records', {
+        params: { path },
+        body: { values: { n } },
+      });
+    }
+    const count = (query: { filter?: string; count?: 'true' }) =>
+      admin.count('/api/v1/tenant/entities/{name}/records', {
+        params: { path, query: { ...query, limit: 1 } },
+      });
+    expect(await count({ count: 'true' })).to.equal(5);
+    expect(await count({ count: 'true', filter: 'n > 2' })).to.equal(2);
+    expect(await count({})).to.equal(undefined);
+  });
+
   it('streams bytes and JSON lines of an export', async () => {
     const admin = clientOf(tenant.admin);
     const whole = await tenant.admin.api.get('/api/v1/tenant/audit/events', {

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 
 export interface Suggestion {
   /** What is put in. */
@@ -46,12 +46,21 @@ export const Completed = (props: CompletedProps) => {
   const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false } = props;
   const box = useRef<Box>(null);
   const list = useId();
+  const wanted = useRef<number>(undefined);
   const [caret, setCaret] = useState<number>();
   const [active, setActive] = useState(isEager ? 0 : -1);
   const found = caret === undefined ? undefined : complete(value, caret);
   const suggestions = found?.suggestions ?? [];
   const isOpen = suggestions.length > 0;
   const chosen = isOpen ? suggestions[Math.min(active, suggestions.length - 1)] : undefined;
+
+  // The caret of a suggestion that was taken, once its text is in the box.
+  useLayoutEffect(() => {
+    if (wanted.current === undefined) return;
+    box.current?.focus();
+    box.current?.setSelectionRange(wanted.current, wanted.current);
+    wanted.current = undefined;
+  });
 
   const close = (): void => {
     setCaret(undefined);
@@ -65,13 +74,9 @@ export const Completed = (props: CompletedProps) => {
     if (found === undefined) return;
     onChange(value.slice(0, found.from) + text + value.slice(found.to));
     const place = found.from + at;
-    // After the new text is in the box.
-    requestAnimationFrame(() => {
-      box.current?.focus();
-      box.current?.setSelectionRange(place, place);
-      setActive(isEager ? 0 : -1);
-      setCaret(place);
-    });
+    wanted.current = place;
+    setActive(isEager ? 0 : -1);
+    setCaret(place);
   };
   const onKeyDown = (event: KeyboardEvent<Box>): void => {
     if (event.nativeEvent.isComposing) return;

@@ -14,6 +14,16 @@ export interface Column<T> {
   /** Share of what is left of the width; default 1, 0: none. */
   readonly grow?: number;
   readonly align?: 'start' | 'end';
+  /** The heading orders the rows; the table needs `sort`. */
+  readonly isSortable?: boolean;
+}
+
+/** The order that the server was asked for. */
+export interface Sorting {
+  /** Key of a column; undefined: the server's own order. */
+  readonly by: string | undefined;
+  readonly isDescending: boolean;
+  readonly change: (by: string, isDescending: boolean) => void;
 }
 
 /** An answer of `useRead`, or `{ ...read, data: rowsMadeOfIt }`. */
@@ -34,6 +44,9 @@ interface TableProps<T> {
   readonly empty?: ReactNode;
   /** px; default 44. */
   readonly rowHeight?: number;
+  readonly sort?: Sorting;
+  /** Rows of all pages, where it is known. */
+  readonly total?: number | undefined;
 }
 
 /** Rows from the end at which the next page is read. */
@@ -88,7 +101,8 @@ interface RowsProps<T> extends TableProps<T> {
   readonly pages: Paged<T> | undefined;
 }
 
-const Rows = <T,>({ label, items, pages, columns, rowKey, onOpen, rowHeight = 44 }: RowsProps<T>) => {
+const Rows = <T,>(props: RowsProps<T>) => {
+  const { label, items, pages, columns, rowKey, onOpen, rowHeight = 44, sort, total } = props;
   const box = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const hasToFocus = useRef(false);
@@ -157,10 +171,8 @@ const Rows = <T,>({ label, items, pages, columns, rowKey, onOpen, rowHeight = 44
         tabIndex={-1}
       >
         <div className="table-head" role="row" aria-rowindex={1} style={layout} tabIndex={-1}>
-          {columns.map(({ key, title, align }) => (
-            <div key={key} className="table-cell" role="columnheader" data-align={align} tabIndex={-1}>
-              {title === '' ? <span className="hidden-text">Actions</span> : title}
-            </div>
+          {columns.map((column) => (
+            <Heading key={column.key} column={column} sort={sort} />
           ))}
         </div>
         <div
@@ -210,8 +222,49 @@ const Rows = <T,>({ label, items, pages, columns, rowKey, onOpen, rowHeight = 44
       <div className="table-foot" aria-live="polite">
         {pages?.isFetchingNextPage === true
           ? 'Loading more…'
-          : `${items.length.toLocaleString()}${pages?.hasNextPage === true ? '+' : ''} ${items.length === 1 ? 'row' : 'rows'}`}
+          : footOf(items.length, pages?.hasNextPage === true, total)}
       </div>
     </>
+  );
+};
+
+const footOf = (shown: number, hasMore: boolean, total: number | undefined): string => {
+  const rows = (count: number): string => (count === 1 ? 'row' : 'rows');
+  if (hasMore && total !== undefined)
+    return `${shown.toLocaleString()} of ${total.toLocaleString()} ${rows(total)}`;
+  return `${shown.toLocaleString()}${hasMore ? '+' : ''} ${rows(shown)}`;
+};
+
+interface HeadingProps<T> {
+  readonly column: Column<T>;
+  readonly sort: Sorting | undefined;
+}
+
+const Heading = <T,>({ column: { key, title, align, isSortable }, sort }: HeadingProps<T>) => {
+  const isBy = sort?.by === key;
+  const order = !isBy ? 'none' : sort.isDescending ? 'descending' : 'ascending';
+  return (
+    <div
+      className="table-cell"
+      role="columnheader"
+      data-align={align}
+      tabIndex={-1}
+      aria-sort={isSortable === true && sort !== undefined ? order : undefined}
+    >
+      {title === '' ? (
+        <span className="hidden-text">Actions</span>
+      ) : isSortable === true && sort !== undefined ? (
+        <button
+          type="button"
+          className="table-sort"
+          onClick={() => sort.change(key, isBy && !sort.isDescending)}
+        >
+          {title}
+          <span aria-hidden>{isBy ? (sort.isDescending ? ' ↓' : ' ↑') : ''}</span>
+        </button>
+      ) : (
+        title
+      )}
+    </div>
   );
 };

@@ -8,7 +8,7 @@ export { useClient } from './client.tsx';
 export { Completed, type Completion, type Suggestion } from './completed.tsx';
 export { useConfirm } from './confirm.tsx';
 export { Copy, Secret } from './copy.tsx';
-export { type Column, DataTable, type Listed } from './data-table.tsx';
+export { type Column, DataTable, type Listed, type Sorting } from './data-table.tsx';
 export { Dialog } from './dialog.tsx';
 export { Download } from './download.tsx';
 export { Empty } from './empty.tsx';

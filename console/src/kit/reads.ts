@@ -4,7 +4,9 @@ import {
   type UseQueryResult,
   useInfiniteQuery,
   useQuery,
+  useQueryClient,
 } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { Client } from '../../../client/src/index.ts';
 import { useClient } from './client.tsx';
 
@@ -47,6 +49,8 @@ export interface PageOf<T> {
 export type Paged<T> = UseInfiniteQueryResult<InfiniteData<PageOf<T>>, Error>;
 
 export const PAGE_SIZE = 100;
+/** Lists of more pages are not read again as a whole by themselves: that would be hundreds of requests. */
+const FEW_PAGES = 5;
 
 /** Takes one page of a list. The iterator of a list whose page failed has ended: the list is then read from its beginning. */
 const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>> => {
@@ -69,12 +73,22 @@ export const usePages = <T>(
   { enabled = true, size = PAGE_SIZE, every = false }: ReadOptions & { readonly size?: number } = {},
 ): Paged<T> => {
   const client = useClient();
+  const queries = useQueryClient();
+  const queryKey = [...key, 'pages'];
+  const isShort = ({ state }: { state: { data: InfiniteData<PageOf<T>> | undefined } }): boolean =>
+    (state.data?.pages.length ?? 0) <= FEW_PAGES;
+  // A long list that is opened again is read from its beginning.
+  useState(() => {
+    const kept = queries.getQueryData<InfiniteData<PageOf<T>>>(queryKey);
+    if (kept !== undefined && kept.pages.length > FEW_PAGES) queries.removeQueries({ queryKey, exact: true });
+  });
   return useInfiniteQuery({
-    queryKey: [...key, 'pages'],
+    queryKey,
     initialPageParam: undefined as AsyncIterator<T> | undefined,
     queryFn: ({ pageParam }) => take(pageParam ?? list(client, size), size),
     getNextPageParam: (last) => last.rest,
-    refetchInterval: every,
+    refetchInterval: every === false ? false : (query) => (isShort(query) ? every : false),
+    refetchOnWindowFocus: isShort,
     enabled,
   });
 };

@@ -1,0 +1,50 @@
+import { Redirect } from 'wouter';
+import type { Client } from '../../../../client/src/index.ts';
+import { Card, Empty, Page, Problem, useRead } from '../../kit/index.ts';
+import { recordPath, useEntities } from './schema.ts';
+
+/** Entities that are asked at the same time. */
+const AT_ONCE = 6;
+
+const holds = async (client: Client, name: string, id: string): Promise<boolean> => {
+  const found = await client.get('/api/v1/tenant/entities/{name}/records', {
+    params: { path: { name }, query: { filter: `id == ${JSON.stringify(id)}`, limit: 1 } },
+  });
+  return found.length > 0;
+};
+
+/** Leads to a record of which only the id is known, as in notifications and streams. */
+export const ById = ({ id }: { id: string }) => {
+  const entities = useEntities();
+  const names = entities.data?.map(({ name }) => name);
+  const found = useRead(
+    ['record', 'by-id', id],
+    async (client) => {
+      for (let from = 0; from < (names?.length ?? 0); from += AT_ONCE) {
+        const part = names?.slice(from, from + AT_ONCE) ?? [];
+        const answers = await Promise.all(part.map((name) => holds(client, name, id)));
+        const name = part[answers.indexOf(true)];
+        if (name !== undefined) return { name };
+      }
+      return { name: undefined };
+    },
+    { enabled: entities.isSuccess },
+  );
+  const error = entities.error ?? found.error;
+  if (found.data?.name !== undefined) return <Redirect to={recordPath(found.data.name, id)} replace />;
+  return (
+    <Page title="Record" crumbs={[['/records', 'Records']]}>
+      <Card>
+        {error !== null ? (
+          <Problem error={error} />
+        ) : found.data === undefined ? (
+          <span className="skeleton" />
+        ) : (
+          <Empty title="No such record">
+            <p>It was deleted, or never was.</p>
+          </Empty>
+        )}
+      </Card>
+    </Page>
+  );
+};

@@ -1,0 +1,109 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Page,
+  Time,
+  usePages,
+  useRead,
+} from '../../kit/index.ts';
+import { EntityDialog } from './entity-form.tsx';
+import { RecordLinks } from './links.tsx';
+import type { Entity } from './schema.ts';
+import '../../styles/records.css';
+
+const Count = ({ name }: { name: string }) => {
+  const { data, error } = useRead(
+    ['records', name, 'count', ''],
+    async (client) => ({
+      total: await client.count('/api/v1/tenant/entities/{name}/records', {
+        params: { path: { name }, query: { count: 'true', limit: 1 } },
+      }),
+    }),
+    { stale: 30_000 },
+  );
+  if (error !== null) return <>–</>;
+  return data === undefined ? <span className="skeleton" /> : (data.total?.toLocaleString() ?? 'many');
+};
+
+const COLUMNS: readonly Column<Entity>[] = [
+  {
+    key: 'label',
+    title: 'Entity',
+    min: 150,
+    grow: 2,
+    cell: ({ name, label }) => <Link href={`/records/${name}`}>{label}</Link>,
+  },
+  { key: 'name', title: 'Name', min: 130, cell: ({ name }) => <code>{name}</code> },
+  {
+    key: 'records',
+    title: 'Records',
+    min: 90,
+    grow: 0,
+    align: 'end',
+    cell: ({ name }) => <Count name={name} />,
+  },
+  { key: 'fields', title: 'Fields', min: 80, grow: 0, align: 'end', cell: ({ fields }) => fields.length },
+  {
+    key: 'workflow',
+    title: 'Workflow',
+    min: 150,
+    cell: ({ workflow }) =>
+      workflow === null ? null : <Link href={`/workflows/${workflow}`}>{workflow}</Link>,
+  },
+  {
+    key: 'changed',
+    title: 'Changed',
+    min: 110,
+    grow: 0,
+    cell: ({ updated_at }) => <Time at={updated_at} relative />,
+  },
+];
+
+/** What kinds of records the tenant keeps. */
+export default function Entities() {
+  const [, navigate] = useLocation();
+  const [isAdding, setAdding] = useState(false);
+  const session = usePageSession();
+  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const rows = usePages(['entities', 'list'], (client, limit) =>
+    client.items('/api/v1/tenant/entities', { params: { query: { limit } } }),
+  );
+  return (
+    <Page
+      title="Records"
+      about="Records by their entity, which says what fields they have."
+      actions={
+        isAdmin ? (
+          <Button tone="primary" onClick={() => setAdding(true)}>
+            <Plus size={16} aria-hidden />
+            New entity
+          </Button>
+        ) : null
+      }
+    >
+      <RecordLinks at="/records" />
+      <Card flush>
+        <DataTable
+          label="Entities"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ name }) => name}
+          onOpen={({ name }) => navigate(`/records/${name}`)}
+          empty={
+            <Empty title="No entity yet">
+              <p>An admin defines what records have which fields.</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {isAdding ? <EntityDialog onClose={() => setAdding(false)} /> : null}
+    </Page>
+  );
+}

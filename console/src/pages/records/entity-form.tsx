@@ -1,0 +1,226 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import {
+  Badge,
+  Button,
+  CheckField,
+  Dialog,
+  Form,
+  type FormValues,
+  SelectField,
+  TextField,
+  useAction,
+  usePages,
+} from '../../kit/index.ts';
+import { type Entity, type EntityField, useEntities } from './schema.ts';
+
+const TYPES = [
+  ['text', 'Text'],
+  ['long_text', 'Long text'],
+  ['integer', 'Whole number'],
+  ['decimal', 'Decimal number'],
+  ['boolean', 'Yes or no'],
+  ['date', 'Date'],
+  ['datetime', 'Date and time'],
+  ['enum', 'One of some options'],
+  ['reference', 'Reference to a record'],
+  ['user', 'Person'],
+  ['json', 'JSON'],
+] as const;
+
+const ON_DELETE = [
+  ['restrict', 'refuse to delete the record that is referred to'],
+  ['clear', 'empty the field'],
+  ['cascade', 'delete this record, too'],
+] as const;
+
+const typeOf = (text: string): EntityField['type'] => TYPES.find(([type]) => type === text)?.[0] ?? 'text';
+const onDeleteOf = (text: string) => ON_DELETE.find(([kind]) => kind === text)?.[0] ?? 'restrict';
+const lines = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+/** The field of the form at an index of the list. */
+const fieldOf = (values: FormValues, index: number): EntityField => {
+  const at = (name: string): string => values.text(`fields.${index}.${name}`);
+  const type = typeOf(at('type'));
+  return {
+    key: at('key'),
+    label: at('label'),
+    type,
+    required: values.flag(`fields.${index}.required`),
+    ...(type === 'enum' ? { options: lines(at('options')) } : {}),
+    ...(type === 'reference'
+      ? {
+          reference: {
+            entity_name: at('reference.entity_name'),
+            on_delete: onDeleteOf(at('reference.on_delete')),
+          },
+        }
+      : {}),
+  };
+};
+
+interface EntityDialogProps {
+  /** Undefined: a new one. */
+  readonly entity?: Entity;
+  readonly onClose: () => void;
+}
+
+/** Defines an entity, or adds fields and options to one. What would break stored records is not offered here. */
+export const EntityDialog = ({ entity, onClose }: EntityDialogProps) => {
+  const [, navigate] = useLocation();
+  const present = entity?.fields ?? [];
+  const [added, setAdded] = useState<readonly number[]>(entity === undefined ? [0] : []);
+  const workflows = usePages(['workflows', 'list'], (client, limit) =>
+    client.items('/api/v1/tenant/workflows', { params: { query: { limit } } }),
+  );
+  const published =
+    workflows.data?.pages.flatMap(({ items }) => items).filter(({ version }) => version > 0) ?? [];
+  const invalidates = [['entities'], ['records']] as const;
+  const define = useAction(
+    (
+      client,
+      body: { name: string; label: string; fields: readonly EntityField[]; workflow: string | null },
+    ) => client.post('/api/v1/tenant/entities', { body }),
+    { invalidates, done: ({ label }) => `${label} was defined.`, errors: 'silent' },
+  );
+  const change = useAction(
+    (client, body: { label: string; fields: readonly EntityField[]; workflow: string | null }) =>
+      client.patch('/api/v1/tenant/entities/{name}', {
+        params: { path: { name: entity?.name ?? '' } },
+        body,
+      }),
+    { invalidates, done: ({ label }) => `${label} was changed.`, errors: 'silent' },
+  );
+  const options = [['', 'none'], ...published.map(({ name }) => [name, name] as const)] as const;
+  return (
+    <Dialog
+      title={entity === undefined ? 'New entity' : `Fields of ${entity.label}`}
+      size="wide"
+      onClose={onClose}
+    >
+      <Form
+        submit={entity === undefined ? 'Define the entity' : 'Save'}
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          const workflow = values.optional('workflow') ?? null;
+          const kept = present.map((field, index) =>
+            field.options === undefined
+              ? field
+              : { ...field, options: lines(values.exact(`fields.${index}.options`)) },
+          );
+          const fields = [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))];
+          const label = values.text('label');
+          if (entity === undefined) {
+            const made = await define.mutateAsync({ name: values.text('name'), label, fields, workflow });
+            onClose();
+            navigate(`/records/${made.name}`);
+          } else {
+            await change.mutateAsync({ label, fields, workflow });
+            onClose();
+          }
+        }}
+      >
+        {entity === undefined ? (
+          <TextField
+            name="name"
+            label="Name"
+            required
+            hint="As it stands in addresses and filters: small letters, digits and _. It cannot be changed."
+          />
+        ) : null}
+        <TextField name="label" label="Label" required defaultValue={entity?.label} />
+        <SelectField
+          key={published.length}
+          name="workflow"
+          label="Workflow"
+          options={options}
+          defaultValue={entity?.workflow ?? ''}
+          hint="Each new record then has a job that runs in it."
+        />
+        {present.map((field, index) => (
+          <Present key={field.key} field={field} index={index} />
+        ))}
+        {added.map((id, nth) => (
+          <Added
+            key={id}
+            index={present.length + nth}
+            remove={() => setAdded((before) => before.filter((one) => one !== id))}
+          />
+        ))}
+        <div>
+          <Button onClick={() => setAdded((before) => [...before, (before.at(-1) ?? 0) + 1])}>
+            <Plus size={15} aria-hidden />
+            Add a field
+          </Button>
+        </div>
+      </Form>
+    </Dialog>
+  );
+};
+
+const Present = ({ field, index }: { field: EntityField; index: number }) => (
+  <div className="entity-field">
+    <p>
+      <strong>{field.label}</strong> <code>{field.key}</code> <Badge>{field.type}</Badge>{' '}
+      {field.required ? <Badge tone="info">required</Badge> : null}
+    </p>
+    {field.options === undefined ? null : (
+      <TextField
+        name={`fields.${index}.options`}
+        label={`Options of ${field.label}`}
+        rows={3}
+        defaultValue={field.options.join('\n')}
+        hint="One on each line. One that a record has cannot be taken away."
+      />
+    )}
+  </div>
+);
+
+const Added = ({ index, remove }: { index: number; remove: () => void }) => {
+  const [type, setType] = useState<EntityField['type']>('text');
+  const entities = useEntities();
+  const name = (part: string): string => `fields.${index}.${part}`;
+  return (
+    <fieldset className="entity-field">
+      <legend>New field</legend>
+      <TextField name={name('label')} label="Label of the field" required />
+      <TextField name={name('key')} label="Key" required hint="as in filters" />
+      <div
+        onChange={({ target }) => {
+          if (target instanceof HTMLSelectElement && target.name === name('type'))
+            setType(typeOf(target.value));
+        }}
+      >
+        <SelectField name={name('type')} label="Type" options={TYPES} />
+      </div>
+      {type === 'enum' ? (
+        <TextField name={name('options')} label="Options" rows={3} required hint="One on each line." />
+      ) : null}
+      {type === 'reference' ? (
+        <>
+          <SelectField
+            name={name('reference.entity_name')}
+            label="Of which entity"
+            options={entities.data?.map((one) => [one.name, one.label] as const) ?? []}
+          />
+          <SelectField
+            name={name('reference.on_delete')}
+            label="When that record is deleted"
+            options={ON_DELETE}
+          />
+        </>
+      ) : null}
+      <CheckField name={name('required')} label="Required" />
+      <div>
+        <Button size="small" onClick={remove}>
+          Take this field away
+        </Button>
+      </div>
+    </fieldset>
+  );
+};

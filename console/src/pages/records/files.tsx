@@ -1,0 +1,156 @@
+import { Download, Trash2, Upload } from 'lucide-react';
+import { useId, useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import {
+  Button,
+  Copy,
+  Problem,
+  Time,
+  toast,
+  useAction,
+  useClient,
+  useConfirm,
+  usePages,
+} from '../../kit/index.ts';
+import { problemText } from '../../kit/problem.tsx';
+
+type Attachment = components['schemas']['FileAttachment'];
+
+const sizeText = (bytes: number): string => {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`;
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+};
+
+/** The files of a record: add, save, delete. */
+export const Files = ({ name, id }: { name: string; id: string }) => {
+  const path = { name, id };
+  const files = usePages(['files', name, id], (client, limit) =>
+    client.items('/api/v1/tenant/entities/{name}/records/{id}/files', { params: { path, query: { limit } } }),
+  );
+  const upload = useAction(
+    (client, file: File) => {
+      const form = new FormData();
+      form.append('file', file, file.name);
+      return client.post('/api/v1/tenant/entities/{name}/records/{id}/files', {
+        params: { path },
+        body: { file: file.name },
+        bodySerializer: () => form,
+      });
+    },
+    {
+      invalidates: [['files', name, id]],
+      done: ({ filename }) => `${filename} was added.`,
+      errors: 'silent',
+    },
+  );
+  const field = useId();
+  const items = files.data?.pages.flatMap((page) => page.items);
+  return (
+    <div className="stack">
+      <div className="row">
+        <label htmlFor={field} className="button button-plain" data-busy={upload.isPending}>
+          <Upload size={15} aria-hidden />
+          {upload.isPending ? 'Sending…' : 'Add a file'}
+        </label>
+        <input
+          id={field}
+          type="file"
+          className="hidden-text"
+          disabled={upload.isPending}
+          onChange={({ target }) => {
+            const [file] = target.files ?? [];
+            if (file !== undefined) upload.mutate(file);
+            target.value = '';
+          }}
+        />
+        <span className="small muted">at most 25 MiB</span>
+      </div>
+      {upload.error === null ? null : <Problem error={upload.error} />}
+      {files.error === null ? null : <Problem error={files.error} />}
+      {items?.length === 0 ? <p className="muted">No file yet.</p> : null}
+      <ul className="files">
+        {items?.map((file) => (
+          <FileRow key={file.id} file={file} of={path} />
+        ))}
+      </ul>
+      {files.hasNextPage ? (
+        <div>
+          <Button onClick={() => void files.fetchNextPage()}>More files</Button>
+        </div>
+      ) : null}
+    </div>
+  );
+};
+
+const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: string; id: string } }) => {
+  const client = useClient();
+  const confirm = useConfirm();
+  const [isSaving, setSaving] = useState(false);
+  const params = { path: { id: file.id } };
+  const remove = useAction((own) => own.delete('/api/v1/tenant/files/{id}', { params }), {
+    invalidates: [['files', name, id]],
+    done: `${file.filename} was deleted.`,
+    errors: 'silent',
+  });
+  const save = async (): Promise<void> => {
+    setSaving(true);
+    try {
+      const bytes = await client.stream('/api/v1/tenant/files/{id}/content', { params });
+      // Always saved, never shown: the type of a stranger's file is not trusted.
+      const blob = await new Response(bytes, {
+        headers: { 'content-type': 'application/octet-stream' },
+      }).blob();
+      const url = URL.createObjectURL(blob);
+      const link = document.createElement('a');
+      link.href = url;
+      link.download = file.filename;
+      link.click();
+      URL.revokeObjectURL(url);
+    } catch (error) {
+      toast(problemText(error), 'danger');
+    } finally {
+      setSaving(false);
+    }
+  };
+  return (
+    <li>
+      <span>
+        <strong>{file.filename}</strong>{' '}
+        <span className="small muted">
+          {sizeText(file.size)}, {file.content_type}, <Time at={file.created_at} relative />
+        </span>
+        <span className="small muted">
+          SHA-256 <code>{file.sha256.slice(0, 16)}…</code>
+          <Copy text={file.sha256} label={`Copy the SHA-256 of ${file.filename}`} />
+        </span>
+      </span>
+      <span className="row">
+        <Button
+          size="small"
+          onClick={() => void save()}
+          disabled={isSaving}
+          aria-label={`Save ${file.filename}`}
+        >
+          <Download size={14} aria-hidden />
+          {isSaving ? 'Reading…' : 'Save'}
+        </Button>
+        <Button
+          size="small"
+          aria-label={`Delete ${file.filename}`}
+          onClick={() =>
+            confirm({
+              title: `Delete ${file.filename}?`,
+              consequence: 'Its bytes are deleted and cannot be read again. The log keeps that it was here.',
+              action: 'Delete file',
+              run: () => remove.mutateAsync(),
+            })
+          }
+        >
+          <Trash2 size={14} aria-hidden />
+          Delete
+        </Button>
+      </span>
+    </li>
+  );
+};

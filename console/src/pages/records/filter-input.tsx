@@ -1,0 +1,107 @@
+import { useEffect, useId, useState } from 'react';
+import { ApiError } from '../../../../client/src/index.ts';
+import { Button, Completed, usePeople } from '../../kit/index.ts';
+import { completeFilter, type FilterName } from './complete-filter.ts';
+import type { Entity, Workflow } from './schema.ts';
+
+/** What filters of an entity can name, with the values that can be offered. */
+export const useFilterNames = (entity: Entity, workflow: Workflow | undefined): readonly FilterName[] => {
+  const people = usePeople();
+  const fields = entity.fields.map(({ key, label, type, options }): FilterName => {
+    if (options !== undefined) return { key, label, type, values: options.map((one) => [one, one]) };
+    if (type !== 'user') return { key, label, type };
+    return {
+      key,
+      label,
+      type,
+      values: people.data?.map(({ id, display_name }) => [id, display_name] as const) ?? [],
+    };
+  });
+  const states = workflow?.states.map(({ key, label }) => [key, label] as const);
+  return [
+    ...fields,
+    ...(states === undefined
+      ? []
+      : [{ key: 'state', label: 'state', type: 'text' as const, values: states }]),
+    { key: 'created_at', label: 'created_at', type: 'datetime' },
+    { key: 'updated_at', label: 'updated_at', type: 'datetime' },
+    { key: 'id', label: 'id', type: 'text' },
+  ];
+};
+
+/** Where in the text a fault is, as the server says it; undefined for other errors. */
+const faultOf = (error: unknown): { readonly message: string; readonly offset: number } | undefined => {
+  if (!(error instanceof ApiError) || error.code !== 'invalid_filter') return undefined;
+  const { offset } = error.details;
+  return { message: error.message, offset: typeof offset === 'number' ? offset : 0 };
+};
+
+export const isFilterFault = (error: unknown): boolean => faultOf(error) !== undefined;
+
+interface FilterProps {
+  readonly names: readonly FilterName[];
+  /** The filter of the rows that are shown. */
+  readonly applied: string;
+  readonly apply: (filter: string) => void;
+  /** Of the list that was read with `applied`. */
+  readonly error: unknown;
+}
+
+/** A filter as it is written: what can come next is offered, and a fault is shown at its place. */
+export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
+  const [text, setText] = useState(applied);
+  const id = useId();
+  const fault = faultOf(error);
+  // Also after a step back in the history of the browser.
+  useEffect(() => setText(applied), [applied]);
+  return (
+    <search className="record-filter" aria-label="Filter of the records">
+      <div className="record-filter-row">
+        <Completed
+          label="Filter"
+          value={text}
+          onChange={setText}
+          complete={(written, caret) => completeFilter(written, caret, names, new Date())}
+          onEnter={() => apply(text.trim())}
+          placeholder='Filter, for example: amount > 100 && state == "open"'
+          maxLength={4096}
+          isInvalid={fault !== undefined}
+          describedBy={fault === undefined ? undefined : id}
+          isCode
+        />
+        <Button onClick={() => apply(text.trim())}>Apply</Button>
+        {applied === '' ? null : (
+          <Button
+            tone="ghost"
+            onClick={() => {
+              setText('');
+              apply('');
+            }}
+          >
+            Clear
+          </Button>
+        )}
+      </div>
+      {fault === undefined ? null : (
+        <div id={id} className="record-fault" role="alert">
+          <Fault text={applied} offset={fault.offset} />
+          <span>
+            At character {fault.offset + 1}: {fault.message}
+          </span>
+        </div>
+      )}
+    </search>
+  );
+};
+
+/** The text with the word marked at which it cannot be understood. */
+const Fault = ({ text, offset }: { text: string; offset: number }) => {
+  const word = /^(?:\w+|"[^"]*"?|'[^']*'?|[^\s\w])/.exec(text.slice(offset))?.[0] ?? '';
+  return (
+    <code>
+      {text.slice(0, offset)}
+      <mark>{word === '' ? '␣' : word}</mark>
+      {text.slice(offset + word.length)}
+    </code>
+  );
+};

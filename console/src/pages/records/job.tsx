@@ -1,0 +1,302 @@
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  Dialog,
+  Form,
+  Problem,
+  SelectField,
+  TextField,
+  useAction,
+  useConfirm,
+} from '../../kit/index.ts';
+import { useJob } from './history.tsx';
+import { type Definition, startsOf, type Transition } from './machine.ts';
+import { MachineDrawing } from './machine-drawing.tsx';
+import { Refusal } from './refusal.tsx';
+import { type Entity, type EntityRecord, useWorkflow, type Workflow } from './schema.ts';
+
+type Job = components['schemas']['JobDetail'];
+
+/** The definition that new jobs begin with; undefined before the first publication. */
+export const publishedOf = (workflow: Workflow): Definition | undefined =>
+  workflow.status === 'published' ? workflow : workflow.published;
+
+interface JobCardProps {
+  readonly jobId: string;
+  readonly entity: Entity;
+  readonly record: EntityRecord;
+}
+
+/** The job of a record: where it stands, and where it can go. */
+export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
+  const job = useJob(jobId);
+  const workflow = useWorkflow(job.data?.workflow);
+  const error = job.error ?? workflow.error;
+  const definition = workflow.data === undefined ? undefined : publishedOf(workflow.data);
+  if (job.data === undefined || definition === undefined || workflow.data === undefined) {
+    return (
+      <Card title="Job">{error === null ? <span className="skeleton" /> : <Problem error={error} />}</Card>
+    );
+  }
+  const labels = new Map(definition.states.map(({ key, label }) => [key, label]));
+  const visited = new Set(job.data.history.flatMap(({ from_state, to_state }) => [from_state, to_state]));
+  return (
+    <Card
+      title="Job"
+      actions={
+        <>
+          <Badge tone={job.data.final ? 'ok' : 'info'}>{labels.get(job.data.state) ?? job.data.state}</Badge>
+          <span className="small muted">
+            <Link href={`/workflows/${job.data.workflow}`}>{job.data.workflow}</Link>, version{' '}
+            {job.data.workflow_version}
+          </span>
+        </>
+      }
+    >
+      <div className="stack">
+        {job.data.workflow_version === workflow.data.version ? null : (
+          <p className="small">
+            The job runs in version {job.data.workflow_version}, with which it began. The drawing shows
+            version {workflow.data.version}; what the job allows is said by the server.
+          </p>
+        )}
+        <MachineDrawing
+          name={job.data.workflow}
+          definition={definition}
+          state={job.data.state}
+          visited={visited}
+          allowed={job.data.allowed_events}
+        />
+        <Moves job={job.data} definition={definition} entity={entity} record={record} />
+      </div>
+    </Card>
+  );
+};
+
+interface MovesProps {
+  readonly job: Job;
+  readonly definition: Definition;
+  readonly entity: Entity;
+  readonly record: EntityRecord;
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+
+/** Why an event is not open to the reader, as far as the definition tells. The server's list does not look at fields. */
+const hindrancesOf = (
+  { roles, required_fields: required = [], guard, guard_label: label }: Transition,
+  { role, isListed }: { readonly role: string; readonly isListed: boolean },
+  { entity, record }: { readonly entity: Entity; readonly record: EntityRecord },
+): readonly string[] => {
+  const missing = required.filter((key) => isEmpty(record.values[key]));
+  const named = missing.map((key) => entity.fields.find((field) => field.key === key)?.label ?? key);
+  const needs = named.length === 0 ? [] : [`needs ${named.join(', ')}`];
+  if (isListed) return needs;
+  return [
+    ...(roles === undefined || roles.some((one) => one === role) ? [] : [`only for ${roles.join(' or ')}`]),
+    ...needs,
+    ...(guard === undefined
+      ? []
+      : [
+          guard.includes('payload')
+            ? `its guard looks at what you send: ${guard}`
+            : `guard: ${label ?? guard}`,
+        ]),
+  ];
+};
+
+const Moves = ({ job, definition, entity, record }: MovesProps) => {
+  const session = usePageSession();
+  const role = session.kind === 'tenant' ? session.role : '';
+  const confirm = useConfirm();
+  const [asked, setAsked] = useState<Transition>();
+  const [isOverriding, setOverriding] = useState(false);
+  const [refused, setRefused] = useState<{ readonly transition: Transition; readonly error: unknown }>();
+  const invalidates = [
+    ['job', job.id],
+    ['record', entity.name, record.id],
+    ['records', entity.name],
+  ] as const;
+  const move = useAction(
+    (client, { event, payload }: { event: string; payload?: Record<string, unknown> }) =>
+      client.post('/api/v1/tenant/jobs/{id}/transitions', {
+        params: { path: { id: job.id } },
+        body: { event_name: event, expected_state: job.state, ...(payload === undefined ? {} : { payload }) },
+      }),
+    { invalidates, errors: 'silent', done: ({ state }) => `The job is in ${labelOf(state)}.` },
+  );
+  const labelOf = (state: string): string =>
+    definition.states.find(({ key }) => key === state)?.label ?? state;
+  const isFinal = (state: string): boolean =>
+    definition.states.find(({ key }) => key === state)?.final === true;
+  const transitions = definition.transitions.filter((one) => startsOf(one).includes(job.state));
+  // Of another version: the server knows them, this definition does not.
+  const others = job.allowed_events.filter((event) =>
+    transitions.every(({ event_name }) => event_name !== event),
+  );
+
+  const run = async (transition: Transition): Promise<void> => {
+    setRefused(undefined);
+    try {
+      await move.mutateAsync({ event: transition.event_name });
+    } catch (error) {
+      setRefused({ transition, error });
+    }
+  };
+  const press = (transition: Transition): void => {
+    if (transition.guard?.includes('payload') === true) setAsked(transition);
+    else if (isFinal(transition.to))
+      confirm({
+        title: `${transition.event_name}: to ${labelOf(transition.to)}?`,
+        consequence: `${labelOf(transition.to)} is a final state: no transition leads out of it.`,
+        action: transition.event_name,
+        tone: 'primary',
+        run: () => run(transition),
+      });
+    else void run(transition);
+  };
+  return (
+    <section className="stack" aria-label="Transitions">
+      {transitions.length === 0 && others.length === 0 ? (
+        <p className="muted">No transition leads out of {labelOf(job.state)}.</p>
+      ) : null}
+      <ul className="moves">
+        {transitions.map((transition) => {
+          const isListed = job.allowed_events.includes(transition.event_name);
+          const hindrances = hindrancesOf(transition, { role, isListed }, { entity, record });
+          const isAllowed = isListed && hindrances.length === 0;
+          return (
+            <li key={`${transition.event_name} ${transition.to}`}>
+              <Button
+                tone={isAllowed ? 'primary' : 'plain'}
+                disabled={move.isPending}
+                onClick={() => press(transition)}
+              >
+                {transition.event_name}
+              </Button>
+              <span>
+                to <strong>{labelOf(transition.to)}</strong>
+                {hindrances.length === 0 ? null : <span className="muted"> · {hindrances.join('; ')}</span>}
+              </span>
+            </li>
+          );
+        })}
+        {others.map((event) => (
+          <li key={event}>
+            <Button
+              tone="primary"
+              disabled={move.isPending}
+              onClick={() => void run({ event_name: event, from: job.state, to: '' })}
+            >
+              {event}
+            </Button>
+          </li>
+        ))}
+      </ul>
+      {refused === undefined ? null : (
+        <Refusal {...refused} entity={entity} record={record} labelOf={labelOf} />
+      )}
+      {role === 'admin' ? (
+        <div>
+          <Button size="small" onClick={() => setOverriding(true)}>
+            Override the state
+          </Button>
+        </div>
+      ) : null}
+      {asked === undefined ? null : (
+        <PayloadDialog
+          transition={asked}
+          onClose={() => setAsked(undefined)}
+          send={(payload) => move.mutateAsync({ event: asked.event_name, payload })}
+        />
+      )}
+      {isOverriding ? (
+        <Override
+          job={job}
+          definition={definition}
+          invalidates={invalidates}
+          onClose={() => setOverriding(false)}
+        />
+      ) : null}
+    </section>
+  );
+};
+
+interface PayloadProps {
+  readonly transition: Transition;
+  readonly onClose: () => void;
+  readonly send: (payload: Record<string, unknown>) => Promise<unknown>;
+}
+
+const objectOf = (text: string): Record<string, unknown> => {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
+  return { ...value };
+};
+
+const PayloadDialog = ({ transition: { event_name, guard }, onClose, send }: PayloadProps) => (
+  <Dialog title={event_name} onClose={onClose}>
+    <Form
+      submit={event_name}
+      onCancel={onClose}
+      onSubmit={async (values) => {
+        let payload: Record<string, unknown>;
+        try {
+          payload = objectOf(values.text('payload'));
+        } catch {
+          throw new Error('The payload is no JSON object.');
+        }
+        await send(payload);
+        onClose();
+      }}
+    >
+      <p>
+        The guard of this transition looks at its payload: <code>{guard}</code>
+      </p>
+      <TextField name="payload" label="Payload" rows={4} defaultValue="{}" hint="A JSON object" />
+    </Form>
+  </Dialog>
+);
+
+interface OverrideProps {
+  readonly job: Job;
+  readonly definition: Definition;
+  readonly invalidates: readonly (readonly [string, ...unknown[]])[];
+  readonly onClose: () => void;
+}
+
+const Override = ({ job, definition, invalidates, onClose }: OverrideProps) => {
+  const override = useAction(
+    (client, body: { to_state: string; reason: string }) =>
+      client.post('/api/v1/tenant/jobs/{id}/override', { params: { path: { id: job.id } }, body }),
+    { invalidates, done: 'The state was overridden.', errors: 'silent' },
+  );
+  const states = definition.states
+    .filter(({ key }) => key !== job.state)
+    .map(({ key, label }) => [key, label] as const);
+  return (
+    <Dialog title="Override the state" onClose={onClose}>
+      <Form
+        submit="Override"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await override.mutateAsync({ to_state: values.text('to_state'), reason: values.text('reason') });
+          onClose();
+        }}
+      >
+        <p>
+          The job goes to another state without a transition: no guard, role or required field is checked.
+          Webhooks and posting rules hear of it, and the history shows your reason.
+        </p>
+        <SelectField name="to_state" label="To" options={states} />
+        <TextField name="reason" label="Reason" required rows={2} />
+      </Form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,98 @@
+import { useState } from 'react';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Button,
+  MentionField,
+  MentionText,
+  Problem,
+  Time,
+  useAction,
+  useMentions,
+  useNames,
+  usePages,
+} from '../../kit/index.ts';
+
+/** What people wrote about a record. */
+export const Notes = ({ name, id }: { name: string; id: string }) => {
+  const path = { name, id };
+  const session = usePageSession();
+  const self = session.kind === 'tenant' ? session.userId : undefined;
+  const nameOf = useNames();
+  const notes = usePages(['notes', name, id], (client, limit) =>
+    client.items('/api/v1/tenant/entities/{name}/records/{id}/notes', { params: { path, query: { limit } } }),
+  );
+  const items = notes.data?.pages.flatMap((page) => page.items);
+  return (
+    <div className="stack">
+      <Write name={name} id={id} />
+      {notes.error === null ? null : <Problem error={notes.error} />}
+      {items === undefined && notes.error === null ? <span className="skeleton" /> : null}
+      {items?.length === 0 ? <p className="muted">No note yet.</p> : null}
+      <ul className="notes">
+        {items?.map((note) => (
+          <li key={note.id}>
+            <p className="small muted">
+              <strong>
+                {note.author_user_id === null
+                  ? `${note.author.kind} ${note.author.id}`
+                  : nameOf(note.author_user_id)}
+              </strong>{' '}
+              <Time at={note.created_at} relative />
+            </p>
+            <p className="record-text">
+              <MentionText text={note.body} self={self} />
+            </p>
+          </li>
+        ))}
+      </ul>
+      {notes.hasNextPage ? (
+        <div>
+          <Button onClick={() => void notes.fetchNextPage()} disabled={notes.isFetchingNextPage}>
+            More notes
+          </Button>
+        </div>
+      ) : null}
+    </div>
+  );
+};
+
+const Write = ({ name, id }: { name: string; id: string }) => {
+  const mentions = useMentions();
+  const [text, setText] = useState('');
+  const add = useAction(
+    (client, body: string) =>
+      client.post('/api/v1/tenant/entities/{name}/records/{id}/notes', {
+        params: { path: { name, id } },
+        body: { body },
+      }),
+    { invalidates: [['notes', name, id]], errors: 'silent' },
+  );
+  const submit = async (): Promise<void> => {
+    if (add.isPending || text.trim() === '') return;
+    try {
+      await add.mutateAsync(mentions.sent(text));
+      setText((present) => (present === text ? '' : present));
+    } catch {
+      // Shown below the text.
+    }
+  };
+  return (
+    <div className="stack notes-write">
+      <MentionField
+        label="New note"
+        placeholder="Write a note; @ mentions a person"
+        value={text}
+        onChange={setText}
+        onEnter={() => void submit()}
+        mentions={mentions}
+      />
+      {add.error === null ? null : <Problem error={add.error} />}
+      <div className="row">
+        <Button onClick={() => void submit()} aria-disabled={add.isPending || text.trim() === ''}>
+          {add.isPending ? 'Working…' : 'Add the note'}
+        </Button>
+        <span className="small muted">Those who are mentioned are notified.</span>
+      </div>
+    </div>
+  );
+};

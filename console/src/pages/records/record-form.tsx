@@ -1,0 +1,283 @@
+import { useState } from 'react';
+import {
+  Completed,
+  Dialog,
+  Field,
+  Form,
+  type FormValues,
+  SelectField,
+  TextField,
+  useAction,
+  usePeople,
+  useRead,
+} from '../../kit/index.ts';
+import { type Entity, type EntityField, type EntityRecord, titleOf, useEntity } from './schema.ts';
+
+const NONE = ['', '–'] as const;
+/** Records that are offered for a reference. */
+const OFFERED = 20;
+
+/** An instant as a field of the browser takes it, in the reader's time zone. */
+const localText = (instant: string): string => {
+  const at = new Date(instant);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
+};
+
+/** A value as the text of its field. */
+const textOf = ({ type }: EntityField, value: unknown): string => {
+  if (value === undefined || value === null) return '';
+  if (type === 'json') return JSON.stringify(value, null, 2);
+  if (type === 'datetime') return localText(String(value));
+  return String(value);
+};
+
+/** The text of a field as a value; the server judges what is none. */
+const parsedOf = ({ type }: EntityField, text: string): unknown => {
+  if (text === '') return null;
+  switch (type) {
+    case 'integer':
+      return /^-?\d{1,16}$/.test(text) ? Number(text) : text;
+    case 'boolean':
+      return text === 'true';
+    case 'datetime': {
+      const at = new Date(text);
+      return Number.isNaN(at.getTime()) ? text : at.toISOString();
+    }
+    case 'json':
+      return JSON.parse(text);
+    case 'text':
+    case 'long_text':
+    case 'decimal':
+    case 'date':
+    case 'enum':
+    case 'reference':
+    case 'user':
+      return text;
+    default:
+      return type satisfies never;
+  }
+};
+
+const nameOf = ({ key }: EntityField): string => `values.${key}`;
+
+/** Values of the fields that were changed; null for those that were emptied. */
+const changesOf = (
+  fields: readonly EntityField[],
+  before: EntityRecord | undefined,
+  values: FormValues,
+): Record<string, unknown> => {
+  const changes: Record<string, unknown> = {};
+  for (const field of fields) {
+    const text = values.exact(nameOf(field));
+    // Browsers send line ends as CR and LF.
+    const typed = field.type === 'long_text' || field.type === 'json' ? text.replaceAll('\r\n', '\n') : text;
+    if (typed === textOf(field, before?.values[field.key])) continue;
+    try {
+      changes[field.key] = parsedOf(field, typed);
+    } catch {
+      throw new TypeErrorOfField(`${field.label} is no JSON. Nothing was saved.`);
+    }
+  }
+  return changes;
+};
+
+class TypeErrorOfField extends Error {}
+
+interface RecordDialogProps {
+  readonly entity: Entity;
+  /** Undefined: a new one. */
+  readonly record?: EntityRecord;
+  readonly onClose: () => void;
+  readonly onDone?: (record: EntityRecord) => void;
+}
+
+/** Makes or changes a record, with a field for each of its entity. */
+export const RecordDialog = ({ entity, record, onClose, onDone }: RecordDialogProps) => {
+  const invalidates = [
+    ['records', entity.name],
+    ['record', entity.name],
+  ] as const;
+  const create = useAction(
+    (client, values: Record<string, unknown>) =>
+      client.post('/api/v1/tenant/entities/{name}/records', {
+        params: { path: { name: entity.name } },
+        body: { values },
+      }),
+    { invalidates, done: 'The record was made.', errors: 'silent' },
+  );
+  const change = useAction(
+    (client, { id, version, values }: { id: string; version: number; values: Record<string, unknown> }) =>
+      client.patch('/api/v1/tenant/entities/{name}/records/{id}', {
+        params: { path: { name: entity.name, id }, header: { 'If-Match': `"${version}"` } },
+        body: { values },
+      }),
+    { invalidates, done: 'The record was saved.', errors: 'silent' },
+  );
+  return (
+    <Dialog
+      title={record === undefined ? `New: ${entity.label}` : `Change: ${entity.label}`}
+      size="wide"
+      onClose={onClose}
+    >
+      <Form
+        submit={record === undefined ? 'Make the record' : 'Save'}
+        onCancel={onClose}
+        onSubmit={async (given) => {
+          const values = changesOf(entity.fields, record, given);
+          const done =
+            record === undefined
+              ? await create.mutateAsync(values)
+              : await change.mutateAsync({ id: record.id, version: record.version, values });
+          onClose();
+          onDone?.(done);
+        }}
+      >
+        {entity.fields.map((field) => (
+          <Input
+            key={field.key}
+            field={field}
+            value={record === undefined ? field.default : record.values[field.key]}
+          />
+        ))}
+      </Form>
+    </Dialog>
+  );
+};
+
+const boundsOf = ({ type, min, max, max_length: length }: EntityField): string | undefined => {
+  const parts = [
+    type === 'decimal' ? 'a number such as 12.50' : type === 'integer' ? 'a whole number' : '',
+    min === undefined ? '' : `at least ${min}`,
+    max === undefined ? '' : `at most ${max}`,
+    length === undefined ? '' : `at most ${length} characters`,
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? undefined : parts.join(', ');
+};
+
+interface InputProps {
+  readonly field: EntityField;
+  readonly value: unknown;
+}
+
+const Input = ({ field, value }: InputProps) => {
+  const own = {
+    name: nameOf(field),
+    label: field.required ? `${field.label} *` : field.label,
+    defaultValue: textOf(field, value),
+    hint: boundsOf(field),
+  };
+  switch (field.type) {
+    case 'text':
+      return <TextField {...own} />;
+    case 'long_text':
+      return <TextField {...own} rows={4} />;
+    case 'json':
+      return <TextField {...own} rows={5} hint="JSON" />;
+    case 'integer':
+      return <TextField {...own} inputMode="numeric" />;
+    case 'decimal':
+      return <TextField {...own} inputMode="decimal" />;
+    case 'date':
+      return <TextField {...own} type="date" />;
+    case 'datetime':
+      return <TextField {...own} type="datetime-local" step="0.001" hint="in your time zone" />;
+    case 'boolean':
+      return <SelectField {...own} options={[NONE, ['true', 'Yes'], ['false', 'No']]} />;
+    case 'enum':
+      return (
+        <SelectField {...own} options={[NONE, ...(field.options ?? []).map((one) => [one, one] as const)]} />
+      );
+    case 'user':
+      return <UserInput {...own} />;
+    case 'reference':
+      return <ReferenceInput {...own} entity={field.reference?.entity_name ?? ''} />;
+    default:
+      return field.type satisfies never;
+  }
+};
+
+interface OwnProps {
+  readonly name: string;
+  readonly label: string;
+  readonly defaultValue: string;
+}
+
+const UserInput = (own: OwnProps) => {
+  const people = usePeople();
+  const options =
+    people.data?.map(({ id, display_name, email }) => [id, `${display_name}, ${email}`] as const) ?? [];
+  const isKnown = own.defaultValue === '' || options.some(([id]) => id === own.defaultValue);
+  return (
+    <SelectField
+      key={options.length}
+      {...own}
+      options={[NONE, ...options, ...(isKnown ? [] : [[own.defaultValue, own.defaultValue] as const])]}
+    />
+  );
+};
+
+/** An id, found by the first text of the records that it may name. */
+const ReferenceInput = ({ name, label, defaultValue, entity }: OwnProps & { readonly entity: string }) => {
+  const [text, setText] = useState(defaultValue);
+  const schema = useEntity(entity);
+  const fields = schema.data?.fields ?? [];
+  const key = fields.find(({ type }) => type === 'text')?.key;
+  const word = text.trim();
+  const isId = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(word);
+  const filter = isId
+    ? `id == ${JSON.stringify(word)}`
+    : word === '' || key === undefined
+      ? undefined
+      : `${key}.contains(${JSON.stringify(word)})`;
+  const found = useRead(
+    ['records', entity, 'offered', filter ?? ''],
+    (client, signal) =>
+      client.get('/api/v1/tenant/entities/{name}/records', {
+        params: {
+          path: { name: entity },
+          query: { limit: OFFERED, ...(filter === undefined ? {} : { filter }) },
+        },
+        signal,
+      }),
+    { enabled: schema.isSuccess },
+  );
+  const [chosen] = isId ? (found.data ?? []) : [];
+  return (
+    <Field
+      name={name}
+      label={label}
+      hint={
+        chosen === undefined
+          ? `The id of a record of ${schema.data?.label ?? entity}: type to find one.`
+          : titleOf(fields, chosen)
+      }
+    >
+      {(control) => (
+        <>
+          <input type="hidden" name={control.name} value={text} />
+          <Completed
+            id={control.id}
+            label={label}
+            value={text}
+            onChange={setText}
+            describedBy={control['aria-describedby']}
+            isInvalid={control['aria-invalid'] === true}
+            complete={() =>
+              isId
+                ? undefined
+                : {
+                    from: 0,
+                    to: text.length,
+                    suggestions: (found.data ?? []).map((one) => ({
+                      text: one.id,
+                      label: titleOf(fields, one),
+                      detail: one.id.slice(-8),
+                    })),
+                  }
+            }
+          />
+        </>
+      )}
+    </Field>
+  );
+};

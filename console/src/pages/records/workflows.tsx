@@ -1,0 +1,172 @@
+import { Link, useLocation, useParams } from 'wouter';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Facts,
+  Page,
+  Problem,
+  Time,
+  useAction,
+  useConfirm,
+  usePages,
+} from '../../kit/index.ts';
+import { publishedOf } from './job.tsx';
+import { RecordLinks } from './links.tsx';
+import { MachineDrawing } from './machine-drawing.tsx';
+import { useEntities, useWorkflow, type Workflow } from './schema.ts';
+import '../../styles/records.css';
+
+const COLUMNS: readonly Column<Workflow>[] = [
+  {
+    key: 'name',
+    title: 'Workflow',
+    min: 160,
+    grow: 2,
+    cell: ({ name }) => <Link href={`/workflows/${name}`}>{name}</Link>,
+  },
+  {
+    key: 'status',
+    title: 'Status',
+    min: 150,
+    cell: ({ status, version }) => (
+      <>
+        {version > 0 ? <Badge tone="ok">Version {version}</Badge> : null}{' '}
+        {status === 'draft' ? <Badge tone="warn">Draft</Badge> : null}
+      </>
+    ),
+  },
+  { key: 'states', title: 'States', min: 80, grow: 0, align: 'end', cell: ({ states }) => states.length },
+  {
+    key: 'transitions',
+    title: 'Transitions',
+    min: 100,
+    grow: 0,
+    align: 'end',
+    cell: ({ transitions }) => transitions.length,
+  },
+  {
+    key: 'changed',
+    title: 'Changed',
+    min: 120,
+    grow: 0,
+    cell: ({ updated_at }) => <Time at={updated_at} relative />,
+  },
+];
+
+/** The workflows of the tenant, or one of them. */
+export default function Workflows() {
+  const { name } = useParams();
+  return name === undefined ? <List /> : <One name={name} />;
+}
+
+const List = () => {
+  const [, navigate] = useLocation();
+  const rows = usePages(['workflows', 'list'], (client, limit) =>
+    client.items('/api/v1/tenant/workflows', { params: { query: { limit } } }),
+  );
+  return (
+    <Page title="Workflows" about="The states and transitions that the jobs of records run in.">
+      <RecordLinks at="/workflows" />
+      <Card flush>
+        <DataTable
+          label="Workflows"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ name }) => name}
+          onOpen={({ name }) => navigate(`/workflows/${name}`)}
+          empty={
+            <Empty title="No workflow yet">
+              <p>
+                An admin begins one with <code>POST /api/v1/tenant/workflows</code>.
+              </p>
+            </Empty>
+          }
+        />
+      </Card>
+    </Page>
+  );
+};
+
+const CRUMBS = [['/workflows', 'Workflows']] as const;
+
+const One = ({ name }: { name: string }) => {
+  const read = useWorkflow(name);
+  const entities = useEntities();
+  const session = usePageSession();
+  const confirm = useConfirm();
+  const publish = useAction(
+    (client) => client.post('/api/v1/tenant/workflows/{name}/publish', { params: { path: { name } } }),
+    {
+      invalidates: [['workflows']],
+      done: ({ version }) => `Version ${version} was published.`,
+      errors: 'silent',
+    },
+  );
+  const { data } = read;
+  if (data === undefined) {
+    return (
+      <Page title={name} crumbs={CRUMBS}>
+        <Card>{read.error === null ? <span className="skeleton" /> : <Problem error={read.error} />}</Card>
+      </Page>
+    );
+  }
+  const users = entities.data?.filter(({ workflow }) => workflow === name) ?? [];
+  const published = publishedOf(data);
+  const canPublish = data.status === 'draft' && session.kind === 'tenant' && session.role === 'admin';
+  return (
+    <Page
+      title={name}
+      crumbs={CRUMBS}
+      actions={
+        canPublish ? (
+          <Button
+            tone="primary"
+            onClick={() =>
+              confirm({
+                title: `Publish the draft of ${name}?`,
+                consequence: `It becomes version ${data.version + 1}: new jobs begin with it, jobs that run stay on theirs.`,
+                action: 'Publish',
+                tone: 'primary',
+                run: () => publish.mutateAsync(),
+              })
+            }
+          >
+            Publish the draft
+          </Button>
+        ) : null
+      }
+    >
+      <Card title="Workflow">
+        <Facts
+          of={{
+            'Published version': data.version === 0 ? 'none yet' : data.version,
+            Published: data.published_at === null ? undefined : <Time at={data.published_at} />,
+            'Used by':
+              users.length === 0
+                ? 'no entity'
+                : users.map((one) => (
+                    <Link key={one.name} href={`/records/${one.name}`}>
+                      {one.label}{' '}
+                    </Link>
+                  )),
+          }}
+        />
+      </Card>
+      {published === undefined ? null : (
+        <Card title={`Version ${data.version}`}>
+          <MachineDrawing name={name} definition={published} />
+        </Card>
+      )}
+      {data.status === 'draft' ? (
+        <Card title="Draft">
+          <MachineDrawing name={`${name}, draft`} definition={data} />
+        </Card>
+      ) : null}
+    </Page>
+  );
+};
