@@ -1,5 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { Child } from './http/child.ts';
@@ -8,11 +10,12 @@ import { ADMIN, inFolder, startPlatformChild } from './http/platform.ts';
 import { type Attack, attacks, Loud, prepareLoud } from './neighbours/attacks.ts';
 import { type Experience, prepareQuiet } from './neighbours/quiet.ts';
 import { type Line, mebibytes, milliseconds } from './report.ts';
-import { scaled } from './rounds.ts';
+import { percentile, scaled, until } from './rounds.ts';
 
 const MORE_P99_MS = 50;
 const MORE_WORK_MS = 1000;
 const MOST_MIB = 1024;
+const TICK_MS = 20;
 const SECONDS = 10;
 /** Log-ins of one network are limited below what the attack sends; webhooks go to this machine. */
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
@@ -54,16 +57,21 @@ const measure = async (
   } finally {
     await open.stop();
   }
-  const platform = await startPlatformChild(folder, { ...OPEN, ...LIMITS });
+  const noted = join(folder, 'thread-times.json');
+  const own = { ...OPEN, ...LIMITS, BENCH_THREAD_TIMES: noted };
+  const platform = await startPlatformChild(folder, own, ['--import', script('thread-times.ts')]);
   let attacker: ChildProcess | undefined;
   try {
     await experience(platform, 2);
+    await threadTimes(platform, noted);
     const idle = await experience(platform, seconds);
+    const idleTimes = await threadTimes(platform, noted);
     attacker = spawn(process.execPath, [script('attacker-child.ts'), String(platform.port), name], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     const beside = await experience(platform, seconds);
-    return compare(name, idle, beside, platform.peakBytes());
+    const times = await threadTimes(platform, noted);
+    return [...compare(name, idle, beside, platform.peakBytes()), ...compareTimes(idleTimes, times)];
   } finally {
     if (attacker !== undefined && attacker.exitCode === null) {
       const ended = once(attacker, 'exit');
@@ -77,6 +85,44 @@ const measure = async (
 const script = (name: string): string => new URL(`neighbours/${name}`, import.meta.url).pathname;
 
 const run = promisify(execFile);
+
+const spent = z.object({ requests: z.array(z.number()), ticks: z.array(z.number()) });
+type ThreadTimes = z.output<typeof spent>;
+
+/** What the server's thread has spent since the last call (`neighbours/thread-times.ts`). */
+const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> => {
+  await rm(noted, { force: true });
+  process.kill(pid, 'SIGUSR2');
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    const found = await readFile(noted, 'utf8').then(
+      (text) => spent.safeParse(JSON.parse(text)),
+      () => undefined,
+    );
+    if (found?.success) return found.data;
+    if (performance.now() > deadline) throw new Error('the server under test noted no times');
+    await until(performance.now() + 50);
+  }
+};
+
+/** Times of the thread alone: they hold when other processes take the processor. */
+const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
+  const [before, now] = [idle, beside].map(({ requests }) => percentile(requests, 0.99));
+  const tick = percentile(beside.ticks, 0.999);
+  return [
+    {
+      figure: '… processor time of the thread from a request to its answer, p99',
+      value: milliseconds(now ?? 0),
+      yardstick: { name: 'idle', value: milliseconds(before ?? 0) },
+      target: { text: `≤ ${MORE_P99_MS} ms more`, met: (now ?? 0) - (before ?? 0) <= MORE_P99_MS },
+    },
+    {
+      figure: '… processor time of a tick, 99.9 %',
+      value: milliseconds(tick),
+      target: { text: `≤ ${TICK_MS} ms`, met: tick <= TICK_MS },
+    },
+  ];
+};
 
 const times = z.record(z.string(), z.number().nullable());
 const experienced = z.object({ requests: times, work: times, refused: z.number() });

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { isMainThread } from 'node:worker_threads';
 import { QUIET } from './names.ts';
@@ -58,7 +58,8 @@ const measure = (file: string): void => {
   };
   tick();
   process.on('SIGUSR2', () => {
-    writeFileSync(file, JSON.stringify({ requests, ticks }));
+    writeFileSync(`${file}.new`, JSON.stringify({ requests, ticks }));
+    renameSync(`${file}.new`, file);
     [requests, ticks] = [[], []];
   });
 };

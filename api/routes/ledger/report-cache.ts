@@ -1,8 +1,12 @@
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { BoundedCache } from '../../../application/core/memory/bounded-cache.ts';
 import type { Reader } from '../../../application/core/projections/reader.ts';
 import { MEMORY } from '../../../application/ports/memory.ts';
 import { type Balances, presentBalances, type Range } from '../../../projections/ledger/ledger-reports.ts';
 import { lastChangeOf } from '../../../projections/ledger/ledger-state.ts';
+
+/** Accounts from which a report is read in one tick and printed in another. */
+const LARGE_CHART = 500;
 
 /** A report's bytes, and the state of the books that they show. */
 interface Kept {
@@ -63,6 +67,8 @@ export class ReportCache {
   ): Promise<Uint8Array> {
     const folded = await this.#reader.checkpoint(tenantId);
     const { lastChange, ...balances } = await presentBalances(this.#reader, tenantId, range);
+    // Reading a large chart has used its tick.
+    if (balances.chart.length > LARGE_CHART) await timeSlices.of(tenantId, 'report').next();
     const bytes = Buffer.from(print(balances));
     // On a store without transactions the last change can be visible before the balances of its batch.
     const isWhole = lastChange === undefined || (folded !== undefined && lastChange <= folded);
