@@ -88,6 +88,23 @@ describe('The pages on the log', () => {
     await page.getByText('State after revision').waitFor();
   }).timeout(60_000);
 
+  it('show a moment beyond the first page of a long stream, and yesterday by a click', async () => {
+    const id = await changedRecord();
+    const path = `${ENTITIES}/crate/records/${id}`;
+    let last = '';
+    for (let nth = 0; nth < 110; nth += 1) {
+      const answer = await tenant.admin.api.patch(path, { values: { title: `Change ${nth}` } });
+      last = answer.as(z.looseObject({ updated_at: z.string() })).updated_at;
+    }
+    const stream = encodeURIComponent(`${tenant.id}.record-${id}`);
+    const moment = new URLSearchParams({ at: last });
+    const page = await browser.openAs(tenant.admin.token, `/events/streams/${stream}?${moment}`);
+    await page.getByText(/, revision 111 of 111,/).waitFor();
+    await page.getByText('Change 109').first().waitFor();
+    await page.getByRole('button', { name: 'Yesterday' }).click();
+    await page.getByText('At that moment it did not exist yet.').waitFor();
+  }).timeout(60_000);
+
   it('select by type and time, and list who did what', async () => {
     await changedRecord();
     const page = await browser.openAs(tenant.admin.token, '/events?type=NoSuchType');

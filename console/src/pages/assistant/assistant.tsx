@@ -157,7 +157,7 @@ const adviceFor = (error: unknown): string => {
 
 /** Attachments open their record at its files. */
 const pathOf = ({ source_kind, entity_name, record_id }: Citation): string =>
-  `/records/${entity_name}/${record_id}${source_kind === 'attachment' ? '?tab=files' : ''}`;
+  `/records/${entity_name}/${record_id}${source_kind === 'attachment' ? '?show=files' : ''}`;
 
 const Sources = ({ of: sources }: { of: readonly Citation[] }) =>
   sources.length === 0 ? (

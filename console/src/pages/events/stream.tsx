@@ -1,4 +1,5 @@
 import { ChevronLeft, ChevronRight } from 'lucide-react';
+import { useEffect } from 'react';
 import { Link, useParams } from 'wouter';
 import {
   Button,
@@ -20,6 +21,15 @@ import '../../styles/events.css';
 
 const CRUMBS = [['/events', 'Events']] as const;
 
+/** Events that are read without being asked for, where no moment and no revision is chosen. */
+const MOST_READ = 2000;
+
+const AGO = [
+  ['An hour ago', 3_600_000],
+  ['Yesterday', 86_400_000],
+  ['A week ago', 604_800_000],
+] as const;
+
 /** One stream as a timeline, with the state after each event and what it changed. */
 export default function Stream() {
   const { stream: given = '' } = useParams();
@@ -29,6 +39,13 @@ export default function Stream() {
     client.items('/api/v1/tenant/audit/events', { params: { query: { stream, limit } } }),
   );
   const events = rows.data?.pages.flatMap(({ items }) => items);
+  const address = useFilters(['revision', 'at']);
+  const wantsMore =
+    rows.hasNextPage && !rows.isFetching && rows.error === null && !reaches(events ?? [], address.of);
+  const { fetchNextPage } = rows;
+  useEffect(() => {
+    if (wantsMore) void fetchNextPage();
+  }, [wantsMore, fetchNextPage]);
   const subject = subjectPath(stream);
   return (
     <Page
@@ -78,6 +95,15 @@ interface TimelineProps {
 const indexAt = (events: readonly AuditEvent[], moment: string): number => {
   const ms = Date.parse(moment);
   return events.findLastIndex((event) => Date.parse(storyOf(event).at ?? '') <= ms);
+};
+
+/** Whether the events that were read go as far as what is to be shown: a state of fewer events would be a wrong one. */
+const reaches = (events: readonly AuditEvent[], of: (name: 'revision' | 'at') => string): boolean => {
+  const [revision, at] = [of('revision'), of('at')];
+  if (revision !== '') return events.length > Number(revision);
+  if (at === '') return events.length >= MOST_READ;
+  const last = events.at(-1);
+  return last !== undefined && Date.parse(storyOf(last).at ?? '') > Date.parse(at);
 };
 
 const Timeline = ({ stream, events, more }: TimelineProps) => {
@@ -132,6 +158,17 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
               }
             />
           </label>
+          <span className="row">
+            {AGO.map(([title, ms]) => (
+              <Button
+                key={title}
+                size="small"
+                onClick={() => address.change({ revision: '', at: new Date(Date.now() - ms).toISOString() })}
+              >
+                {title}
+              </Button>
+            ))}
+          </span>
         </div>
         {event === undefined ? (
           <p className="muted">At that moment it did not exist yet.</p>
