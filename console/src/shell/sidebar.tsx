@@ -36,7 +36,7 @@ export const Sidebar = ({ groups, onNavigate }: { groups: readonly NavGroup[]; o
         ))}
       </div>
       <p className="sidebar-end small muted">
-        <a href="/docs">API</a> · <a href="/docs/events">Events</a> · press <kbd>?</kbd>
+        <a href="/docs">API docs</a> · <a href="/docs/events">Event docs</a> · press <kbd>?</kbd>
       </p>
     </nav>
   );

@@ -50,7 +50,7 @@ const SignedHead = () => {
         )
       }
       detail={proof.data === undefined ? undefined : <code>{proof.data.root.slice(0, 16)}…</code>}
-      to={pathIfThere('/events')}
+      to={pathIfThere('/events/verification')}
     />
   );
 };

@@ -134,7 +134,15 @@ export const LiveEvents = () => {
               {types.map(([type, count]) => (
                 <li key={type}>
                   <span className="truncate">{type}</span>
-                  <span className="number">{count.toLocaleString()}</span>
+                  <span className="number">
+                    {events === undefined ? (
+                      count.toLocaleString()
+                    ) : (
+                      <Link href={`${events}?type=${encodeURIComponent(type)}`}>
+                        {count.toLocaleString()}
+                      </Link>
+                    )}
+                  </span>
                 </li>
               ))}
             </ul>

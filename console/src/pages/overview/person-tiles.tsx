@@ -33,14 +33,15 @@ const Messages = () => {
   );
   const all = conversations.data?.pages.flatMap(({ items }) => items);
   const unread = all?.reduce((sum, { unread_count }) => sum + unread_count, 0);
+  const affected = all?.filter((each) => each.unread_count > 0).length;
   return (
     <Tile
       label="Unread messages"
       value={conversations.error === null ? unread?.toLocaleString() : '–'}
       detail={
-        all === undefined
+        affected === undefined
           ? undefined
-          : `in ${all.filter((each) => each.unread_count > 0).length} conversations`
+          : `in ${affected} ${affected === 1 ? 'conversation' : 'conversations'}`
       }
       to={pathIfThere('/messages')}
     />
