@@ -82,7 +82,8 @@ export function accessOf(filter: Filter, now: number): Access | undefined {
 
 function rangeOf(field: FilterField, spans: readonly Span[]): Access | undefined {
   const name = entryName(field);
-  if (name !== undefined) return { kind: 'range', field: name, spans, isExact: true };
+  const isExact = spans.every(({ low, high }) => !isEndOfHeld(low) && !isEndOfHeld(high));
+  if (name !== undefined) return { kind: 'range', field: name, spans, isExact };
   const ids = spans.map(({ low, high }) => (low?.value === high?.value ? low?.value : undefined));
   return ids.every((id) => typeof id === 'string') ? { kind: 'ids', ids } : undefined;
 }
@@ -123,10 +124,14 @@ function intersection(a: RangeAccess, b: RangeAccess): RangeAccess | undefined {
 }
 
 /** A bound at or beyond the end of what entries hold includes the entries that are cut there. */
-const bound = (value: OrderKey, inclusive: boolean): Bound => ({
-  value: heldValue(value),
-  inclusive: inclusive || (typeof value === 'string' && value.length >= HELD_UNITS - 1),
-});
+const bound = (value: OrderKey, inclusive: boolean): Bound => {
+  const held = heldValue(value);
+  return { value: held, inclusive: inclusive || isEndOfHeld({ value: held }) };
+};
+
+/** Whether a bound may be a longer text's beginning: its entries are then not all between the bounds. */
+const isEndOfHeld = (at: Pick<Bound, 'value'> | undefined): boolean =>
+  typeof at?.value === 'string' && at.value.length >= HELD_UNITS - 1;
 
 const pointAt = (value: OrderKey): Span => ({ low: bound(value, true), high: bound(value, true) });
 

@@ -2,24 +2,31 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ReadStore } from '../../application/ports/read-store.ts';
-import type { Plan } from '../../infrastructure/read-store/sqlite/plan.ts';
+import type { Plan, PlanLimits } from '../../infrastructure/read-store/sqlite/plan.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { RECORDS, searchesOf } from './read-store/searches.ts';
 
 /** Every plan of a search gives the same result, whichever is the cheapest. */
-const PLANS: Readonly<Record<string, readonly Plan['kind'][]>> = {
-  'by documents of entries alone': ['scan', 'order'],
-  'in the order of entries alone': ['lookup'],
-  'by scans alone': ['lookup', 'order'],
+const PLANS: Readonly<Record<string, PlanLimits>> = {
+  'by documents of entries alone': limitsOf(['scan', 'order']),
+  'by documents of entries alone, in slices': limitsOf(['scan', 'order'], 0),
+  'in the order of entries alone': limitsOf(['lookup']),
+  'in the order of entries alone, in slices': limitsOf(['lookup'], 0),
+  'by scans alone': limitsOf(['lookup', 'order']),
+  'in slices': limitsOf([], 0),
 };
 
+function limitsOf(without: readonly Plan['kind'][], quick = 256): PlanLimits {
+  return { without, quick, counted: 200_000 };
+}
+
 describe('SQLite read store: every plan of a search gives the same result', () => {
-  for (const [title, without] of Object.entries(PLANS)) {
+  for (const [title, limits] of Object.entries(PLANS)) {
     let store: ReadStore | undefined;
     let folder = '';
     const open = async (): Promise<ReadStore> => {
       folder = await mkdtemp(join(tmpdir(), 'plans-'));
-      return openSqliteReadStore({ path: join(folder, 'read.db'), limits: { without, firstRows: 2 } });
+      return openSqliteReadStore({ path: join(folder, 'read.db'), limits: { ...limits, firstRows: 2 } });
     };
     before(async () => {
       store = await open();

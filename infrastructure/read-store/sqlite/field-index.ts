@@ -46,9 +46,41 @@ export function indexedFields(
   );
 }
 
+/** The fields of a scope that a search asks for. */
+export interface KnownFields {
+  get(name: string): IndexedField | undefined;
+}
+
+/** Reads each field when it is asked for: an entity may have hundreds, and a search names few. */
+export function knownFields(
+  connection: SqliteConnection,
+  { number }: TableShape,
+  tenant: string,
+  scope: string,
+): KnownFields {
+  const select = inCells(
+    connection.prepare(
+      `SELECT number, entries, cut FROM g${number} WHERE tenant = ? AND scope = ? AND field = ?`,
+    ),
+  );
+  const known = new Map<string, IndexedField | undefined>();
+  return {
+    get(name) {
+      if (known.has(name)) return known.get(name);
+      const [cells] = allCells(select, [tenant, scope, name]);
+      const field = cells && {
+        number: numberAt(cells, 0),
+        entries: numberAt(cells, 1),
+        cut: numberAt(cells, 2),
+      };
+      known.set(name, field);
+      return field;
+    },
+  };
+}
+
 /** Number of documents of a scope. */
-export const documentsOf = (fields: ReadonlyMap<string, IndexedField>): number =>
-  fields.get(COMMON)?.entries ?? 0;
+export const documentsOf = (fields: KnownFields): number => fields.get(COMMON)?.entries ?? 0;
 
 /** A value as an entry holds it. */
 export function stored(value: Scalar): SQLInputValue {

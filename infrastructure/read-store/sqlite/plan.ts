@@ -4,7 +4,14 @@ import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { accessOf, type Choice, choose, type Source, type Span } from '../field-access.ts';
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
-import { documentsOf, type IndexedField, indexedFields, MISSING, stored } from './field-index.ts';
+import {
+  documentsOf,
+  type IndexedField,
+  type KnownFields,
+  knownFields,
+  MISSING,
+  stored,
+} from './field-index.ts';
 import type { TableShape } from './tables.ts';
 
 /** Chooses the rows that a search reads, by the entries counted in the index over fields. */
@@ -38,6 +45,8 @@ export type Plan =
       readonly kind: 'order';
       readonly field: string;
       readonly segments: readonly Segment[];
+      /** Whether the entries are the documents of the filter. */
+      readonly isExact: boolean;
       readonly of: number;
     };
 
@@ -45,6 +54,8 @@ export type Plan =
 export interface PlanLimits {
   /** Entries that are counted at most, for one choice. */
   readonly counted: number;
+  /** Entries or documents that a search may read without a slot. */
+  readonly quick: number;
   /** For tests: kinds of plans that are not chosen. */
   readonly without?: readonly Plan['kind'][] | undefined;
 }
@@ -70,6 +81,7 @@ export function planOf(
   const of = documentsOf(fields);
   const isAllowed = (kind: Plan['kind']): boolean => limits.without?.includes(kind) !== true;
   const order = orderOf(query, fields, of);
+  if (order?.isExact && isAllowed('order')) return order;
   const choice = isAllowed('lookup') ? choiceOf(connection, shape, query, fields, limits) : undefined;
   if (choice !== undefined) {
     const lookup = lookupOf(choice, fields, of);
@@ -106,28 +118,39 @@ function fieldsOf(
   connection: SqliteConnection,
   shape: TableShape,
   query: SearchQuery,
-): ReadonlyMap<string, IndexedField> | undefined {
+): KnownFields | undefined {
   const { plan } = searchedIndex(shape, query);
   const [scope, ...others] = query.equals ?? [];
   const isScoped = shape.scopedBy !== undefined && plan.paths[0]?.join('.') === shape.scopedBy;
   if (!isScoped || typeof scope !== 'string' || others.length > 0) return undefined;
-  return indexedFields(connection, shape, query.tenant, scope);
+  return knownFields(connection, shape, query.tenant, scope);
 }
 
-/** The order of a sorted list, when every document has an entry that holds its whole value. */
+/**
+ * The order of a sorted list, when every document has an entry that holds its whole value. A filter by one range of the
+ * sort's field leaves the entries between its bounds.
+ */
 function orderOf(
-  { sort }: SearchQuery,
-  fields: ReadonlyMap<string, IndexedField>,
+  { sort, filter, now }: SearchQuery,
+  fields: KnownFields,
   of: number,
 ): Extract<Plan, { kind: 'order' }> | undefined {
   const name = sort === undefined ? undefined : entryName(sort.field);
   const field = name === undefined ? undefined : fields.get(name);
   if (name === undefined || field === undefined || field.cut > 0 || field.entries !== of) return undefined;
+  const access = filter === undefined ? undefined : accessOf(filter, now);
+  if (access?.kind === 'range' && access.isExact && access.field === name) {
+    const [span, ...others] = access.spans;
+    if (span !== undefined && others.length === 0) {
+      return { kind: 'order', field: name, segments: [segmentOf(field.number, span)], isExact: true, of };
+    }
+  }
   const segments = [missingIn(field), { field: field.number, high: PRESENT_END }];
   return {
     kind: 'order',
     field: name,
     segments: sort?.direction === 'desc' ? segments.toReversed() : segments,
+    isExact: filter === undefined,
     of,
   };
 }
@@ -141,7 +164,7 @@ function choiceOf(
   connection: SqliteConnection,
   shape: TableShape,
   { filter, now }: SearchQuery,
-  fields: ReadonlyMap<string, IndexedField>,
+  fields: KnownFields,
   { counted }: PlanLimits,
 ): Choice | undefined {
   const access = filter === undefined ? undefined : accessOf(filter, now);
@@ -158,11 +181,7 @@ function choiceOf(
 }
 
 /** Undefined when not all documents of a source have entries. */
-function segmentsOf(
-  source: Source,
-  fields: ReadonlyMap<string, IndexedField>,
-  of: number,
-): readonly Segment[] | undefined {
+function segmentsOf(source: Source, fields: KnownFields, of: number): readonly Segment[] | undefined {
   if (source.kind === 'ids') return [source];
   const field = fields.get(source.field);
   if (source.kind === 'missing') return field?.entries === of ? [missingIn(field)] : undefined;
@@ -206,7 +225,7 @@ export function segmentSql({ field, low, high }: Extract<Segment, { field: numbe
 
 function lookupOf(
   { sources, entries }: Choice,
-  fields: ReadonlyMap<string, IndexedField>,
+  fields: KnownFields,
   of: number,
 ): Extract<Plan, { kind: 'lookup' }> {
   const [only, ...others] = sources;
@@ -223,9 +242,6 @@ function lookupOf(
   };
 }
 
-/** Entries or documents that a search may read without a slot. */
-const QUICK = 256;
-
 /** The plan of a search so short that it need not wait for others; undefined for any other. */
 export function quickPlanOf(
   connection: SqliteConnection,
@@ -234,15 +250,17 @@ export function quickPlanOf(
   limits: PlanLimits,
   kind: 'page' | 'count',
 ): Plan | undefined {
-  const few = { ...limits, counted: QUICK };
+  const { quick } = limits;
+  if (quick === 0) return undefined;
+  const few = { ...limits, counted: quick };
   const plan = (kind === 'page' ? planOf : countPlanOf)(connection, shape, query, few);
   switch (plan.kind) {
     case 'scan':
-      return plan.of !== undefined && plan.of <= QUICK ? plan : undefined;
+      return plan.of !== undefined && plan.of <= quick ? plan : undefined;
     case 'lookup':
       return plan;
     case 'order':
-      return query.filter === undefined ? plan : undefined;
+      return plan.isExact ? plan : undefined;
     default:
       return plan satisfies never;
   }

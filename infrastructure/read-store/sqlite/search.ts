@@ -1,21 +1,28 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type {
   Cursor,
   FindResult,
   JsonObject,
-  Scalar,
   SearchQuery,
   Selection,
 } from '../../../application/ports/read-store.ts';
-import { compareKeys, compareText } from '../../../domain/expressions/compare.ts';
-import { numberOf, optionalTextOf, type Row, textOf } from '../../sqlite/connection.ts';
-import { cursorOf } from '../index-keys.ts';
+import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { pageRoom } from '../page-room.ts';
-import { searchedIndex, sortedAfter } from '../searched.ts';
+import { searchedIndex } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
-import { bound, fieldSql, filterSql, type Sql } from './filter-sql.ts';
+import { fieldSql, type Sql } from './filter-sql.ts';
+import {
+  afterSql,
+  conditionOf,
+  distinct,
+  endOf,
+  type Hit,
+  inOrder,
+  isDescending,
+  sortedValue,
+} from './hits.ts';
 import { countPlanOf, explained, type Plan, planOf } from './plan.ts';
 import { isPlain, rangeWay, type Scan, type Slice, searchedRange, slices, type Way } from './slices.ts';
+import type { TableShape } from './tables.ts';
 import { segmentsWay } from './ways.ts';
 
 /** A found row without its document: only documents of the final page are read. */
@@ -27,13 +34,8 @@ interface Found {
   readonly end: Cursor;
 }
 
-/** A row of a slice. */
-interface Hit {
-  readonly id: string;
-  readonly position: string;
-  /** The value of the sort, or the key of the query's index. */
-  readonly value: Scalar;
-}
+/** With the position of the document. */
+type PlacedHit = Hit & { readonly position: string };
 
 interface FoundPage {
   readonly page: readonly Found[];
@@ -49,7 +51,7 @@ export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindRe
   for (;;) {
     const found = await pageOf(scan, { ...query, after });
     if (found === undefined) return undefined;
-    const { docs, next } = await documentsOf(scan, query, found);
+    const { docs, next } = (await documentsOf(scan, query, found)) ?? { docs: [] };
     // All found documents were deleted in the meantime: continues instead of returning an empty page.
     if (docs.length === 0 && next !== undefined) {
       after = next;
@@ -96,41 +98,46 @@ export async function countRows(scan: Scan, selection: Selection): Promise<numbe
   return isKnown ? count + ids.size : undefined;
 }
 
-/** The documents of a page, up to its size in bytes. */
-async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: Omit<FoundPage, 'plan'>) {
-  const docs: { id: string; value: JsonObject }[] = [];
-  const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
-  let end: Cursor | undefined;
-  for (const row of page) {
-    const text = await step(({ prepare }, { number }) => {
-      const stored = prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
+/** The documents of a page, up to its size in bytes, read in one step; undefined for an unknown generation. */
+function documentsOf(
+  { step }: Scan,
+  query: SearchQuery,
+  { page, next }: Omit<FoundPage, 'plan'>,
+): Promise<FindResult | undefined> {
+  return step((connection, shape) => {
+    const stored = connection.prepare(
+      `SELECT position, doc FROM d${shape.number} WHERE tenant = ? AND id = ?`,
+    );
+    const docs: { id: string; value: JsonObject }[] = [];
+    const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
+    let end: Cursor | undefined;
+    for (const row of page) {
       const now = stored.get(query.tenant, row.id);
       const doc = now === undefined ? undefined : optionalTextOf(now, 'doc');
-      return now === undefined || doc === undefined ? undefined : { doc, position: textOf(now, 'position') };
-    });
-    const isStill =
-      text !== undefined && (text.position === row.position || (await isSelected(step, query, row.id)));
-    if (isStill) {
-      if (!hasRoom(text.doc)) return { docs, next: end };
-      docs.push({ id: row.id, value: parseDocument(text.doc) });
+      const isSame = now !== undefined && textOf(now, 'position') === row.position;
+      if (doc !== undefined && (isSame || isSelected(connection, shape, query, row.id))) {
+        if (!hasRoom(doc)) return end === undefined ? { docs } : { docs, next: end };
+        docs.push({ id: row.id, value: parseDocument(doc) });
+      }
+      end = row.end;
     }
-    end = row.end;
-  }
-  return { docs, next };
+    return next === undefined ? { docs } : { docs, next };
+  });
 }
 
 /** Whether a document that changed since it was found still matches. */
-async function isSelected(step: Scan['step'], query: SearchQuery, id: string): Promise<boolean> {
+function isSelected(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  id: string,
+): boolean {
   const { text, params } = conditionOf(query);
-  await nextTick();
-  const found = await step((connection, shape) => {
-    const { plan, at } = searchedIndex(shape, query);
-    const { low, high } = searchedRange(plan, query);
-    const where = `tenant = ? AND id = ? AND k${at} > ? AND k${at} < ? AND ${text}`;
-    const sql = `SELECT 1 FROM d${shape.number} WHERE ${where}`;
-    return connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
-  });
-  return found ?? false;
+  const { plan, at } = searchedIndex(shape, query);
+  const { low, high } = searchedRange(plan, query);
+  const where = `tenant = ? AND id = ? AND k${at} > ? AND k${at} < ? AND ${text}`;
+  const sql = `SELECT 1 FROM d${shape.number} WHERE ${where}`;
+  return connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
 }
 
 async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undefined> {
@@ -143,7 +150,7 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
   if (plan === undefined) return undefined;
   const { way, by, isInOrder } = readingOf(plan, query);
   const isBoolean = sort?.field.type === 'boolean';
-  let rows: Hit[] = [];
+  let rows: PlacedHit[] = [];
   const isKnown = await slices(scan, way, (slice) => {
     const { connection, table, where, params } = slice;
     const sorted = by(slice);
@@ -153,7 +160,11 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
       .prepareOnce(sql)
       .all(...sorted.params, ...params, ...condition.params, ...after.params, limit + 1);
     if (found.length === 0) return false;
-    const added = found.map((row) => hitOf(row, isBoolean));
+    const added = found.map((row) => ({
+      id: textOf(row, 'id'),
+      position: textOf(row, 'position'),
+      value: sortedValue(row.sorted, isBoolean),
+    }));
     if (isInOrder) rows = distinct([...rows, ...added]);
     else rows = distinct([...rows, ...added].sort(inOrder(isDescending(query)))).slice(0, limit + 1);
     return isInOrder && rows.length > limit;
@@ -161,12 +172,9 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
   if (!isKnown) return undefined;
   const key = await scan.step((_, shape) => searchedIndex(shape, query).plan);
   if (key === undefined) return undefined;
-  const page = rows.slice(0, limit).map(({ id, position, value }) => ({
-    id,
-    position,
-    end:
-      sort === undefined ? cursorOf(key, String(value), query.equals?.length ?? 0) : { values: [value], id },
-  }));
+  const page = rows
+    .slice(0, limit)
+    .map((hit) => ({ id: hit.id, position: hit.position, end: endOf(key, query, hit) }));
   return { page, next: rows.length > limit ? page.at(-1)?.end : undefined, plan };
 }
 
@@ -204,60 +212,4 @@ function readingOf(plan: Plan, query: SearchQuery): Reading {
     default:
       return plan satisfies never;
   }
-}
-
-const isDescending = ({ sort, order }: SearchQuery): boolean => (sort?.direction ?? order) === 'desc';
-
-/** The first of several hits of one document. */
-function distinct(hits: readonly Hit[]): Hit[] {
-  const seen = new Set<string>();
-  return hits.filter(({ id }) => seen.size < seen.add(id).size);
-}
-
-const hitOf = (row: Row, isBoolean: boolean): Hit => ({
-  id: textOf(row, 'id'),
-  position: textOf(row, 'position'),
-  value: sortedValue(row, isBoolean),
-});
-
-function conditionOf({ filter, now }: Selection): Sql {
-  return filter === undefined ? { text: '1', params: [] } : filterSql(filter, now);
-}
-
-/** The condition of rows after a sorted search's cursor. Missing values come first in ascending order, else last. */
-function afterSql({ sort, after }: SearchQuery): Sql {
-  const end = sort === undefined ? undefined : sortedAfter(after, sort);
-  if (sort === undefined || end === undefined) return { text: '1', params: [] };
-  const { text, params } = fieldSql(sort.field);
-  const down = sort.direction === 'desc';
-  const beyond = down ? '<' : '>';
-  if (end.value === null) {
-    const none = `(${text} IS NULL AND id ${beyond} ?)`;
-    if (down) return { text: none, params: [...params, end.id] };
-    return { text: `(${text} IS NOT NULL OR ${none})`, params: [...params, ...params, end.id] };
-  }
-  const value = bound(end.value);
-  const later = `ifnull(${text} ${beyond} ?, ${down ? 1 : 0})`;
-  return {
-    text: `(${later} OR (${text} IS ? AND id ${beyond} ?))`,
-    params: [...params, value, ...params, value, end.id],
-  };
-}
-
-function sortedValue(row: Row, isBoolean: boolean): Scalar {
-  const { sorted } = row;
-  if (typeof sorted === 'number') return isBoolean ? sorted !== 0 : sorted;
-  return typeof sorted === 'string' ? sorted : null;
-}
-
-const inOrder =
-  (descending: boolean) =>
-  (a: Hit, b: Hit): number => {
-    const order = byValue(a.value, b.value) || compareText(a.id, b.id);
-    return descending ? -order : order;
-  };
-
-function byValue(a: Scalar, b: Scalar): number {
-  if (a === null || b === null) return Number(a !== null) - Number(b !== null);
-  return compareKeys(a, b);
 }

@@ -1,4 +1,3 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import {
   type CollectionSpec,
   type DocKey,
@@ -7,7 +6,6 @@ import {
   leaseNameOf,
   type RangeQuery,
   type ReadStore,
-  type SearchQuery,
   type SearchSlices,
   type StoredDoc,
 } from '../../../application/ports/read-store.ts';
@@ -22,26 +20,10 @@ import { checkNames, checkSameSpec, specText } from '../stored-values.ts';
 import { type Collection, type CollectionWriter, openCollection, tableShape } from './collection.ts';
 import { checkFence, sqliteLeases } from './leases.ts';
 import { listRows } from './list.ts';
-import { type PlanLimits, quickPlanOf } from './plan.ts';
 import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
-import { countRows, searchIds, searchPage } from './search.ts';
-import { type SlotLimits, searchSlots } from './search-slots.ts';
-import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
+import { type SearchLimits, sqliteSearches } from './searches.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
-
-type Limits = SliceLimits & SlotLimits & PlanLimits;
-
-const LIMITS: Limits = {
-  counted: 200_000,
-  firstRows: 8,
-  sliceMs: 8,
-  // Searches of many tenants share the thread by slices; each holds one page in memory.
-  atOnce: 32,
-  waiting: 256,
-  waitingOfTenant: 64,
-  deadlineMs: 10_000,
-};
 
 /** Above the number of documents of any collection. */
 const ALL = 2 ** 31;
@@ -51,7 +33,7 @@ export interface SqliteReadStoreOptions {
   /** Divides the thread among searches; default: one tick between two slices. */
   readonly turns?: SearchSlices | undefined;
   /** For tests: limits of searches. */
-  readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: Partial<SearchLimits> | undefined;
   /** For the simulation: the clock of leases (ms since 1970). */
   readonly clock?: (() => number) | undefined;
 }
@@ -62,12 +44,10 @@ export interface SqliteReadStoreOptions {
  */
 export async function openSqliteReadStore({
   path,
-  limits: given,
+  limits,
   clock = Date.now,
   turns,
 }: SqliteReadStoreOptions): Promise<ReadStore> {
-  const limits = { ...LIMITS, ...given };
-  const slots = searchSlots(limits);
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
   const leases = sqliteLeases(connection, clock);
@@ -129,36 +109,6 @@ export async function openSqliteReadStore({
     return found?.docs.map(({ value }) => value) ?? [];
   }
 
-  /** Runs each step of a search as a separate read, so that other work runs in between. */
-  function searching(generation: GenerationId, name: string): Step {
-    return (step) =>
-      read(() =>
-        sinceDrops(() => {
-          const collection = collectionOf(generation, name);
-          return collection === undefined ? undefined : step(connection, collection.shape);
-        }),
-      );
-  }
-
-  /** Runs a search in a slot; a plain page and a search that reads few rows need none. */
-  async function inSlot<T>(
-    generation: GenerationId,
-    query: SearchQuery,
-    kind: 'page' | 'count',
-    search: (scan: Scan) => Promise<T>,
-  ): Promise<T> {
-    const { collection, tenant, withinMs = limits.deadlineMs } = query;
-    const step = searching(generation, collection);
-    const slice = turns?.of(tenant, 'search');
-    const turn = () => slice?.next() ?? nextTick();
-    const isPlainPage = kind === 'page' && isPlain(query);
-    const plan = isPlainPage ? undefined : await step((...on) => quickPlanOf(...on, query, limits, kind));
-    if (isPlainPage || plan !== undefined) {
-      return search({ step, limits, turn, plan, deadline: performance.now() + withinMs });
-    }
-    return slots(tenant, (deadline) => search({ step, limits, turn, deadline }), withinMs);
-  }
-
   return {
     ...sqliteProgress(connection),
     async prepare(generation, specs) {
@@ -176,13 +126,7 @@ export async function openSqliteReadStore({
       read(() =>
         connection.snapshot(() => sinceDrops(() => queries.map((query) => everything(generation, query)))),
       ),
-    search: async (generation, query) =>
-      (await inSlot(generation, query, 'page', (scan) => searchPage(scan, query))) ?? { docs: [] },
-    ids: async (generation, query) =>
-      (await inSlot(generation, query, 'page', (scan) => searchIds(scan, query))) ?? { ids: [] },
-    count: async (generation, selection) =>
-      (await inSlot(generation, { ...selection, limit: 1 }, 'count', (scan) => countRows(scan, selection))) ??
-      0,
+    ...sqliteSearches({ connection, collectionOf, sinceDrops, limits, turns }),
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);

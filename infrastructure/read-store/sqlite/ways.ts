@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { Scalar, SearchQuery } from '../../../application/ports/read-store.ts';
+import { compareKeys } from '../../../domain/expressions/compare.ts';
 import { numberOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import { MISSING } from './field-index.ts';
@@ -12,6 +13,35 @@ const UNSIZED = 32;
 
 type Place = readonly [value: SQLInputValue, id: string];
 type Entries = Extract<Segment, { field: number }>;
+
+/** The documents of a whole segment. */
+export function segmentSlice(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  segment: Segment,
+): Slice {
+  if ('ids' in segment) return ofIds(connection, shape, query, segment.ids);
+  return entriesSlice(connection, shape, query, 'ASC', segmentSql(segment));
+}
+
+/** The documents of the entries that a condition selects. */
+export function entriesSlice(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  direction: 'ASC' | 'DESC',
+  entries: { readonly text: string; readonly params: readonly SQLInputValue[] },
+): Slice {
+  const { within, range, ...base } = baseOf(connection, shape, query, direction);
+  return {
+    ...base,
+    table: `(SELECT value AS at, id AS wanted FROM f${shape.number} WHERE ${entries.text}) CROSS JOIN d${shape.number}`,
+    where: `tenant = ? AND id = wanted AND ${within}`,
+    params: [...entries.params, query.tenant, ...range],
+    at: 'at',
+  };
+}
 
 /** Reads the documents of segments, one after the other. @param after the place in the first one */
 export function segmentsWay(
@@ -41,21 +71,32 @@ export function segmentsWay(
 }
 
 /** The segments after a cursor, and the place in the first of them. */
-function startOf(
+export function startOf(
   segments: readonly Segment[],
   { after, sort }: SearchQuery,
-): { segments: readonly Segment[]; after?: Place } {
+): { segments: readonly Segment[]; after?: Place | undefined } {
   const value: Scalar | undefined = after?.values[0];
   if (after === undefined || value === undefined) return { segments };
-  const isInFirst = (value === null) === (sort?.direction !== 'desc');
-  return {
-    segments: isInFirst ? segments : segments.slice(1),
-    after: [value === null ? MISSING : whole(value), after.id],
-  };
+  const isDown = sort?.direction === 'desc';
+  const isMissing = (segment: Segment): boolean => !('ids' in segment) && segment.low?.value === MISSING;
+  const first = segments.findIndex((segment) => isMissing(segment) === (value === null));
+  // Missing values come first in ascending order, else last: a cursor may be before or behind all segments.
+  if (first < 0) return { segments: (value === null) === isDown ? [] : segments };
+  const rest = segments.slice(first);
+  const place: Place = [value === null ? MISSING : whole(value), after.id];
+  return { segments: rest, after: value !== null && isBefore(rest[0], value, isDown) ? undefined : place };
+}
+
+/** Whether a value is not yet among those of a segment. */
+function isBefore(segment: Segment | undefined, value: string | number | boolean, isDown: boolean): boolean {
+  const near = segment === undefined || 'ids' in segment ? undefined : isDown ? segment.high : segment.low;
+  if (near === undefined || (typeof near.value !== 'string' && typeof near.value !== 'number')) return false;
+  const distance = compareKeys(whole(value), near.value);
+  return distance === 0 ? !near.inclusive : distance < 0 !== isDown;
 }
 
 /** A cursor's value uncut: all values in this order are whole. */
-const whole = (value: string | number | boolean): SQLInputValue =>
+const whole = (value: string | number | boolean): string | number =>
   typeof value === 'boolean' ? Number(value) : value;
 
 interface Base {
@@ -101,8 +142,7 @@ function partOf(
   segment: Entries,
   { place, direction, most }: { place: Place | undefined; direction: 'ASC' | 'DESC'; most: Size },
 ): { slice: Slice; size: Size; last: Place | undefined } {
-  const { within, range, ...base } = baseOf(connection, shape, query, direction);
-  const [table, documents] = [`f${shape.number}`, `d${shape.number}`];
+  const table = `f${shape.number}`;
   const from = boundsOf(segment, place, undefined, direction);
   const lastOf = connection.prepare(
     `SELECT value, id FROM ${table} WHERE ${from.text} ORDER BY value ${direction}, id ${direction} LIMIT 1 OFFSET ?`,
@@ -111,25 +151,21 @@ function partOf(
     const row = lastOf.get(...from.params, rows - 1);
     const last: Place | undefined = row === undefined ? undefined : [row.value ?? null, textOf(row, 'id')];
     const chunk = boundsOf(segment, place, last, direction);
-    const joined = {
-      table: `(SELECT value AS at, id AS wanted FROM ${table} WHERE ${chunk.text}) CROSS JOIN ${documents}`,
-      where: `tenant = ? AND id = wanted AND ${within}`,
-      params: [...chunk.params, query.tenant, ...range],
-    };
+    const slice = entriesSlice(connection, shape, query, direction, chunk);
     let { bytes } = most;
     if (rows > UNSIZED) {
       const sized = connection.prepare(
-        `SELECT ifnull(sum(octet_length(s)), 0) AS bytes FROM ${joined.table} WHERE ${joined.where}`,
+        `SELECT ifnull(sum(octet_length(s)), 0) AS bytes FROM ${slice.table} WHERE ${slice.where}`,
       );
-      bytes = numberOf(sized.get(...joined.params), 'bytes');
+      bytes = numberOf(sized.get(...slice.params), 'bytes');
       if (bytes > most.bytes) continue;
     }
-    return { slice: { ...base, ...joined, at: 'at' }, size: { rows, bytes }, last };
+    return { slice, size: { rows, bytes }, last };
   }
 }
 
 /** Entries of a segment after one place and up to another, with one bound on each side: SQLite seeks by one only. */
-function boundsOf(
+export function boundsOf(
   { field, low, high }: Entries,
   after: Place | undefined,
   last: Place | undefined,
