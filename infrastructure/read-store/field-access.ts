@@ -1,7 +1,7 @@
 import type { Filter, FilterField } from '../../domain/expressions/filter-tree.ts';
 import { keyOf } from '../../domain/expressions/matches.ts';
 import type { OrderKey } from '../../domain/expressions/order-key.ts';
-import { entryName, HELD_UNITS, heldValue } from './field-entries.ts';
+import { beginning, entryName, SHORTEST_CUT } from './field-entries.ts';
 
 /** The entries (field-entries.ts) among which all documents of a filter are. Found documents are checked again. */
 export type Access =
@@ -29,6 +29,8 @@ export interface Span {
 export interface Bound {
   readonly value: OrderKey;
   readonly inclusive: boolean;
+  /** Whether entries of cut texts may be beyond the bound that the filter names, so that it is lower. */
+  readonly isWider?: boolean;
 }
 
 export type Source = Extract<Access, { kind: 'range' | 'missing' | 'ids' }>;
@@ -66,10 +68,12 @@ export function accessOf(filter: Filter, now: number): Access | undefined {
       );
     case '<':
     case '<=':
-      return rangeOf(filter.field, [{ high: bound(keyOf(filter.value, now), filter.op === '<=') }]);
+      return rangeOf(filter.field, [
+        { high: { value: keyOf(filter.value, now), inclusive: filter.op === '<=' } },
+      ]);
     case '>':
     case '>=':
-      return rangeOf(filter.field, [{ low: bound(keyOf(filter.value, now), filter.op === '>=') }]);
+      return rangeOf(filter.field, [{ low: lowAt(keyOf(filter.value, now), filter.op === '>=') }]);
     case 'startsWith':
       return rangeOf(filter.field, [prefixed(filter.text)]);
     case 'contains':
@@ -82,10 +86,11 @@ export function accessOf(filter: Filter, now: number): Access | undefined {
 
 function rangeOf(field: FilterField, spans: readonly Span[]): Access | undefined {
   const name = entryName(field);
-  const isExact = spans.every(({ low, high }) => !isEndOfHeld(low) && !isEndOfHeld(high));
+  const isExact = spans.every(({ low }) => low?.isWider !== true);
   if (name !== undefined) return { kind: 'range', field: name, spans, isExact };
-  const ids = spans.map(({ low, high }) => (low?.value === high?.value ? low?.value : undefined));
-  return ids.every((id) => typeof id === 'string') ? { kind: 'ids', ids } : undefined;
+  const isPoints = spans.every(({ low, high }) => low?.value === high?.value);
+  const ids = spans.map(({ high }) => high?.value);
+  return isPoints && ids.every((id) => typeof id === 'string') ? { kind: 'ids', ids } : undefined;
 }
 
 /** Bounds of one field become one range, so that `a < f && f < b` reads no more than the documents in between. */
@@ -123,23 +128,24 @@ function intersection(a: RangeAccess, b: RangeAccess): RangeAccess | undefined {
   return { ...a, spans: [{ low: one.low ?? other.low, high: one.high ?? other.high }] };
 }
 
-/** A bound at or beyond the end of what entries hold includes the entries that are cut there. */
-const bound = (value: OrderKey, inclusive: boolean): Bound => {
-  const held = heldValue(value);
-  return { value: held, inclusive: inclusive || isEndOfHeld({ value: held }) };
-};
+/**
+ * An entry is the beginning of its text, never above it, so that a high bound is the filter's own. A cut entry may be
+ * below a low bound of its length, and begins with one that is shorter.
+ */
+function lowAt(value: OrderKey, inclusive: boolean): Bound {
+  if (typeof value !== 'string' || value.length < SHORTEST_CUT) return { value, inclusive };
+  return { value: beginning(value, SHORTEST_CUT), inclusive: true, isWider: true };
+}
 
-/** Whether a bound may be a longer text's beginning: its entries are then not all between the bounds. */
-const isEndOfHeld = (at: Pick<Bound, 'value'> | undefined): boolean =>
-  typeof at?.value === 'string' && at.value.length >= HELD_UNITS - 1;
-
-const pointAt = (value: OrderKey): Span => ({ low: bound(value, true), high: bound(value, true) });
+const pointAt = (value: OrderKey): Span => ({
+  low: lowAt(value, true),
+  high: { value, inclusive: true },
+});
 
 function prefixed(text: string): Span {
-  const low = bound(text, true);
-  const end = text.length >= HELD_UNITS ? undefined : successor(text);
-  if (end === undefined) return text.length >= HELD_UNITS ? { low, high: low } : { low };
-  return { low, high: { value: end, inclusive: false } };
+  const low = lowAt(text, true);
+  const end = successor(text);
+  return end === undefined ? { low } : { low, high: { value: end, inclusive: false } };
 }
 
 /** The lowest text above all that begin with `text`; undefined when there is none. */

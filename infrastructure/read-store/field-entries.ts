@@ -42,8 +42,13 @@ const scalarOf = (value: unknown): Scalar =>
 
 export const isCut = (value: Scalar): boolean => typeof value === 'string' && value.length > HELD_UNITS;
 
-/** A value as entries hold it: a text's beginning, without a split surrogate pair. */
+/** UTF-16 units of a cut text at least: one fewer where the end would split a surrogate pair. */
+export const SHORTEST_CUT = HELD_UNITS - 1;
+
+/** A value as entries hold it. */
 export const heldValue = <V extends Scalar>(value: V): V | string =>
-  typeof value === 'string' && value.length > HELD_UNITS
-    ? value.slice(0, HELD_UNITS).replace(/[\uD800-\uDBFF]$/, '')
-    : value;
+  typeof value === 'string' && value.length > HELD_UNITS ? beginning(value, HELD_UNITS) : value;
+
+/** A text's beginning, without a split surrogate pair. */
+export const beginning = (text: string, units: number): string =>
+  text.slice(0, units).replace(/[\uD800-\uDBFF]$/, '');

@@ -28,6 +28,9 @@ const TEXTS = [
     'a|b',
   ],
   ...['a#b', 'a-b', '/', '{1}', '$where', '__proto__'],
+  // Around the length that an index over fields holds.
+  ...[118, 119, 120, 121, 122].map((length) => 'z'.repeat(length)),
+  ...[`${'z'.repeat(119)}😀`, `${'z'.repeat(120)}y`],
 ];
 const DECIMALS = [
   ...['0', '-0', '0.00', '1', '1.0', '1.00', '-1', '-1.5', '-1.49', '9', '10', '0.1', '0.10', '0.09', '007'],

@@ -10,8 +10,8 @@ import {
   type KnownFields,
   knownFields,
   MISSING,
-  stored,
 } from './field-index.ts';
+import { bound } from './filter-sql.ts';
 import type { TableShape } from './tables.ts';
 
 /** Chooses the rows that a search reads, by the entries counted in the index over fields. */
@@ -114,7 +114,7 @@ export function countPlanOf(
   return isCheap ? lookup : { kind: 'scan', of };
 }
 
-function fieldsOf(
+export function fieldsOf(
   connection: SqliteConnection,
   shape: TableShape,
   query: SearchQuery,
@@ -130,7 +130,7 @@ function fieldsOf(
  * The order of a sorted list, when every document has an entry that holds its whole value. A filter by one range of the
  * sort's field leaves the entries between its bounds.
  */
-function orderOf(
+export function orderOf(
   { sort, filter, now }: SearchQuery,
   fields: KnownFields,
   of: number,
@@ -181,7 +181,7 @@ function choiceOf(
 }
 
 /** Undefined when not all documents of a source have entries. */
-function segmentsOf(source: Source, fields: KnownFields, of: number): readonly Segment[] | undefined {
+export function segmentsOf(source: Source, fields: KnownFields, of: number): readonly Segment[] | undefined {
   if (source.kind === 'ids') return [source];
   const field = fields.get(source.field);
   if (source.kind === 'missing') return field?.entries === of ? [missingIn(field)] : undefined;
@@ -192,8 +192,8 @@ function segmentsOf(source: Source, fields: KnownFields, of: number): readonly S
 
 const segmentOf = (field: number, { low, high }: Span): Segment => ({
   field,
-  low: low === undefined ? undefined : { ...low, value: stored(low.value) },
-  high: high === undefined ? PRESENT_END : { ...high, value: stored(high.value) },
+  low: low === undefined ? undefined : { ...low, value: bound(low.value) },
+  high: high === undefined ? PRESENT_END : { ...high, value: bound(high.value) },
 });
 
 function entriesIn(connection: SqliteConnection, shape: TableShape, segment: Segment, most: number): number {
@@ -223,7 +223,7 @@ export function segmentSql({ field, low, high }: Extract<Segment, { field: numbe
   return { text: parts.join(' AND '), params };
 }
 
-function lookupOf(
+export function lookupOf(
   { sources, entries }: Choice,
   fields: KnownFields,
   of: number,

@@ -14,17 +14,6 @@ const UNSIZED = 32;
 type Place = readonly [value: SQLInputValue, id: string];
 type Entries = Extract<Segment, { field: number }>;
 
-/** The documents of a whole segment. */
-export function segmentSlice(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  segment: Segment,
-): Slice {
-  if ('ids' in segment) return ofIds(connection, shape, query, segment.ids);
-  return entriesSlice(connection, shape, query, 'ASC', segmentSql(segment));
-}
-
 /** The documents of the entries that a condition selects. */
 export function entriesSlice(
   connection: SqliteConnection,

@@ -55,6 +55,18 @@ function expectedIds(
   return (sort.direction === 'desc' ? chosen.toReversed() : chosen).map((record) => record.id);
 }
 
+/** Filters by a range of the sort's field, between values of records. */
+function between(records: readonly FilteredRecord[], { field }: SortField, nth: number): Filter[] {
+  const keys = records
+    .map((record) => orderKey(field.type, ownValue(field.system ? record : record.values, field.key)))
+    .filter((key) => key !== undefined && typeof key !== 'boolean');
+  const [low, high] = [keys.at(nth), keys.at(-1)];
+  if (low === undefined || high === undefined) return [];
+  const above: Filter = { op: nth % 2 === 0 ? '>=' : '>', field, value: low };
+  const below: Filter = { op: nth % 2 === 0 ? '<' : '<=', field, value: high };
+  return [above, below, { op: 'and', of: [above, below] }];
+}
+
 const bytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 function byKey(a: unknown, b: unknown): number {
@@ -91,6 +103,14 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
       ]);
       await bench.commit(writes, 1);
       return bench;
+    }
+
+    /** One page, the same by `search` and `ids`. */
+    async function pageOf(generation: GenerationId, query: SearchQuery) {
+      const { docs } = await store().search(generation, query);
+      const page = await store().ids(generation, query);
+      expect(docs.map(({ id }) => id)).to.deep.equal(page.ids);
+      return page;
     }
 
     it('select what the filter matches, of one tenant and one range of the index', async () => {
@@ -159,6 +179,38 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
       }
     });
 
+    it('tell texts apart that begin alike for longer than an index holds', async () => {
+      const lengths = [118, 119, 120, 121, 300];
+      const { generation } = await filled(
+        lengths.map((length) => record(`r${length}`, { title: 'x'.repeat(length) }, length - 117)),
+      );
+      for (const length of [...lengths, 122]) {
+        const found = lengths.includes(length) ? [`r${length}`] : [];
+        const filter = parseFilter(`title == "${'x'.repeat(length)}"`, FIELDS);
+        expect((await store().ids(generation, { ...base, filter, limit: 9 })).ids).to.deep.equal(found);
+        expect(await store().count(generation, { ...base, filter })).to.equal(found.length);
+      }
+    });
+
+    it('continue a page at the cursor of another filter', async () => {
+      const { generation } = await filled([1, 2, 3, 4, 5].map((n) => record(`r${n}`, { n })));
+      const idsAfter = async (
+        text: string,
+        sort: string,
+        value: number | null,
+      ): Promise<readonly string[]> => {
+        const query = { ...base, filter: parseFilter(text, FIELDS), sort: parseSort(sort, FIELDS), limit: 9 };
+        return (await pageOf(generation, { ...query, after: { values: [value], id: 'r2' } })).ids;
+      };
+      expect(await idsAfter('n >= 3 && n <= 4', 'n', 2)).to.deep.equal(['r3', 'r4']);
+      expect(await idsAfter('n > 2 && n <= 4', 'n', 2)).to.deep.equal(['r3', 'r4']);
+      expect(await idsAfter('n >= 3 && n <= 4', 'n', null)).to.deep.equal(['r3', 'r4']);
+      expect(await idsAfter('n >= 3 && n <= 4', 'n', 9)).to.deep.equal([]);
+      expect(await idsAfter('n >= 3 && n <= 4', '-n', 9)).to.deep.equal(['r4', 'r3']);
+      expect(await idsAfter('n >= 2 && n < 4', '-n', 4)).to.deep.equal(['r3', 'r2']);
+      expect(await idsAfter('n >= 3 && n <= 4', '-n', null)).to.deep.equal([]);
+    });
+
     it('are empty for an unknown generation', async () => {
       const { generation } = await filled([record('a', { n: 1 })]);
       await store().drop(generation);
@@ -196,6 +248,7 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
         fc.record({
           fields: fc.constant(fields),
           records: fc.array(recordOf(fields), { maxLength: 12 }),
+          changes: fc.array(fc.option(recordOf(fields)), { maxLength: 4 }),
           filters: fc.array(filterOf(fields), { minLength: 6, maxLength: 10 }),
           sorts: fc.array(
             fc.tuple(
@@ -209,12 +262,20 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
       );
       const created = { field: { key: 'created_at', type: 'datetime' as const, system: true } };
       await fc.assert(
-        fc.asyncProperty(cases, async ({ fields, records: drawn, filters, sorts, limit }) => {
-          const records = drawn.map((each, nth) => ({
-            ...each,
-            id: ['a', 'ab', 'B', '😀', '\uE000'][nth] ?? `r${nth}`,
-          }));
-          const { generation } = await filled(records, fields);
+        fc.asyncProperty(cases, async ({ fields, records: drawn, changes, filters, sorts, limit }) => {
+          const idOf = (nth: number): string => ['a', 'ab', 'B', '😀', '\uE000'][nth] ?? `r${nth}`;
+          const first = drawn.map((each, nth) => ({ ...each, id: idOf(nth) }));
+          const { generation, commit } = await filled(first, fields);
+          // Some records are replaced, deleted or new.
+          const second = changes.map((each, nth) => ({ id: idOf(2 * nth), record: each }));
+          const written = second.map(({ id, record: each }) =>
+            put(id, 2, each === null ? null : documentOf({ ...each, id }, fields)),
+          );
+          await commit(written, 2);
+          const records = [
+            ...first.filter(({ id }) => !second.some((each) => each.id === id)),
+            ...second.flatMap(({ id, record: each }) => (each === null ? [] : [{ ...each, id }])),
+          ];
           for (const { text } of filters) {
             const filter = parseFilter(text, fields);
             for (const direction of ['asc', 'desc'] as const) {
@@ -228,9 +289,12 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
           for (const [nth, [way, key]] of sorts.entries()) {
             if (fields[key]?.type === 'json' && Object.hasOwn(fields, key)) continue;
             const sort = parseSort(`${way}${key}`, fields);
-            const filter = nth === 0 ? undefined : parseFilter(filters[nth]?.text ?? 'true', fields);
-            const found = await pages(store(), generation, { ...base, filter, sort, limit });
-            expect(found, `${way}${key}`).to.deep.equal(expectedIds(records, filter, sort));
+            const some = nth === 0 ? undefined : parseFilter(filters[nth]?.text ?? 'true', fields);
+            for (const filter of [some, ...between(records, sort, nth)]) {
+              const found = await pages(store(), generation, { ...base, filter, sort, limit });
+              const shown = `${way}${key} ${JSON.stringify(filter)}`;
+              expect(found, shown).to.deep.equal(expectedIds(records, filter, sort));
+            }
           }
           await store().drop(generation);
         }),
