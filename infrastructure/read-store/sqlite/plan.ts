@@ -4,13 +4,7 @@ import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { accessOf, type Choice, choose, type Source, type Span } from '../field-access.ts';
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
-import {
-  documentsOf,
-  type IndexedField,
-  type KnownFields,
-  knownFields,
-  MISSING,
-} from './field-index.ts';
+import { documentsOf, type IndexedField, type KnownFields, knownFields, MISSING } from './field-index.ts';
 import { bound } from './filter-sql.ts';
 import type { TableShape } from './tables.ts';
 
