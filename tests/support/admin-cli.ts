@@ -17,7 +17,7 @@ export const admin = (
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   input = '',
-  withinMs = 15_000,
+  withinMs = 120_000,
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [MAIN, ...args], {

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../domain/core/errors.ts';
 import { DomainError } from '../../domain/core/errors.ts';
 
 /** Repeats `check` until it does not throw; at the deadline it throws the last error. */
-export const eventually = async <T>(check: () => T | Promise<T>, deadlineMs = 8000): Promise<T> => {
+export const eventually = async <T>(check: () => T | Promise<T>, deadlineMs = 30_000): Promise<T> => {
   const deadline = performance.now() + deadlineMs;
   for (;;) {
     try {

@@ -252,7 +252,7 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
 export const eventually = async <T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,
-  withinMs = 5000,
+  withinMs = 30_000,
 ): Promise<T> => {
   const deadline = performance.now() + withinMs;
   for (;;) {

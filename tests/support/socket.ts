@@ -101,7 +101,7 @@ export const listen = async (
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     raw.on('close', (code, reason) => resolve({ code, reason: String(reason) }));
   });
-  const until = <T>(what: string, find: () => T | undefined, withinMs = 5000): Promise<T> =>
+  const until = <T>(what: string, find: () => T | undefined, withinMs = 30_000): Promise<T> =>
     eventually(
       what,
       () => {

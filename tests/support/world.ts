@@ -120,7 +120,7 @@ const worldOf = async (first: Server, options: ServerOptions): Promise<World> =>
       server = await startServer({ ...options, dataDir: server.dataDir, env: { ...options.env, ...env } });
     },
     ready: async () => {
-      await eventually('ready', async () => (await anybody.get('/health/ready')).status === 200, 15_000);
+      await eventually('ready', async () => (await anybody.get('/health/ready')).status === 200, 60_000);
     },
     end: cleanUp,
   };

@@ -169,14 +169,14 @@ export const readSession = async (who: Member, id: string): Promise<Session> =>
   (await who.api.get(`${SESSIONS}/${id}`)).as(session);
 
 /** Commits, and waits for a queued commit. */
-export const committed = async (who: Member, id: string, withinMs = 30_000): Promise<Session> => {
+export const committed = async (who: Member, id: string, withinMs = 90_000): Promise<Session> => {
   const answer = await commit(who, id);
   if (answer.status === 200) return answer.as(session);
   answer.as(session, 202);
   return ended(who, id, withinMs);
 };
 
-export const ended = (who: Member, id: string, withinMs = 30_000): Promise<Session> =>
+export const ended = (who: Member, id: string, withinMs = 90_000): Promise<Session> =>
   eventually(
     'the end of the session',
     async () => {

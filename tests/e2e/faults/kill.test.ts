@@ -76,7 +76,7 @@ describe('kill -9 under load', () => {
         ),
       );
       const isUnderWay = () => sent.filter(({ id }) => id !== undefined).length >= acknowledged;
-      await eventually('writes under way', isUnderWay, 30_000);
+      await eventually('writes under way', isUnderWay, 60_000);
       world.server.signal('SIGKILL');
       await Promise.all(writers);
       expect((await world.server.exited).signal).to.equal('SIGKILL');
@@ -124,7 +124,7 @@ describe('kill -9 under load', () => {
         // Sent without an acknowledgement, or deleted since: these also mention, and may arrive later.
         return wanted.every((id) => ids.includes(id)) && count.unread === ids.length ? ids : undefined;
       },
-      10_000,
+      60_000,
     );
     expect(new Set(found).size).to.equal(found.length);
   });

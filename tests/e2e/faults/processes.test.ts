@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { atPresentPace } from '../../support/pace.ts';
 import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
 import { conversations, liveMessage, messages, notifications, uuid } from '../../support/shapes.ts';
 import { listen } from '../../support/socket.ts';
@@ -99,7 +100,9 @@ describe('Two processes on one data folder', () => {
           expect((await there.get(BASE)).status).to.equal(200);
           const socket = await listen(other, cy.token);
           await tenant.admin.api.patch(`${USERS}/${cy.id}`, { status: 'deactivated' });
-          await eventually('the refusal', async () => (await there.get(BASE)).status === 401, 1000);
+          const began = performance.now();
+          await eventually('the refusal', async () => (await there.get(BASE)).status === 401);
+          expect(performance.now() - began).to.be.lessThan(await atPresentPace(1000));
           expect((await socket.closed).code).to.equal(4403);
         });
 
@@ -170,8 +173,7 @@ describe('Two processes on one data folder', () => {
         });
       }
 
-      it('take over when the process that folds is killed', async function () {
-        this.timeout(40_000);
+      it('take over when the process that folds is killed', async () => {
         await other.kill();
         if (first === 'api') other = await startServer({ dataDir, env: { ROLE: 'worker' } });
         const sent = await say(ada, id, `after the kill ${token(ben)}`);
@@ -181,7 +183,7 @@ describe('Two processes on one data folder', () => {
             const answer = await ben.api.get(`${BASE}/${id}/messages?limit=1`);
             return answer.status === 200 ? answer.as(messages) : undefined;
           },
-          20_000,
+          60_000,
         );
         expect(last?.id).to.equal(sent.id);
         await eventually(
@@ -191,7 +193,7 @@ describe('Two processes on one data folder', () => {
             const parsed = notifications.safeParse(found);
             return parsed.success && parsed.data.some((one) => one.note_id === sent.id);
           },
-          20_000,
+          60_000,
         );
       });
     });

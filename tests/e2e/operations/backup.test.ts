@@ -19,7 +19,7 @@ import { command, copyOf, envOf, type Filled, filled, verify } from './support.t
 
 /** Embedded stores are copied while servers write to them, then restored. */
 describe('Backups of the embedded stores', function () {
-  this.timeout(180_000);
+  this.timeout(300_000);
   let world: World;
   let made: Filled;
 
@@ -61,7 +61,7 @@ describe('Backups of the embedded stores', function () {
       return response.json();
     };
   const ready = (server: Server) =>
-    eventually('ready', async () => (await fetch(`${server.base}/health/ready`)).status === 200, 30_000);
+    eventually('ready', async () => (await fetch(`${server.base}/health/ready`)).status === 200, 120_000);
 
   it('made under load hold all acknowledged writes, and restore a complete data folder', async () => {
     const { ada, chat } = made;
@@ -77,7 +77,7 @@ describe('Backups of the embedded stores', function () {
         stored.push({ id: (await uploaded(made.tenant.admin.api, record, content)).id, content });
       }
     });
-    await eventually('some writes', () => acknowledged.length > 30, 30_000);
+    await eventually('some writes', () => acknowledged.length > 30, 120_000);
     const [messagesBefore, filesBefore] = [[...acknowledged], [...stored]];
     const where = await places();
     await backedUp(where);
@@ -174,7 +174,7 @@ describe('Backups of the embedded stores', function () {
         stdio: 'ignore',
       });
       const ended = once(child, 'exit');
-      await eventually('a part', () => existsSync(join(where.to, what)) || child.exitCode !== null, 30_000);
+      await eventually('a part', () => existsSync(join(where.to, what)) || child.exitCode !== null, 120_000);
       child.kill('SIGKILL');
       await ended;
       if (existsSync(join(where.to, 'backup.json'))) continue;
@@ -335,7 +335,7 @@ describe('Backups of the embedded stores', function () {
       ['EVENTSTORE_URL', 'esdb://localhost:1'],
     ] as const) {
       const env = { ...envOf(world.server.dataDir), [name]: value };
-      const { code, stderr } = await admin(['backup', '--to', to, '--keys-to', keys], env, '', 60_000);
+      const { code, stderr } = await admin(['backup', '--to', to, '--keys-to', keys], env, '', 120_000);
       expect([code, stderr.includes('docs/operations.md')], stderr).to.deep.equal([1, true]);
     }
   });

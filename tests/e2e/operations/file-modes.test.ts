@@ -39,7 +39,7 @@ const expectPrivate = (modes: ReadonlyMap<string, string>): void => {
 };
 
 describe('Files at rest', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   afterEach(endWorld);
 
   /** Writes one of each kind of file: keys, databases, blobs, heads, invoices of the recorder. */
@@ -79,7 +79,7 @@ describe('Files at rest', function () {
           ];
           return heads && kinds.every((kind) => kind.test(names)) && found;
         },
-        30_000,
+        60_000,
       );
       expectPrivate(data);
       const commands = [
@@ -98,7 +98,7 @@ describe('Files at rest', function () {
       ];
       for (const args of commands) {
         let isRunning = true;
-        const running = under(umask, () => admin(args, { DATA_DIR: place('data') }, '', 60_000));
+        const running = under(umask, () => admin(args, { DATA_DIR: place('data') }, '', 120_000));
         void running.finally(() => {
           isRunning = false;
         });

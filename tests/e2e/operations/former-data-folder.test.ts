@@ -73,7 +73,7 @@ const corrected = (path: string, body: unknown): unknown =>
 
 for (const name of fixtures()) {
   describe(`A data folder of a former version: ${name}`, function () {
-    this.timeout(60_000);
+    this.timeout(240_000);
     let world: World;
     let recorded: Recorded;
     let text: (name: string) => string;
@@ -185,7 +185,7 @@ for (const name of fixtures()) {
 
     it('verifies after a later version has written to it', async () => {
       const env = { ...recorded.keys, DATA_DIR: world.server.dataDir };
-      const { code, stdout, stderr } = await admin(['verify-data'], env, '', 60_000);
+      const { code, stdout, stderr } = await admin(['verify-data'], env, '', 120_000);
       expect([code, stdout], stderr).to.deep.equal([0, '']);
     });
   });

@@ -37,7 +37,7 @@ describe('Metrics of a running server', () => {
     eventually(
       `${name} ${JSON.stringify(labels)} is ${expected}`,
       async () => ((await scrape()).value(`workflow_${name}`, labels) === expected ? true : undefined),
-      20_000,
+      60_000,
     );
 
   it('count webhook attempts by result, what waits, dead letters and paused subscriptions', async () => {
@@ -113,25 +113,28 @@ describe('Metrics of a running server', () => {
   it('count requests beyond a limit', async () => {
     const { world } = here();
     let refused = 0;
-    for (let i = 0; i < 8; i += 1) {
+    // The limit of 5 grows again by one in 12 s, which a slow machine may take for some of them.
+    for (let i = 0; i < 12; i += 1) {
       const { status } = await world.anybody.post('/auth/login', {});
       if (status === 429) refused += 1;
     }
-    expect(refused).to.equal(3);
-    await reads('requests_refused_total', 3, { limit: 'address' });
+    expect(refused).to.be.within(1, 7);
+    await reads('requests_refused_total', refused, { limit: 'address' });
   });
 
   it('show lag of every subscriber, sizes of stores, age of heads and the build', async () => {
+    const headAge = async () => (await scrape()).value('workflow_signed_heads_age_seconds') ?? 61;
+    await eventually('heads are signed', async () => (await headAge()) <= 60, 60_000);
     const found = await scrape();
-    expect(found.value('workflow_signed_heads_age_seconds')).to.be.within(0, 60);
     for (const store of ['log', 'read_models']) {
       expect(found.value('workflow_store_bytes', { store })).to.be.above(4096);
     }
     expect(found.value('workflow_build_info', { role: 'all', node: process.version })).to.equal(1);
     expect(found.value('nodejs_eventloop_lag_p99_seconds')).to.be.a('number');
     for (const subscriber of ['webhook-fan-out', 'mention-notifier', 'rule-poster', 'note-notifier']) {
-      expect(found.value('workflow_subscriber_lag_seconds', { subscriber }), subscriber).to.be.within(0, 10);
-      expect(found.value('workflow_subscriber_tenants_behind', { subscriber }), subscriber).to.equal(0);
+      expect(found.value('workflow_subscriber_lag_seconds', { subscriber }), subscriber).to.be.at.least(0);
+      await reads('subscriber_tenants_behind', 0, { subscriber });
+      await reads('subscriber_lag_seconds', 0, { subscriber });
     }
   });
 

@@ -86,7 +86,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
       const usePositions = async ([start, ...later]: readonly Posted[], report: string): Promise<Posted> => {
         const socket = await listen(world.server, ben.token, { after: start?.position ?? '' });
         const live = await post(`live after ${later.length}`);
-        const envelopes = await socket.messages(later.length + 1, 30_000);
+        const envelopes = await socket.messages(later.length + 1, 120_000);
         const heard = envelopes.map(({ message, position }) => ({ id: message.id, position }));
         expect(heard, 'envelopes').to.deep.equal([...later, live]);
         expect(socket.seen, 'no other frame but the ready').to.have.length(heard.length + 1);

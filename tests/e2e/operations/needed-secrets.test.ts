@@ -21,7 +21,7 @@ const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Sec
 
 /** A command requires only the secrets that it uses, and names a missing one. */
 describe('The secrets of the operators’ commands', function () {
-  this.timeout(90_000);
+  this.timeout(240_000);
   let world: World;
   let dataDir: string;
 

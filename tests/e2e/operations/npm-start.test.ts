@@ -41,5 +41,5 @@ describe('npm start', () => {
     await closed;
     expect(await isServed()).to.equal(false);
     expect(output).not.to.contain('"msg"');
-  }).timeout(80_000);
+  });
 });

@@ -12,7 +12,7 @@ const generations = z.array(z.looseObject({ state: z.string() }));
 
 /** The former build and this one, as two processes on a folder that the former one has made. */
 describe('A rolling upgrade', function () {
-  this.timeout(180_000);
+  this.timeout(400_000);
   let build: FormerBuild | undefined;
   let recorded: Recorded;
   let former: Server;
@@ -141,12 +141,12 @@ describe('A rolling upgrade', function () {
     await eventually(
       'the former build reads',
       async () => (await get(back, path, ada)).status === 200,
-      30_000,
+      60_000,
     );
     expect(await stored(back)).to.include.members(newest);
     await back.stop();
     const env = { ...recorded.keys, DATA_DIR: dataDir };
-    const { code, stdout, stderr } = await admin(['verify-data', '--no-read-models'], env, '', 60_000);
+    const { code, stdout, stderr } = await admin(['verify-data', '--no-read-models'], env, '', 120_000);
     expect([code, stdout], stderr).to.deep.equal([0, '']);
   });
 });

@@ -46,7 +46,7 @@ export const filled = async (world: World): Promise<Filled> => {
 
 export const envOf = (dataDir: string): Record<string, string> => ({ ...KEYS, DATA_DIR: dataDir });
 
-const WITHIN_MS = 90_000;
+const WITHIN_MS = 120_000;
 
 export const command = (dataDir: string, ...args: readonly string[]): Promise<Ended> =>
   admin(args, envOf(dataDir), '', WITHIN_MS);

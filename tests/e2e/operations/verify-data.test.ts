@@ -13,7 +13,7 @@ import { chained, command, copyOf, envOf, type Filled, filled, spoil, tableOf, v
 
 /** Checks a data folder for consistency: files, log, chains, keys, read models. */
 describe('A check of a data folder', function () {
-  this.timeout(180_000);
+  this.timeout(300_000);
   let world: World;
   let made: Filled;
   /** The folder after the server has stopped. */
@@ -305,7 +305,7 @@ describe('A check of a data folder', function () {
       ),
     );
     const env = { ...envOf(dataDir), MASTER_KEY: 'another-master-key-of-the-tests-0123456789' };
-    const { code, stdout } = await admin(['verify-data', '--no-read-models'], env, '', 60_000);
+    const { code, stdout } = await admin(['verify-data', '--no-read-models'], env, '', 120_000);
     expect(code).to.equal(1);
     for (const line of stdout.trimEnd().split('\n')) expect(line).to.match(/^unreadable_key /);
   });
@@ -332,7 +332,7 @@ describe('A check of a data folder', function () {
     const ended = once(child, 'exit');
     const stores = async () =>
       (await readdir(scratch).catch(() => [])).filter((name) => !name.startsWith('lock.db'));
-    await eventually('a store beside', async () => (await stores()).length > 0, 60_000);
+    await eventually('a store beside', async () => (await stores()).length > 0, 120_000);
     child.kill('SIGKILL');
     expect((await ended)[1]).to.equal('SIGKILL');
     expect(await stores()).not.to.deep.equal([]);

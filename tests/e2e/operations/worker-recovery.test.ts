@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { z } from 'zod';
+import { bareStart } from '../../support/pace.ts';
 import { cleanUp, eventually, type Server } from '../../support/server.ts';
 import { startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { allServe, alone, pidsOf } from './worker-support.ts';
@@ -21,13 +20,6 @@ const CONNECTIONS = 24;
 const PROBE_MS = 25;
 /** As `npm start`, which keeps compiled modules for the next start. */
 const START = join(import.meta.dirname, '../../../api/start.js');
-
-/** Time (ms) from the start of a process that does nothing to its end. */
-const bareStart = async (): Promise<number> => {
-  const began = performance.now();
-  await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit');
-  return performance.now() - began;
-};
 
 const line = z.object({ msg: z.string(), time: z.iso.datetime(), process: z.int() });
 
@@ -54,7 +46,7 @@ describe('Of several processes, one that is killed', () => {
   let world: World;
   let tenant: TestTenant;
   before(async function () {
-    this.timeout(120_000);
+    this.timeout(400_000);
     world = await startWorld({ env: { WORKERS: '2' }, main: START });
     tenant = await world.tenant();
     await allServe(world.server);
@@ -84,7 +76,7 @@ describe('Of several processes, one that is killed', () => {
     ['does the background work', 0],
   ] as const) {
     it(`and ${kind} is back within a second, and the other answers meanwhile`, async function () {
-      this.timeout(120_000);
+      this.timeout(400_000);
       const { server } = world;
       const rounds: { readonly took: number; readonly pause: number; readonly bare: number }[] = [];
       const isSoon = ({ took, pause, bare }: (typeof rounds)[number]): boolean =>
@@ -100,7 +92,7 @@ describe('Of several processes, one that is killed', () => {
         await eventually(
           'all connections are served',
           () => probes.every(({ answers }) => answers > 0),
-          30_000,
+          60_000,
         );
         const listened = listensOf(server, place);
         const answersBefore = probes.map(({ answers }) => answers);

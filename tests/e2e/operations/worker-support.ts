@@ -39,7 +39,7 @@ export const alone = (
       found.on('error', reject);
     });
     call.on('error', reject);
-    call.setTimeout(20_000, () => call.destroy(new Error(`${method} ${path} hangs`)));
+    call.setTimeout(60_000, () => call.destroy(new Error(`${method} ${path} hangs`)));
     call.end(body === undefined ? undefined : JSON.stringify(body));
   });
 

@@ -25,7 +25,7 @@ describe('Several processes on one port', () => {
   let tenant: TestTenant;
   beforeEach(async function () {
     // Starts two processes, one after the other.
-    this.timeout(120_000);
+    this.timeout(300_000);
     world = await startWorld({ env: { WORKERS: '2', LOGIN_LIMIT_PER_MINUTE: String(LOGINS) } });
     tenant = await world.tenant();
     const fields = [{ key: 'title', label: 'Title', type: 'text', required: false }];
@@ -80,7 +80,10 @@ describe('Several processes on one port', () => {
     // would admit as many again.
     const one = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await admitted(2 * LOGINS, one)).to.be.at.least(LOGINS);
-    expect(await admitted(3 * LOGINS)).to.be.lessThan(LOGINS / 2);
+    const began = performance.now();
+    const more = await admitted(3 * LOGINS);
+    const refilled = ((performance.now() - began) / 60_000) * LOGINS;
+    expect(more - refilled).to.be.lessThan(LOGINS / 2);
     one.destroy();
   });
 
@@ -89,7 +92,7 @@ describe('Several processes on one port', () => {
     ['with the background work', 0],
   ] as const) {
     it(`go on when the one ${kind} is killed under load, and it is started again`, async function () {
-      this.timeout(120_000);
+      this.timeout(300_000);
       const { server } = world;
       const acknowledged: string[] = [];
       let ended = false;
@@ -104,8 +107,8 @@ describe('Several processes on one port', () => {
       const [pid = 0] = pidsOf(server).get(place) ?? [];
       process.kill(pid, 'SIGKILL');
       const before = acknowledged.length;
-      await eventually('writes go on', () => acknowledged.length > before + 10, 20_000);
-      await eventually('it is started again', () => (pidsOf(server).get(place) ?? []).length === 2, 10_000);
+      await eventually('writes go on', () => acknowledged.length > before + 10, 60_000);
+      await eventually('it is started again', () => (pidsOf(server).get(place) ?? []).length === 2, 60_000);
       await allServe(server);
       ended = true;
       await Promise.all(writers);
@@ -119,7 +122,7 @@ describe('Several processes on one port', () => {
             const answer = await tenant.admin.api.get(path);
             return answer.status === 503 ? undefined : answer;
           },
-          30_000,
+          60_000,
         );
         const docs = page.as(z.array(z.looseObject({ values: z.looseObject({ title: z.string() }) })));
         for (const { values } of docs) {
@@ -160,7 +163,7 @@ describe('Several processes on one port', () => {
     const pids = [...pidsOf(server).values()].flat();
     expect(pids).to.have.length(2);
     await server.kill();
-    await eventually('no process is left', () => !pids.some(isAlive), 10_000);
+    await eventually('no process is left', () => !pids.some(isAlive), 30_000);
   });
 
   it('do not start on a port in use, or with a role that serves no requests', async () => {
