@@ -11,7 +11,7 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
  * `npm run test:all`: runs every test file, in batches of neighbouring files, each batch in its own process and several at a
  * time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
  *
- * `npm run test:all -- tests/e2e/ledger` runs one folder. `TEST_PROCESSES` is the number of processes at a time (default: one
+ * `npm run test:all -- tests/e2e/ledger` runs one folder, or several, or files. `TEST_PROCESSES` is the number of processes at a time (default: one
  * more than there are cores, at most 4, since tests wait for servers and timers). `TEST_TIMES=1` prints the processor time and
  * the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
  * instead of the embedded store; without it only the files in `OVER_EVENTSTOREDB` run over both.
@@ -94,8 +94,10 @@ const areaOf = (file: string): string => {
 const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
 
 /** Files that need MongoDB are in smaller batches of their own, which start a server each. */
-const batches = (under: string): Batch[] => {
-  const files = globSync(`${under}/**/*.test.ts`).sort();
+const batches = (under: readonly string[]): Batch[] => {
+  const files = under
+    .flatMap((path) => (path.endsWith('.test.ts') ? path : globSync(`${path}/**/*.test.ts`)))
+    .sort();
   const folders = Map.groupBy(files, (file) => (needsMongo(file) ? MONGODB : areaOf(file)));
   const parts = [...folders].flatMap(([folder, files]): Batch[] => {
     const most = folder === MONGODB ? BATCH / 2 : folder.startsWith('tests/e2e/') ? BATCH : 2 * BATCH;
@@ -148,7 +150,7 @@ const inChild = ({ files, stores }: Batch): Promise<Outcome> =>
     });
   });
 
-const runAll = async (under: string): Promise<void> => {
+const runAll = async (under: readonly string[]): Promise<void> => {
   const queue = batches(under);
   const mongo = queue.some(({ needsMongo }) => needsMongo) ? prepareMongo() : undefined;
   await fillCompileCache();
@@ -179,4 +181,4 @@ process.env.TEST_LOG_LEVEL ??= 'trace';
 // A compile cache halves the start of hundreds of processes that load the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled');
 const names = process.argv.slice(2);
-await (process.send === undefined ? runAll(names[0] ?? 'tests') : runBatch(names));
+await (process.send === undefined ? runAll(names.length === 0 ? ['tests'] : names) : runBatch(names));

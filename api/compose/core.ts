@@ -59,7 +59,7 @@ export interface Core<S = Secrets> {
 
 /**
  * @param secretsFrom called once the stores are open, because it may store secrets in them
- * @throws {ConfigError} for a `MASTER_KEY` other than the one that sealed the data
+ * @throws {ConfigError} for a `MASTER_KEY` or key store other than the one that sealed the data
  */
 export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   config: Config,
@@ -75,9 +75,10 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const ids = uuidV7Ids(clock, randomFill);
   const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
-  if (!(await wait(() => keys.opensStore()))) {
-    throw new ConfigError('MASTER_KEY is not the one that the data in the key store was sealed with.');
-  }
+  // Read before the keys: another first start writes its events after its keys.
+  const hasEvents = (await wait(() => stores.events.end())) !== undefined;
+  const keyStore = await wait(() => keys.openStore(hasEvents));
+  if (keyStore !== 'opened') throw new ConfigError(KEY_FAULTS[keyStore]);
   const codec = new EventCodec(catalogue, keys);
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
@@ -112,6 +113,12 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     emailHash: emailHasher(secrets.MASTER_KEY),
   };
 };
+
+const KEY_FAULTS = {
+  other_master_key: 'MASTER_KEY is not the one that the data in the key store was sealed with.',
+  other_store:
+    'The key store is empty, and the event log is not: set KEYSTORE_URL to the keys of this log, mount their folder, or restore them.',
+} as const;
 
 /** The weight of a tenant's plan; 1 until the tenant is known here. */
 const weightOf = (directory: Directory, tenantId: string): number => {

@@ -144,7 +144,7 @@ const addressIn = (output: string): string | undefined => {
   return undefined;
 };
 
-const START_MS = 60_000;
+const START_MS = 150_000;
 const MAIN = join(import.meta.dirname, '../../api/main.ts');
 
 /** Starts `api/main.ts` without waiting until it listens. */

@@ -102,19 +102,28 @@ export class KeyRing {
   }
 
   /**
-   * Whether the key store was started with this master key; starts an empty one with it. Texts sealed under another
-   * master key could never be opened.
+   * Checks that the key store was started with this master key, under which alone its texts can be opened, and starts
+   * an empty one with it.
+   * @param isNeeded the log has events: an empty store is then not the one of this log, and stays empty
    */
-  async opensStore(): Promise<boolean> {
+  async openStore(isNeeded: boolean): Promise<'opened' | 'other_master_key' | 'other_store'> {
     try {
       await this.load([CHECK_KEY]);
-      if (!this.has(CHECK_KEY)) await this.persist([this.create(CHECK_KEY)]);
+      if (!this.has(CHECK_KEY)) {
+        if (isNeeded && (await this.#isEmpty())) return 'other_store';
+        await this.persist([this.create(CHECK_KEY)]);
+      }
       await this.load([CHECK_KEY]);
-      return this.has(CHECK_KEY);
+      return this.has(CHECK_KEY) ? 'opened' : 'other_master_key';
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      return false;
+      return 'other_master_key';
     }
+  }
+
+  async #isEmpty(): Promise<boolean> {
+    for await (const _ of this.#store.list()) return false;
+    return true;
   }
 
   has(id: string): boolean {

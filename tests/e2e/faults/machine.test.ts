@@ -119,6 +119,25 @@ describe('A start', () => {
     );
   });
 
+  it('ends with one sentence for a key store that is not the one of the log, and leaves it empty', async () => {
+    const world = await startWorld();
+    const tenant = await world.tenant();
+    const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
+    await say(ada, await talk(ada, ben), 'sealed');
+    await world.server.stop();
+    const { dataDir } = world.server;
+    // A folder whose volume is not mounted, twice: the first start must not make keys there.
+    const env = { DATA_DIR: dataDir, KEYSTORE_URL: await newDataFolder() };
+    for (let nth = 0; nth < 2; nth += 1) {
+      const { code, output } = await startAndExit(env);
+      const sentence =
+        'The key store is empty, and the event log is not: set KEYSTORE_URL to the keys of this log, mount their folder, or restore them.\n';
+      expect([code, output]).to.deep.equal([1, sentence]);
+    }
+    await world.restart();
+    expect((await ada.api.get(BASE)).text).to.contain('Ben');
+  });
+
   it('ends with one sentence when the port is in use, and the other server goes on', async () => {
     const world = await startWorld();
     const { code, output } = await startAndExit({ PORT: String(world.server.port) });

@@ -135,10 +135,13 @@ describe('Several processes on one port', () => {
     });
   }
 
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    const by = signal === 'SIGTERM' ? signal : `${signal} of a terminal to all of them`;
-    it(`answer what was begun at ${by}, and stop in order with exit code 0`, () => stopsInOrder(signal));
-  }
+  it('answer what was begun at TERM, and stop in order with exit code 0', () => stopsInOrder('SIGTERM'));
+
+  it('answer what was begun when a terminal sends SIGINT to all of them, and stop in order', () =>
+    stopsInOrder('SIGINT'));
+
+  it('answer what was begun when a terminal closes, with SIGHUP to all of them, and stop in order', () =>
+    stopsInOrder('SIGHUP'));
 
   const stopsInOrder = async (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<void> => {
     const { server } = world;
