@@ -5,6 +5,7 @@ import {
   useInfiniteQuery,
 } from '@tanstack/react-query';
 import type { components } from '../../../../client/src/index.ts';
+import { usePageSession } from '../../kit/client.tsx';
 import { useClient } from '../../kit/index.ts';
 
 export type Message = components['schemas']['Message'];
@@ -21,6 +22,9 @@ const keyOf = (conversation: string) => ['messages', conversation] as const;
 /** The messages of a conversation; the first page is the newest one, each page has its oldest message first. */
 export const useMessages = (conversation: string): UseInfiniteQueryResult<Pages, Error> => {
   const client = useClient();
+  const session = usePageSession();
+  // Under impersonation each request is a line of the log.
+  const isPolled = session.kind === 'tenant' && session.impersonatedBy === undefined;
   return useInfiniteQuery({
     queryKey: keyOf(conversation),
     initialPageParam: undefined as string | undefined,
@@ -33,7 +37,8 @@ export const useMessages = (conversation: string): UseInfiniteQueryResult<Pages,
         signal,
       }),
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last[0]?.id),
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= FEW_PAGES ? AGAIN_MS : false),
+    refetchInterval: ({ state }) =>
+      isPolled && (state.data?.pages.length ?? 0) <= FEW_PAGES ? AGAIN_MS : false,
   });
 };
 

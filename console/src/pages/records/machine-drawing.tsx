@@ -15,7 +15,7 @@ interface DrawingProps {
 /** A state machine as a picture, and as a list for those who do not see it. */
 export const MachineDrawing = ({ name, definition, state, visited, allowed = [] }: DrawingProps) => {
   const id = useId();
-  const [isTall] = useState(() => matchMedia('(max-width: 700px)').matches);
+  const [isTall] = useState(() => matchMedia('(max-width: 900px)').matches);
   const drawing = useMemo(() => drawingOf(definition, isTall), [definition, isTall]);
   const labels = new Map(definition.states.map(({ key, label }) => [key, label]));
   const now = state === undefined ? '' : ` The job is in ${labels.get(state) ?? state}.`;
