@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { Completed, type Completion } from './completed.tsx';
 import { type Person, usePeople } from './people.ts';
 
@@ -43,9 +43,10 @@ class Mentions {
   readonly #people: ReadonlyMap<string, Person>;
   readonly #idByName: Map<string, string>;
 
-  constructor(people: readonly Person[]) {
+  /** @param idByName of texts that are edited; kept when the people are read again */
+  constructor(people: readonly Person[], idByName: Map<string, string>) {
     this.#people = labelsOf(people.filter(({ status }) => status === 'active'));
-    this.#idByName = new Map([...this.#people].map(([name, { id }]) => [name, id]));
+    this.#idByName = idByName;
   }
 
   /** A stored text as it is edited. */
@@ -57,7 +58,10 @@ class Mentions {
 
   readonly sent = (text: string): string => {
     // Of two names that begin alike the longer one is meant.
-    const names = [...this.#idByName].sort(([one], [other]) => other.length - one.length);
+    const present = [...this.#people].map(([name, { id }]) => [name, id] as const);
+    const names = [...new Map([...present, ...this.#idByName])].sort(
+      ([one], [other]) => other.length - one.length,
+    );
     let sent = '';
     for (let at = 0; at < text.length; ) {
       const found = text[at] === '@' ? names.find(([name]) => isWord(text, at + 1, name)) : undefined;
@@ -100,7 +104,8 @@ interface MentionFieldProps {
 
 export const useMentions = (): Mentions => {
   const { data } = usePeople();
-  return useMemo(() => new Mentions(data ?? []), [data]);
+  const [idByName] = useState(() => new Map<string, string>());
+  return useMemo(() => new Mentions(data ?? [], idByName), [data, idByName]);
 };
 
 /** A text in which `@` offers people. Enter sends, Shift+Enter begins a line. */

@@ -38,6 +38,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/events/streams/:stream', 'admin', () => import('./events/stream.tsx')),
   page('/events/verification', 'admin', () => import('./events/verification.tsx')),
   page('/extensions', 'admin', () => import('./administration/extensions.tsx')),
+  page('/forms', 'person', () => import('./records/forms.tsx')),
   page('/ledger', 'person', () => import('./ledger/reports.tsx')),
   page('/ledger/accounts', 'person', () => import('./ledger/accounts.tsx')),
   page('/ledger/entries', 'person', () => import('./ledger/entries.tsx')),

@@ -124,6 +124,21 @@ describe('The message pages', () => {
     await messages(page).getByText('And you @Ben?').waitFor();
   }).timeout(60_000);
 
+  it('show nothing of a conversation of others', async () => {
+    const foreign = await world.tenant();
+    const theirs = await talk(foreign.admin, await foreign.person('Foreign'));
+    const among = await talk(ben, tenant.admin);
+    for (const [id, code] of [
+      [theirs, 'not_found'],
+      [among, 'not_a_participant'],
+    ] as const) {
+      const page = await browser.openAs(ada.token, `/messages/${id}`);
+      await page.getByRole('alert').getByText(code).waitFor();
+      expect(await page.getByRole('log').count()).to.equal(0);
+      expect(await flawsOf(page)).to.deep.equal([]);
+    }
+  }).timeout(60_000);
+
   it('read older pages, and keep place and text when connections are cut', async () => {
     const [carl, dora] = [await tenant.person('Carl'), await tenant.person('Dora')];
     const id = await talk(carl, dora);

@@ -71,7 +71,9 @@ interface EntityDialogProps {
 }
 
 /** Defines an entity, or adds fields and options to one. What would break stored records is not offered here. */
-export const EntityDialog = ({ entity, onClose }: EntityDialogProps) => {
+export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
+  // As it was when the form was opened.
+  const [entity] = useState(given);
   const [, navigate] = useLocation();
   const present = entity?.fields ?? [];
   const [added, setAdded] = useState<readonly number[]>(entity === undefined ? [0] : []);

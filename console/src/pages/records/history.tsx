@@ -1,5 +1,8 @@
+import type { components } from '../../../../client/src/index.ts';
 import { Badge, Problem, Time, useNames, useRead } from '../../kit/index.ts';
 import { useWorkflow } from './schema.ts';
+
+export type Job = components['schemas']['JobDetail'];
 
 export const useJob = (id: string) =>
   useRead(

@@ -7,6 +7,7 @@ export const RecordLinks = ({ at }: { at: string }) => (
       [
         ['/records', 'Records'],
         ['/workflows', 'Workflows'],
+        ['/forms', 'Forms'],
       ] as const
     ).map(([path, title]) => (
       <Link key={path} href={path} aria-current={path === at ? 'page' : undefined}>

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import {
   Completed,
@@ -92,7 +93,10 @@ interface RecordDialogProps {
 }
 
 /** Makes or changes a record, with a field for each of its entity. */
-export const RecordDialog = ({ entity, record, onClose, onDone }: RecordDialogProps) => {
+export const RecordDialog = ({ entity, record: present, onClose, onDone }: RecordDialogProps) => {
+  // As it was when the form was opened: what others change meanwhile must not count as typed here.
+  const [record] = useState(present);
+  const queries = useQueryClient();
   const invalidates = [
     ['records', entity.name],
     ['record', entity.name],
@@ -127,7 +131,13 @@ export const RecordDialog = ({ entity, record, onClose, onDone }: RecordDialogPr
           const done =
             record === undefined
               ? await create.mutateAsync(values)
-              : await change.mutateAsync({ id: record.id, version: record.version, values });
+              : await change
+                  .mutateAsync({ id: record.id, version: record.version, values })
+                  .catch((error) => {
+                    // The page behind the form shows what others made of it.
+                    void queries.invalidateQueries({ queryKey: ['record', entity.name] });
+                    throw error;
+                  });
           onClose();
           onDone?.(done);
         }}

@@ -1,0 +1,127 @@
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import { Dialog, Form, type FormValues, SelectField, TextField, useAction } from '../../kit/index.ts';
+import { type Entity, useEntities } from './schema.ts';
+
+type FormView = components['schemas']['Form'];
+
+/** What strangers can be asked for: neither ids nor JSON. */
+const ASKED = new Set(['text', 'long_text', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'enum']);
+
+const STATES = [
+  ['', 'not asked for'],
+  ['optional', 'optional'],
+  ['required', 'required'],
+] as const;
+
+const askable = (entity: Entity) => entity.fields.filter(({ type }) => ASKED.has(type));
+
+const fieldsOf = (entity: Entity, values: FormValues) =>
+  askable(entity).flatMap(({ key }) => {
+    const state = values.text(`ask.${key}`);
+    const label = values.optional(`label.${key}`);
+    if (state === '') return [];
+    return [{ field_key: key, required: state === 'required', ...(label === undefined ? {} : { label }) }];
+  });
+
+interface FormDialogProps {
+  /** Undefined: a new one. */
+  readonly form?: FormView;
+  readonly onClose: () => void;
+}
+
+/** Chooses which fields of an entity a public form asks for, in the order of the entity. */
+export const FormDialog = ({ form, onClose }: FormDialogProps) => {
+  const entities = useEntities();
+  const [name, setName] = useState(form?.entity_name ?? '');
+  const all = entities.data ?? [];
+  const entity = all.find((one) => one.name === name) ?? all[0];
+  const invalidates = [['forms']] as const;
+  type Body = { slug: string; title: string; entity_name: string; fields: ReturnType<typeof fieldsOf> };
+  const create = useAction((client, body: Body) => client.post('/api/v1/tenant/forms', { body }), {
+    invalidates,
+    done: 'The form is a draft.',
+    errors: 'silent',
+  });
+  const change = useAction(
+    (client, body: Body) =>
+      client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form?.id ?? '' } }, body }),
+    { invalidates, done: 'The form was changed.', errors: 'silent' },
+  );
+  return (
+    <Dialog title={form === undefined ? 'New form' : `Change ${form.title}`} size="wide" onClose={onClose}>
+      <Form
+        submit={form === undefined ? 'Make the draft' : 'Save'}
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          if (entity === undefined) throw new Error('There is no entity yet.');
+          const body = {
+            slug: values.text('slug'),
+            title: values.text('title'),
+            entity_name: entity.name,
+            fields: fieldsOf(entity, values),
+          };
+          await (form === undefined ? create : change).mutateAsync(body);
+          onClose();
+        }}
+      >
+        <TextField name="title" label="Title" required defaultValue={form?.title} />
+        <TextField
+          name="slug"
+          label="Address"
+          required
+          defaultValue={form?.slug}
+          hint="The last part of its address: report-damage"
+        />
+        <div
+          onChange={({ target }) => {
+            if (target instanceof HTMLSelectElement) setName(target.value);
+          }}
+        >
+          <SelectField
+            key={all.length}
+            name="entity_name"
+            label="Makes a record of"
+            options={all.map((one) => [one.name, one.label] as const)}
+            defaultValue={entity?.name}
+          />
+        </div>
+        {entity === undefined
+          ? null
+          : askable(entity).map((field) => {
+              const asked =
+                form?.entity_name === entity.name
+                  ? form.fields.find((one) => one.field_key === field.key)
+                  : undefined;
+              return (
+                <fieldset key={`${entity.name} ${field.key}`} className="entity-field">
+                  <legend>
+                    {field.label} <code>{field.key}</code>
+                  </legend>
+                  <SelectField
+                    name={`ask.${field.key}`}
+                    label={`${field.label} is`}
+                    options={STATES}
+                    defaultValue={
+                      asked === undefined
+                        ? field.required && form === undefined
+                          ? 'required'
+                          : ''
+                        : asked.required
+                          ? 'required'
+                          : 'optional'
+                    }
+                  />
+                  <TextField
+                    name={`label.${field.key}`}
+                    label={`Question for ${field.label}`}
+                    defaultValue={asked?.label ?? ''}
+                    placeholder={field.label}
+                  />
+                </fieldset>
+              );
+            })}
+      </Form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,198 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import type { components } from '../../../../client/src/index.ts';
+import { usePageSession } from '../../kit/client.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  type Column,
+  Copy,
+  DataTable,
+  Empty,
+  Menu,
+  MenuItem,
+  Page,
+  Time,
+  type Tone,
+  useAction,
+  useConfirm,
+  usePages,
+} from '../../kit/index.ts';
+import { FormDialog } from './form-dialog.tsx';
+import { RecordLinks } from './links.tsx';
+import '../../styles/records.css';
+
+type FormView = components['schemas']['Form'];
+
+const TONES: Readonly<Record<FormView['status'], Tone>> = {
+  draft: 'warn',
+  published: 'ok',
+  archived: 'neutral',
+};
+
+/** Forms by which strangers make records. */
+export default function Forms() {
+  const session = usePageSession();
+  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
+  const [edited, setEdited] = useState<FormView | 'new'>();
+  const rows = usePages(['forms', 'list'], (client, limit) =>
+    client.items('/api/v1/tenant/forms', { params: { query: { limit } } }),
+  );
+  const columns: readonly Column<FormView>[] = [
+    { key: 'title', title: 'Form', min: 160, grow: 2, cell: ({ title }) => title },
+    {
+      key: 'status',
+      title: 'Status',
+      min: 100,
+      grow: 0,
+      cell: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge>,
+    },
+    { key: 'entity', title: 'Makes', min: 120, cell: ({ entity_name }) => <code>{entity_name}</code> },
+    {
+      key: 'address',
+      title: 'Address',
+      min: 220,
+      grow: 2,
+      cell: ({ slug, status }) => {
+        const path = `/public/forms/${tenantId}/${slug}`;
+        return status === 'published' ? (
+          <>
+            <a href={path} target="_blank" rel="noreferrer">
+              {path}
+            </a>
+            <Copy text={new URL(path, location.origin).href} label={`Copy the address of ${slug}`} />
+          </>
+        ) : (
+          <span className="muted">{path}</span>
+        );
+      },
+    },
+    {
+      key: 'changed',
+      title: 'Changed',
+      min: 110,
+      grow: 0,
+      cell: ({ updated_at }) => <Time at={updated_at} relative />,
+    },
+    ...(isAdmin
+      ? [
+          {
+            key: 'actions',
+            title: '',
+            min: 110,
+            grow: 0,
+            cell: (form: FormView) => <Actions form={form} onEdit={() => setEdited(form)} />,
+          },
+        ]
+      : []),
+  ];
+  return (
+    <Page
+      title="Forms"
+      about="Public pages on which somebody without an account makes a record."
+      actions={
+        isAdmin ? (
+          <Button tone="primary" onClick={() => setEdited('new')}>
+            <Plus size={16} aria-hidden />
+            New form
+          </Button>
+        ) : null
+      }
+    >
+      <RecordLinks at="/forms" />
+      <Card flush>
+        <DataTable
+          label="Forms"
+          rows={rows}
+          columns={columns}
+          rowKey={({ id }) => id}
+          empty={
+            <Empty title="No form yet">
+              <p>An admin makes one from the fields of an entity.</p>
+            </Empty>
+          }
+        />
+      </Card>
+      {edited === undefined ? null : (
+        <FormDialog {...(edited === 'new' ? {} : { form: edited })} onClose={() => setEdited(undefined)} />
+      )}
+    </Page>
+  );
+}
+
+const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
+  const confirm = useConfirm();
+  const params = { path: { id: form.id } };
+  const invalidates = [['forms']] as const;
+  const publish = useAction((client) => client.post('/api/v1/tenant/forms/{id}/publish', { params }), {
+    invalidates,
+    done: `${form.title} is public.`,
+    errors: 'silent',
+  });
+  const archive = useAction((client) => client.post('/api/v1/tenant/forms/{id}/archive', { params }), {
+    invalidates,
+    done: `${form.title} is closed.`,
+    errors: 'silent',
+  });
+  const remove = useAction((client) => client.delete('/api/v1/tenant/forms/{id}', { params }), {
+    invalidates,
+    done: `${form.title} was deleted.`,
+    errors: 'silent',
+  });
+  return (
+    <Menu
+      trigger={
+        <Button size="small" aria-label={`Actions for ${form.title}`}>
+          Actions
+        </Button>
+      }
+    >
+      <MenuItem onSelect={onEdit}>Change</MenuItem>
+      {form.status === 'published' ? null : (
+        <MenuItem
+          onSelect={() =>
+            confirm({
+              title: `Publish ${form.title}?`,
+              consequence: 'Anybody who knows the address can then make records with it.',
+              action: 'Publish',
+              tone: 'primary',
+              run: () => publish.mutateAsync(),
+            })
+          }
+        >
+          Publish
+        </MenuItem>
+      )}
+      {form.status === 'archived' ? null : (
+        <MenuItem
+          onSelect={() =>
+            confirm({
+              title: `Close ${form.title}?`,
+              consequence: 'Its address answers that there is no such form. It can be published again.',
+              action: 'Close the form',
+              run: () => archive.mutateAsync(),
+            })
+          }
+        >
+          Close
+        </MenuItem>
+      )}
+      <MenuItem
+        tone="danger"
+        onSelect={() =>
+          confirm({
+            title: `Delete ${form.title}?`,
+            consequence:
+              'The form is gone, and its address is free for another one. The records that it made stay.',
+            action: 'Delete form',
+            run: () => remove.mutateAsync(),
+          })
+        }
+      >
+        Delete
+      </MenuItem>
+    </Menu>
+  );
+};

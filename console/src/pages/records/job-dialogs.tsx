@@ -1,0 +1,78 @@
+import { Dialog, Form, SelectField, TextField, useAction } from '../../kit/index.ts';
+import type { Job } from './history.tsx';
+import type { Definition, Transition } from './machine.ts';
+
+interface PayloadProps {
+  readonly transition: Transition;
+  readonly onClose: () => void;
+  readonly send: (payload: Record<string, unknown>) => Promise<unknown>;
+}
+
+const objectOf = (text: string): Record<string, unknown> => {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
+  return { ...value };
+};
+
+/** Asks for what a guard looks at. */
+export const PayloadDialog = ({ transition: { event_name, guard }, onClose, send }: PayloadProps) => (
+  <Dialog title={event_name} onClose={onClose}>
+    <Form
+      submit={event_name}
+      onCancel={onClose}
+      onSubmit={async (values) => {
+        let payload: Record<string, unknown>;
+        try {
+          payload = objectOf(values.text('payload'));
+        } catch {
+          throw new Error('The payload is no JSON object.');
+        }
+        await send(payload);
+        onClose();
+      }}
+    >
+      <p>
+        The guard of this transition looks at its payload: <code>{guard}</code>
+      </p>
+      <TextField name="payload" label="Payload" rows={4} defaultValue="{}" hint="A JSON object" />
+    </Form>
+  </Dialog>
+);
+
+interface OverrideProps {
+  readonly job: Job;
+  readonly definition: Definition;
+  readonly invalidates: readonly (readonly [string, ...unknown[]])[];
+  readonly onClose: () => void;
+}
+
+/** Moves a job by hand, with a reason. */
+export const Override = ({ job, definition, invalidates, onClose }: OverrideProps) => {
+  const override = useAction(
+    (client, body: { to_state: string; reason: string }) =>
+      client.post('/api/v1/tenant/jobs/{id}/override', { params: { path: { id: job.id } }, body }),
+    { invalidates, done: 'The state was overridden.', errors: 'silent' },
+  );
+  const states = definition.states
+    .filter(({ key }) => key !== job.state)
+    .map(({ key, label }) => [key, label] as const);
+  return (
+    <Dialog title="Override the state" onClose={onClose}>
+      <Form
+        submit="Override"
+        onCancel={onClose}
+        onSubmit={async (values) => {
+          await override.mutateAsync({ to_state: values.text('to_state'), reason: values.text('reason') });
+          onClose();
+        }}
+      >
+        <p>
+          The job goes to another state without a transition: no guard, role or required field is checked.
+          Webhooks and posting rules hear of it, and the history shows your reason.
+        </p>
+        <SelectField name="to_state" label="To" options={states} />
+        <TextField name="reason" label="Reason" required rows={2} />
+      </Form>
+    </Dialog>
+  );
+};

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { ENTITIES } from '../workflow/support.ts';
+
+const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+
+describe('The page of forms', () => {
+  let world: World;
+  let browser: ConsoleBrowser;
+  let tenant: TestTenant;
+
+  before(async function () {
+    this.timeout(60_000);
+    if (noBrowser() !== undefined) return this.skip();
+    world = await sharedWorld();
+    tenant = await world.tenant();
+    browser = await startConsole(world.server.base);
+  });
+  after(async () => {
+    await browser?.close();
+    await endWorld();
+  });
+
+  it('makes a form, publishes, changes, closes and deletes it', async () => {
+    const fields = [
+      { key: 'name', label: XSS, type: 'text', required: true },
+      { key: 'kind', label: 'Kind', type: 'enum', options: ['roof', 'road'] },
+      { key: 'extra', label: 'Extra', type: 'json' },
+    ];
+    const made = await tenant.admin.api.post(ENTITIES, { name: 'damage', label: 'Damage', fields });
+    expect(made.status).to.equal(201);
+    const page = await browser.openAs(tenant.admin.token, '/forms');
+    await page.getByText('No form yet').waitFor();
+    await page.getByRole('button', { name: 'New form' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Title').fill(XSS);
+    await dialog.getByLabel('Address').fill('Not A Slug');
+    await dialog.getByLabel('Kind is').selectOption('optional');
+    await dialog.getByLabel('Question for Kind').fill(XSS);
+    expect(await dialog.getByText('Extra').count()).to.equal(0);
+    await dialog.getByRole('button', { name: 'Make the draft' }).click();
+    await dialog.locator('[name=slug][aria-invalid=true]').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog.getByLabel('Address').fill('report-damage');
+    await dialog.getByRole('button', { name: 'Make the draft' }).click();
+    await page.getByText('draft', { exact: true }).waitFor();
+
+    const choose = async (action: string): Promise<void> => {
+      await page.getByRole('button', { name: /^Actions for/ }).click();
+      await page.getByRole('menuitem', { name: action }).click();
+    };
+    await choose('Publish');
+    await dialog.getByRole('button', { name: 'Publish' }).click();
+    const link = page.getByRole('link', { name: `/public/forms/${tenant.id}/report-damage` });
+    await link.waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    const path = `/public/forms/${tenant.id}/report-damage`;
+    const shown = z.looseObject({
+      fields: z.array(z.looseObject({ label: z.string(), required: z.boolean() })),
+    });
+    const first = (await world.anybody.get(path)).as(shown);
+    expect(first.fields.map(({ label, required }) => [label, required])).to.deep.equal([
+      [XSS, true],
+      [XSS, false],
+    ]);
+
+    await choose('Change');
+    await dialog.getByLabel('Kind is').selectOption('');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The form was changed.').waitFor();
+    expect((await world.anybody.get(path)).as(shown).fields).to.have.length(1);
+    await choose('Close');
+    await dialog.getByRole('button', { name: 'Close the form' }).click();
+    await page.getByText('archived', { exact: true }).waitFor();
+    expect((await world.anybody.get(path)).status).to.equal(404);
+    await choose('Delete');
+    await dialog.getByRole('button', { name: 'Delete form' }).click();
+    await page.getByText('No form yet').waitFor();
+    expect(browser.problems).to.deep.equal([]);
+  }).timeout(60_000);
+});
