@@ -58,8 +58,11 @@ describe('A newcomer with a mouse alone', () => {
     const change = { values: { title: 'The new title' } };
     expect((await tenant.admin.api.patch(`${ENTITIES}/crate/records/${id}`, change)).status).to.equal(200);
     const { page, go } = await start();
-    await go('Events');
-    await gridRow(page, id).getByRole('link').first().click();
+    await go('Records');
+    await gridRow(page, 'crate').click();
+    await gridRow(page, 'The new title').click();
+    await page.getByRole('heading', { level: 1, name: 'The new title' }).waitFor();
+    await page.getByRole('link', { name: 'Time travel' }).last().click();
     const differences = page.getByRole('region', { name: 'Differences' });
     await differences.getByText('The old title').waitFor();
     await differences.getByText('The new title').waitFor();
@@ -68,6 +71,18 @@ describe('A newcomer with a mouse alone', () => {
     await page.getByText('"The old title"').first().waitFor();
     await page.getByRole('button', { name: 'Yesterday' }).click();
     await page.getByText('At that moment it did not exist yet.').waitFor();
+  }).timeout(60_000);
+
+  it('begins a bulk operation from the records that a filter shows', async () => {
+    const page = await browser.openAs(tenant.admin.token, '/records/crate?filter=title+%3D%3D+%22One%22');
+    await page.getByRole('link', { name: 'Change these' }).click();
+    expect(await page.getByRole('textbox', { name: 'Filter' }).inputValue()).to.equal('title == "One"');
+    await page.getByLabel('Delete').check();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Delete crate' }).waitFor();
+    // A record of the preview is a link to its page.
+    await page.getByRole('region', { name: 'What changes' }).getByRole('link').first().click();
+    await page.getByRole('heading', { level: 1, name: 'One' }).waitFor();
   }).timeout(60_000);
 
   it('finds which entries make up a figure, and which events made an entry', async () => {

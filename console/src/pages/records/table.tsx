@@ -109,6 +109,10 @@ const columnsOf = (entity: Entity, workflow: Workflow | undefined): readonly Col
   ];
 };
 
+/** A bulk operation on the records that the filter shows. */
+const bulkPath = (entity: string, filter: string): string =>
+  `/bulk/new?${new URLSearchParams({ entity, ...(filter === '' ? {} : { filter }) })}`;
+
 const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | undefined }) => {
   const { name } = entity;
   const [, navigate] = useLocation();
@@ -153,7 +157,14 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
       crumbs={CRUMBS}
       actions={
         <>
-          {isAdmin ? <Button onClick={() => setDialog('schema')}>Fields</Button> : null}
+          {isAdmin ? (
+            <>
+              <Link href={bulkPath(name, filter)} className="button button-plain">
+                {filter === '' ? 'Change all' : 'Change these'}
+              </Link>
+              <Button onClick={() => setDialog('schema')}>Fields</Button>
+            </>
+          ) : null}
           <Button tone="primary" onClick={() => setDialog('record')}>
             <Plus size={16} aria-hidden />
             New record
