@@ -6,6 +6,7 @@ import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../sup
 import { assertion, type TestPartner } from '../../support/partners.ts';
 import { newEntity, newRecord } from '../../support/records.ts';
 import { eventually } from '../../support/server.ts';
+import { now } from '../../support/tokens.ts';
 import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
@@ -164,6 +165,26 @@ describe('The billing pages', () => {
     await page.getByRole('gridcell', { name: `${customer.id}-1` }).waitFor();
     expect(await page.getByRole('gridcell', { name: `${customer.id}-2` }).count()).to.equal(0);
     expect(await flawsOf(page)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('ask for a new assertion when the session has ended, and go on', async () => {
+    const page = await signIn();
+    await page.route(
+      '**/billing/rate-card',
+      (route) => route.fulfill({ status: 401, json: { error: 'unauthenticated', message: 'It has ended.' } }),
+      { times: 1 },
+    );
+    await page.getByRole('link', { name: 'Rate card' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByLabel('Assertion of the hosting portal').fill(XSS);
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await dialog.getByRole('alert').first().waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
+    await dialog
+      .getByLabel('Assertion of the hosting portal')
+      .fill(assertion(partner.id, { exp: now() + 200 }));
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Records created, retail').waitFor();
   }).timeout(60_000);
 
   it('say so where the person has no permission for billing', async () => {
