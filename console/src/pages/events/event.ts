@@ -64,6 +64,12 @@ export const subjectPath = (stream: string): string | undefined => {
       return `/webhooks/deliveries/${id}`;
     case 'user':
       return '/users';
+    case 'schema':
+      return `/records/${id}`;
+    case 'workflow':
+      return `/workflows/${id}`;
+    case 'form':
+      return '/forms';
     default:
       return undefined;
   }
