@@ -11,9 +11,9 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
  * `npm run test:all`: runs every test file, in batches of neighbouring files, each batch in its own process and several at a
  * time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
  *
- * `npm run test:all -- tests/e2e/ledger` runs one folder, or several, or files. `TEST_PROCESSES` is the number of processes at a time (default: one
- * more than there are cores, at most 4, since tests wait for servers and timers). `TEST_TIMES=1` prints the processor time and
- * the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
+ * `npm run test:all -- tests/e2e/ledger` runs one folder, or several, or files. `TEST_PROCESSES` is the number of processes
+ * at a time (default: one more than there are cores, at most 4, since tests wait for servers and timers). `TEST_TIMES=1`
+ * prints the processor time and the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
  * instead of the embedded store; without it only the files in `OVER_EVENTSTOREDB` run over both.
  */
 
