@@ -120,6 +120,8 @@ describe('The pages of records', () => {
     await filterOf(page).press('Escape');
     await filterOf(page).press('Enter');
     await page.getByText('2 records that match the filter').waitFor();
+    const bulk = await page.getByRole('link', { name: 'Change these' }).getAttribute('href');
+    expect(new URL(bulk ?? '', 'http://x').searchParams.get('filter')).to.equal('kind == "warm"');
     await cell(page, 'Ann').waitFor({ state: 'detached' });
 
     await page.getByRole('button', { name: 'Worth' }).click();
