@@ -5221,7 +5221,7 @@ export interface components {
                  *           }
                  *         ]
                  *       },
-                 *       "request_id": "019cad93-6579-70a7-b4a7-1885e418ff96"
+                 *       "request_id": "019cad93-4b75-72c1-bac1-417b39470905"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5239,7 +5239,7 @@ export interface components {
                  * @example {
                  *       "error": "unauthenticated",
                  *       "message": "A credential is required.",
-                 *       "request_id": "019cad93-6961-706d-a06d-159ab34d7742"
+                 *       "request_id": "019cad93-4f5d-7021-ac21-df7550ebc05f"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5258,7 +5258,7 @@ export interface components {
                  *       "details": {
                  *         "listing_slug": "service.ledger"
                  *       },
-                 *       "request_id": "019cad93-6d49-7384-8f84-fea4a7fda05e"
+                 *       "request_id": "019cad93-5345-70a7-b4a7-1885e418ff96"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5274,7 +5274,7 @@ export interface components {
                  * @example {
                  *       "error": "admin_required",
                  *       "message": "This is for admins.",
-                 *       "request_id": "019cad93-7137-71fe-8dfe-e27998116197"
+                 *       "request_id": "019cad93-5736-7150-b550-2184aab8f317"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5290,7 +5290,7 @@ export interface components {
                  * @example {
                  *       "error": "not_found",
                  *       "message": "No such resource.",
-                 *       "request_id": "019cad93-751f-7272-8672-a8ecd4c80c8d"
+                 *       "request_id": "019cad93-5b1e-7240-9240-cdf723bde308"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5309,7 +5309,7 @@ export interface components {
                  *       "details": {
                  *         "field": "code"
                  *       },
-                 *       "request_id": "019cad93-7909-700d-a00d-4ac9a631ee81"
+                 *       "request_id": "019cad93-5f08-71fe-8dfe-e27998116197"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5328,7 +5328,7 @@ export interface components {
                  *       "details": {
                  *         "limit": 1048576
                  *       },
-                 *       "request_id": "019cad93-7cf2-71dd-85dd-08b4b26d3d3d"
+                 *       "request_id": "019cad93-62f0-700d-a00d-4ac9a631ee81"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5344,7 +5344,7 @@ export interface components {
                  * @example {
                  *       "error": "unsupported_media_type",
                  *       "message": "The body must be JSON, with Content-Type: application/json.",
-                 *       "request_id": "019cad93-80da-70d9-9cd9-e4e4ce1d2a32"
+                 *       "request_id": "019cad93-66d8-7152-b552-f44f4b3f9535"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5366,7 +5366,7 @@ export interface components {
                  *         "difference": 500,
                  *         "currency": "EUR"
                  *       },
-                 *       "request_id": "019cad93-84c2-72ea-a6ea-745bcc19cc58"
+                 *       "request_id": "019cad93-6ac0-71dd-85dd-08b4b26d3d3d"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5388,7 +5388,7 @@ export interface components {
                  *         "retry_after": 11,
                  *         "limit": "credential"
                  *       },
-                 *       "request_id": "019cad93-a404-709c-909c-a66730fa1830"
+                 *       "request_id": "019cad93-8a02-709c-909c-a66730fa1830"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5404,7 +5404,7 @@ export interface components {
                  * @example {
                  *       "error": "payload_too_large",
                  *       "message": "The headers of the request are too large.",
-                 *       "request_id": "019cad93-88aa-7187-8d87-293d850ced25"
+                 *       "request_id": "019cad93-6ea8-72ea-a6ea-745bcc19cc58"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5441,7 +5441,7 @@ export interface components {
                  *       "details": {
                  *         "retry_after": 1
                  *       },
-                 *       "request_id": "019cad93-8c92-73a0-b3a0-86a3010ceb0b"
+                 *       "request_id": "019cad93-7290-73fc-93fc-3e774187eb24"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -6055,7 +6055,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
+                     *         "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
                      *         "name": "Nightly import",
                      *         "prefix": "xxxxxxxx",
                      *         "scopes": [
@@ -6063,8 +6063,8 @@ export interface operations {
                      *           "data:write"
                      *         ],
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:46.407Z",
-                     *         "expires_at": "2026-05-31T08:01:46.407Z",
+                     *         "created_at": "2026-03-02T08:01:46.428Z",
+                     *         "expires_at": "2026-05-31T08:01:46.428Z",
                      *         "last_used_at": null,
                      *         "revoked_at": null
                      *       }
@@ -6109,7 +6109,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "token": "svc_pat_xxxxxxxx",
                      *       "prefix": "xxxxxxxx",
@@ -6117,8 +6117,8 @@ export interface operations {
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:46.407Z",
-                     *       "created_at": "2026-03-02T08:01:46.407Z"
+                     *       "expires_at": "2026-05-31T08:01:46.428Z",
+                     *       "created_at": "2026-03-02T08:01:46.428Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MintedApiToken"];
@@ -6149,7 +6149,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
@@ -6157,8 +6157,8 @@ export interface operations {
                      *         "data:write"
                      *       ],
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:46.407Z",
-                     *       "expires_at": "2026-05-31T08:01:46.407Z",
+                     *       "created_at": "2026-03-02T08:01:46.428Z",
+                     *       "expires_at": "2026-05-31T08:01:46.428Z",
                      *       "last_used_at": null,
                      *       "revoked_at": null
                      *     }
@@ -6189,18 +6189,18 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4ba4-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:46.407Z",
-                     *       "created_at": "2026-03-02T08:01:46.407Z",
+                     *       "expires_at": "2026-05-31T08:01:46.428Z",
+                     *       "created_at": "2026-03-02T08:01:46.428Z",
                      *       "created_by": "ada",
                      *       "last_used_at": null,
-                     *       "revoked_at": "2026-03-02T08:01:49.410Z"
+                     *       "revoked_at": "2026-03-02T08:01:49.459Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ApiToken"];
@@ -6924,7 +6924,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:09.453Z"
+                     *       "updated_at": "2026-03-02T08:02:09.480Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -6982,7 +6982,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:09.453Z"
+                     *       "updated_at": "2026-03-02T08:02:09.480Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -7213,7 +7213,7 @@ export interface operations {
                      *         "event_id": "019cad90-2d9b-71e6-bde6-37d752b0460e",
                      *         "position": "0000000000000021",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "stream": "workshop.record-019cad90-2d99-738a-9a4f-1b706b626b07",
                      *         "at": "2026-03-02T08:00:33.179Z",
                      *         "actor": {
                      *           "kind": "user",
@@ -7221,14 +7221,14 @@ export interface operations {
                      *         }
                      *       },
                      *       {
-                     *         "event_id": "019cad91-43d0-7069-ac69-eeb603b75e09",
+                     *         "event_id": "019cad91-43e8-7069-ac69-eeb603b75e09",
                      *         "position": "0000000000000057",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-c256a9f2-a780-5b0d-b0bf-9a89d7e69e9a",
-                     *         "at": "2026-03-02T08:01:44.400Z",
+                     *         "stream": "workshop.record-cd4091a3-d024-543e-820d-e7cc69a986ec",
+                     *         "at": "2026-03-02T08:01:44.424Z",
                      *         "actor": {
                      *           "kind": "public",
-                     *           "id": "form:019cad91-2c4a-7324-9851-0cc4f94b493a"
+                     *           "id": "form:019cad91-2c62-7324-9851-0cc4f94b493a"
                      *         }
                      *       }
                      *     ]
@@ -7379,7 +7379,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-c910-7027-9b73-33118bea85d3",
+                     *         "id": "019cad91-c8fd-7027-9b73-33118bea85d3",
                      *         "number": "workshop-1",
                      *         "customer": {
                      *           "id": "workshop",
@@ -7491,7 +7491,7 @@ export interface operations {
                      *         },
                      *         "rate_card_version": 1,
                      *         "state": "generated",
-                     *         "generated_at": "2026-03-02T08:02:18.518Z"
+                     *         "generated_at": "2026-03-02T08:02:18.509Z"
                      *       }
                      *     ]
                      */
@@ -7532,7 +7532,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7644,7 +7644,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:22.529Z"
+                     *       "generated_at": "2026-03-02T08:02:22.573Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7659,7 +7659,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7771,7 +7771,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:22.529Z"
+                     *       "generated_at": "2026-03-02T08:02:22.573Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7802,7 +7802,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c910-7027-9b73-33118bea85d3",
+                     *       "id": "019cad91-c8fd-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7914,7 +7914,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:18.518Z"
+                     *       "generated_at": "2026-03-02T08:02:18.509Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7939,11 +7939,7 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
-                /**
-                 * @example {
-                 *       "lines": []
-                 *     }
-                 */
+                /** @example {} */
                 readonly "application/json": components["schemas"]["ChangeInvoiceBody"];
             };
         };
@@ -8001,7 +7997,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8113,8 +8109,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issued",
-                     *       "generated_at": "2026-03-02T08:02:22.529Z",
-                     *       "issued_at": "2026-03-02T08:02:25.700Z",
+                     *       "generated_at": "2026-03-02T08:02:22.573Z",
+                     *       "issued_at": "2026-03-02T08:02:25.771Z",
                      *       "upstream_ref": "B-2026-0017"
                      *     }
                      */
@@ -8130,7 +8126,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8bb-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8242,7 +8238,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issuing",
-                     *       "generated_at": "2026-03-02T08:02:22.529Z",
+                     *       "generated_at": "2026-03-02T08:02:22.573Z",
                      *       "last_error": "HTTP 503"
                      *     }
                      */
@@ -8277,7 +8273,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c910-7027-9b73-33118bea85d3",
+                     *       "id": "019cad91-c8fd-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8389,8 +8385,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "void",
-                     *       "generated_at": "2026-03-02T08:02:18.518Z",
-                     *       "voided_at": "2026-03-02T08:02:21.521Z"
+                     *       "generated_at": "2026-03-02T08:02:18.509Z",
+                     *       "voided_at": "2026-03-02T08:02:21.512Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -8433,14 +8429,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "at": "2026-03-02T08:02:02.443Z",
+                     *         "at": "2026-03-02T08:02:02.473Z",
                      *         "action": "webhook_secret_rotated",
                      *         "subject": {
                      *           "kind": "webhooks",
                      *           "id": "main"
                      *         },
                      *         "position": "0000000000000066",
-                     *         "request_id": "019cad91-8a4b-717d-997d-5ad8204d2cb4",
+                     *         "request_id": "019cad91-8a69-717d-997d-5ad8204d2cb4",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8448,14 +8444,14 @@ export interface operations {
                      *         }
                      *       },
                      *       {
-                     *         "at": "2026-03-02T08:01:55.437Z",
+                     *         "at": "2026-03-02T08:01:55.468Z",
                      *         "action": "extension_deactivated",
                      *         "subject": {
                      *           "kind": "extension",
                      *           "id": "labels"
                      *         },
                      *         "position": "0000000000000065",
-                     *         "request_id": "019cad91-6eed-706b-846b-e98a6f3c7ca5",
+                     *         "request_id": "019cad91-6f0c-706b-846b-e98a6f3c7ca5",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8495,13 +8491,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "stream": "workshop.record-019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "stream": "workshop.record-019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "revision": 5,
                      *       "position": "000000000000003b",
-                     *       "at": "2026-03-02T08:01:04.299Z",
+                     *       "at": "2026-03-02T08:01:04.320Z",
                      *       "state": {
                      *         "status": "live",
-                     *         "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "amount": 5200,
@@ -8520,10 +8516,10 @@ export interface operations {
                      *           "state": "reported",
                      *           "version": 3,
                      *           "started_at": "2026-03-02T08:00:33.179Z",
-                     *           "moved_at": "2026-03-02T08:00:43.228Z"
+                     *           "moved_at": "2026-03-02T08:00:43.256Z"
                      *         },
                      *         "created_at": "2026-03-02T08:00:33.179Z",
-                     *         "updated_at": "2026-03-02T08:01:04.299Z",
+                     *         "updated_at": "2026-03-02T08:01:04.320Z",
                      *         "created_by": "ada",
                      *         "registrations": {},
                      *         "referenced": false,
@@ -8637,7 +8633,7 @@ export interface operations {
                      *     ]
                      */
                     readonly "application/json": components["schemas"]["AuditedEventList"];
-                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2d98-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2d9b-71e6-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2d98-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2d98-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2d98-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"0000000000000000000000000000000000000000000000000000000000000000","occurred_at":"2026-03-02T08:00:33.179Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2d98-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2d98-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2d98-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"5f02ea583ec509ec4548d96bf219c883bf047558840921669a50442e6d0ba8c7\",\"occurred_at\":\"2026-03-02T08:00:33.179Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
+                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2d99-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2d9b-71e6-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2d99-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2d99-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2d99-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"abc6c2682dd8f64e0136d1a4fb4d9809fc81ac9b09dce24fd50e78103b4a08d4","occurred_at":"2026-03-02T08:00:33.179Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2d99-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2d99-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2d99-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"abc6c2682dd8f64e0136d1a4fb4d9809fc81ac9b09dce24fd50e78103b4a08d4\",\"occurred_at\":\"2026-03-02T08:00:33.179Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
                     readonly "application/x-ndjson": string;
                 };
             };
@@ -8664,27 +8660,18 @@ export interface operations {
                     /**
                      * @example {
                      *       "tenant_id": "workshop",
-                     *       "position": "0000000000001bf7",
+                     *       "position": "0000000000000042",
                      *       "root": "0000000000000000000000000000000000000000000000000000000000000000",
-                     *       "signed_at": "2026-03-02T08:03:46.835Z",
+                     *       "signed_at": "2026-03-02T08:00:00.000Z",
                      *       "algorithm": "Ed25519",
-                     *       "public_key": "MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=",
-                     *       "signature": "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+                     *       "public_key": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+                     *       "signature": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
                      *     }
                      */
                     readonly "application/json": components["schemas"]["AuditProof"];
                     /**
-                     * @example {"tenant_id":"workshop","position":"0000000000001bf7","root":"0000000000000000000000000000000000000000000000000000000000000000","signed_at":"2026-03-02T08:03:48.008Z","algorithm":"Ed25519","public_key":"MCowBQYDK2VwAyEA6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=","signature":"0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.api_token-019cad91-4ba4-71c1-a5a8-7c91142e942b","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad90-9f47-70c9-b0c9-52d8941c7bb1","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad90-bea2-7103-b103-8b0ec2242106","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad92-4a9f-7105-a905-13359a6fe030","revision":3,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.bulk-019cad92-8573-7196-838f-a01a8587cf7a","revision":6,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.conversation-0b087310-71c8-58d9-90f7-2f55485e6fd3","revision":5,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-004f9ecf-81e7-5f1f-a591-f56f2cdaa115","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-009864fd-d200-52de-ad80-018a357baf5a","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-00a84fcb-75a2-5466-abd6-2dc21b7d12d0","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
-                     *     {"stream":"workshop.delivery-00dab8ae-c215-54d4-86e1-358d9f437e42","revision":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
+                     * @example {"tenant_id":"workshop","position":"0000000000000042","root":"0000000000000000000000000000000000000000000000000000000000000000","signed_at":"2026-03-02T08:00:00.000Z","algorithm":"Ed25519","public_key":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","signature":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="}
+                     *     {"stream":"workshop.assistant-01a20e0d-0000-7000-8000-000000000001","revision":0,"hash":"0000000000000000000000000000000000000000000000000000000000000000"}
                      */
                     readonly "application/x-ndjson": string;
                 };
@@ -8727,8 +8714,8 @@ export interface operations {
                      *         "url": null,
                      *         "state": "inactive",
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:51.433Z",
-                     *         "updated_at": "2026-03-02T08:01:51.433Z"
+                     *         "created_at": "2026-03-02T08:01:51.463Z",
+                     *         "updated_at": "2026-03-02T08:01:51.463Z"
                      *       }
                      *     ]
                      */
@@ -8781,8 +8768,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.433Z",
-                     *       "updated_at": "2026-03-02T08:01:51.433Z"
+                     *       "created_at": "2026-03-02T08:01:51.463Z",
+                     *       "updated_at": "2026-03-02T08:01:51.463Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8823,8 +8810,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "active",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.433Z",
-                     *       "updated_at": "2026-03-02T08:01:53.435Z"
+                     *       "created_at": "2026-03-02T08:01:51.463Z",
+                     *       "updated_at": "2026-03-02T08:01:53.466Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8865,8 +8852,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.433Z",
-                     *       "updated_at": "2026-03-02T08:01:55.437Z"
+                     *       "created_at": "2026-03-02T08:01:51.463Z",
+                     *       "updated_at": "2026-03-02T08:01:55.468Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8971,9 +8958,9 @@ export interface operations {
                      *             "last_read_at": null
                      *           }
                      *         ],
-                     *         "created_at": "2026-03-02T08:00:46.240Z",
+                     *         "created_at": "2026-03-02T08:00:46.268Z",
                      *         "unread_count": 0,
-                     *         "last_message_at": "2026-03-02T08:00:48.244Z"
+                     *         "last_message_at": "2026-03-02T08:00:48.271Z"
                      *       }
                      *     ]
                      */
@@ -9030,7 +9017,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.240Z"
+                     *       "created_at": "2026-03-02T08:00:46.268Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -9059,7 +9046,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.240Z"
+                     *       "created_at": "2026-03-02T08:00:46.268Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -9104,9 +9091,9 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.240Z",
+                     *       "created_at": "2026-03-02T08:00:46.268Z",
                      *       "unread_count": 0,
-                     *       "last_message_at": "2026-03-02T08:00:48.244Z"
+                     *       "last_message_at": "2026-03-02T08:00:48.271Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ListedConversation"];
@@ -9146,10 +9133,10 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-6872-73ec-807b-4e641be01ca0",
+                     *         "id": "019cad90-688e-73ec-807b-4e641be01ca0",
                      *         "sender_user_id": "ada",
                      *         "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *         "created_at": "2026-03-02T08:00:48.244Z",
+                     *         "created_at": "2026-03-02T08:00:48.271Z",
                      *         "edited_at": null,
                      *         "deleted_at": null
                      *       }
@@ -9193,10 +9180,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-6872-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-688e-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *       "created_at": "2026-03-02T08:00:48.244Z",
+                     *       "created_at": "2026-03-02T08:00:48.271Z",
                      *       "edited_at": null,
                      *       "deleted_at": null
                      *     }
@@ -9229,11 +9216,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-6872-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-688e-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
-                     *       "created_at": "2026-03-02T08:00:48.244Z",
-                     *       "edited_at": "2026-03-02T08:00:52.249Z",
-                     *       "deleted_at": "2026-03-02T08:01:01.276Z"
+                     *       "created_at": "2026-03-02T08:00:48.271Z",
+                     *       "edited_at": "2026-03-02T08:00:52.277Z",
+                     *       "deleted_at": "2026-03-02T08:01:01.304Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Message"];
@@ -9276,11 +9263,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-6872-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-688e-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4 today?",
-                     *       "created_at": "2026-03-02T08:00:48.244Z",
-                     *       "edited_at": "2026-03-02T08:00:52.249Z",
+                     *       "created_at": "2026-03-02T08:00:48.271Z",
+                     *       "edited_at": "2026-03-02T08:00:52.277Z",
                      *       "deleted_at": null
                      *     }
                      */
@@ -9343,15 +9330,15 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "1c262f3c-61f9-5c44-9ec1-2d0e782be876",
+                     *         "id": "0b6cd167-9b96-56ec-bd6d-2983be10fe45",
                      *         "kind": "message_mention",
                      *         "actor_email": "ada@workshop.example",
                      *         "subject_kind": "conversation",
                      *         "subject_id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
-                     *         "note_id": "019cad90-6872-73ec-807b-4e641be01ca0",
+                     *         "note_id": "019cad90-688e-73ec-807b-4e641be01ca0",
                      *         "snippet": "Can you look at pump 4, @ben?",
                      *         "read_at": null,
-                     *         "created_at": "2026-03-02T08:00:48.246Z"
+                     *         "created_at": "2026-03-02T08:00:48.274Z"
                      *       }
                      *     ]
                      */
@@ -9738,7 +9725,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "title": "Pump 4 leaks",
@@ -9746,7 +9733,7 @@ export interface operations {
                      *           "due": "2026-03-09"
                      *         },
                      *         "state": "reported",
-                     *         "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *         "version": 1,
                      *         "created_at": "2026-03-02T08:00:33.179Z",
                      *         "updated_at": "2026-03-02T08:00:33.179Z",
@@ -9798,7 +9785,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9806,7 +9793,7 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "version": 1,
                      *       "created_at": "2026-03-02T08:00:33.179Z",
                      *       "updated_at": "2026-03-02T08:00:33.179Z",
@@ -9843,7 +9830,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9851,7 +9838,7 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "version": 1,
                      *       "created_at": "2026-03-02T08:00:33.179Z",
                      *       "updated_at": "2026-03-02T08:00:33.179Z",
@@ -9929,7 +9916,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9937,10 +9924,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "done",
-                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "version": 8,
                      *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:03:29.811Z",
+                     *       "updated_at": "2026-03-02T08:03:29.297Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9981,14 +9968,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-3d49-7151-b3c5-1c87c4b6112a",
+                     *         "id": "019cad90-3d43-7151-b3c5-1c87c4b6112a",
                      *         "body": "The seal is worn; a new one is ordered.",
                      *         "author_user_id": "ada",
                      *         "author": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:37.193Z"
+                     *         "created_at": "2026-03-02T08:00:37.187Z"
                      *       }
                      *     ]
                      */
@@ -10032,14 +10019,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-3d49-7151-b3c5-1c87c4b6112a",
+                     *       "id": "019cad90-3d43-7151-b3c5-1c87c4b6112a",
                      *       "body": "The seal is worn; a new one is ordered.",
                      *       "author_user_id": "ada",
                      *       "author": {
                      *         "kind": "user",
                      *         "id": "ada"
                      *       },
-                     *       "created_at": "2026-03-02T08:00:37.193Z"
+                     *       "created_at": "2026-03-02T08:00:37.187Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Note"];
@@ -10079,12 +10066,12 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad92-2aee-73d3-abd3-bd0390c44e70",
+                     *         "id": "019cad92-2b5a-73d3-abd3-bd0390c44e70",
                      *         "filename": "seal.txt",
                      *         "content_type": "text/plain",
                      *         "size": 17,
                      *         "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *         "created_at": "2026-03-02T08:02:43.568Z"
+                     *         "created_at": "2026-03-02T08:02:43.676Z"
                      *       }
                      *     ]
                      */
@@ -10128,12 +10115,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-2aee-73d3-abd3-bd0390c44e70",
+                     *       "id": "019cad92-2b5a-73d3-abd3-bd0390c44e70",
                      *       "filename": "seal.txt",
                      *       "content_type": "text/plain",
                      *       "size": 17,
                      *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *       "created_at": "2026-03-02T08:02:43.568Z"
+                     *       "created_at": "2026-03-02T08:02:43.676Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["FileAttachment"];
@@ -10164,12 +10151,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-2aee-73d3-abd3-bd0390c44e70",
+                     *       "id": "019cad92-2b5a-73d3-abd3-bd0390c44e70",
                      *       "filename": "seal.txt",
                      *       "content_type": "text/plain",
                      *       "size": 17,
                      *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *       "created_at": "2026-03-02T08:02:43.568Z"
+                     *       "created_at": "2026-03-02T08:02:43.676Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["FileAttachment"];
@@ -10690,9 +10677,9 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
-                     *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *         "workflow": "repairs",
                      *         "workflow_version": 1,
                      *         "state": "reported",
@@ -10731,9 +10718,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
@@ -10786,16 +10773,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "in_repair",
                      *       "final": false,
                      *       "version": 2,
                      *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:42.227Z"
+                     *       "updated_at": "2026-03-02T08:00:42.254Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10837,16 +10824,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 3,
                      *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:43.228Z"
+                     *       "updated_at": "2026-03-02T08:00:43.256Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10884,11 +10871,11 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-58c8-71e5-a65d-6260f0f5a7b2",
+                     *         "id": "019cad90-58e4-71e5-a65d-6260f0f5a7b2",
                      *         "page_slug": "state-of-repair",
-                     *         "expires_at": "2026-04-01T08:00:44.234Z",
+                     *         "expires_at": "2026-04-01T08:00:44.261Z",
                      *         "revoked_at": null,
-                     *         "created_at": "2026-03-02T08:00:44.234Z",
+                     *         "created_at": "2026-03-02T08:00:44.261Z",
                      *         "created_by": {
                      *           "kind": "user",
                      *           "id": "ada"
@@ -10934,10 +10921,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-58c8-71e5-a65d-6260f0f5a7b2",
+                     *       "id": "019cad90-58e4-71e5-a65d-6260f0f5a7b2",
                      *       "token": "xxxxxxxx",
                      *       "url": "/public/validate/ODiI1akmlMavY3wFlaBNeY7AAxG9yTFUTjIq75IAYjw",
-                     *       "expires_at": "2026-04-01T08:00:44.234Z"
+                     *       "expires_at": "2026-04-01T08:00:44.261Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MadeLink"];
@@ -10992,10 +10979,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
-                     *       "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *       "page_slug": "state-of-repair",
-                     *       "expires_at": "2026-04-01T08:00:44.234Z"
+                     *       "expires_at": "2026-04-01T08:00:44.261Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["LinkTarget"];
@@ -11030,7 +11017,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                     *         "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                      *         "slug": "report-a-fault",
                      *         "title": "Report a broken pump",
                      *         "entity_name": "repair",
@@ -11042,8 +11029,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "status": "published",
-                     *         "created_at": "2026-03-02T08:01:38.383Z",
-                     *         "updated_at": "2026-03-02T08:01:40.387Z"
+                     *         "created_at": "2026-03-02T08:01:38.408Z",
+                     *         "updated_at": "2026-03-02T08:01:40.411Z"
                      *       }
                      *     ]
                      */
@@ -11091,7 +11078,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a fault",
                      *       "entity_name": "repair",
@@ -11103,8 +11090,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:38.383Z",
-                     *       "updated_at": "2026-03-02T08:01:38.383Z"
+                     *       "created_at": "2026-03-02T08:01:38.408Z",
+                     *       "updated_at": "2026-03-02T08:01:38.408Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11135,7 +11122,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11147,8 +11134,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:38.383Z",
-                     *       "updated_at": "2026-03-02T08:01:40.387Z"
+                     *       "created_at": "2026-03-02T08:01:38.408Z",
+                     *       "updated_at": "2026-03-02T08:01:40.411Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11211,7 +11198,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11223,8 +11210,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:38.383Z",
-                     *       "updated_at": "2026-03-02T08:01:39.385Z"
+                     *       "created_at": "2026-03-02T08:01:38.408Z",
+                     *       "updated_at": "2026-03-02T08:01:39.410Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11256,7 +11243,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11268,8 +11255,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:38.383Z",
-                     *       "updated_at": "2026-03-02T08:01:40.387Z"
+                     *       "created_at": "2026-03-02T08:01:38.408Z",
+                     *       "updated_at": "2026-03-02T08:01:40.411Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11301,7 +11288,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11313,8 +11300,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "archived",
-                     *       "created_at": "2026-03-02T08:01:38.383Z",
-                     *       "updated_at": "2026-03-02T08:01:45.403Z"
+                     *       "created_at": "2026-03-02T08:01:38.408Z",
+                     *       "updated_at": "2026-03-02T08:01:45.426Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11457,7 +11444,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-8573-7196-838f-a01a8587cf7a",
+                     *       "id": "019cad92-838a-738f-838f-a01a8587cf7a",
                      *       "entity_name": "part",
                      *       "operation": "delete",
                      *       "selection": {
@@ -11480,7 +11467,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad92-71e6-71d5-a946-585d68680e33",
+                     *             "record_id": "019cad92-6ffe-73ab-9dd3-82ec26cac2ea",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11488,7 +11475,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71e3-7194-add8-99265df213a6",
+                     *             "record_id": "019cad92-6ffb-71b2-8d93-90f3f6aab6de",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11496,7 +11483,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71df-712d-a5a3-a1ed98dafd2f",
+                     *             "record_id": "019cad92-6ff8-71ce-a5a3-a1ed98dafd2f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11504,7 +11491,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71dd-738e-a43c-358b52f7f494",
+                     *             "record_id": "019cad92-6ff5-726e-b8ea-9dd56d531499",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11512,7 +11499,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71db-718c-8200-cc367d03f431",
+                     *             "record_id": "019cad92-6ff2-713e-bf3b-ef319b78000e",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11520,7 +11507,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71d8-71cd-bac7-83f38ae46f4f",
+                     *             "record_id": "019cad92-6ff0-7173-bef5-3c63caea4093",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11528,7 +11515,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71d1-702b-97c0-d68969e128a2",
+                     *             "record_id": "019cad92-6fec-72c8-a12f-acc3655c2131",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11536,7 +11523,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71ce-7239-bd30-2cc34f67e7ad",
+                     *             "record_id": "019cad92-6fe8-7373-842a-3bffdf1a2881",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11544,7 +11531,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71cb-72de-9ecb-11dff897073f",
+                     *             "record_id": "019cad92-6fd4-7185-87bb-787f86d533f5",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11552,7 +11539,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71c8-73bd-92a1-91f703fdf5b2",
+                     *             "record_id": "019cad92-6fd0-706b-ac9a-1a6a8995004a",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11560,7 +11547,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71c6-731e-a7a2-b7db928645d9",
+                     *             "record_id": "019cad92-6fcd-70ce-93b5-9bb9152af485",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11568,7 +11555,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71c2-73b6-b050-727990d00e2c",
+                     *             "record_id": "019cad92-6fca-720f-89d4-f7a5c94c3bb0",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11576,7 +11563,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71bf-71d5-a3c3-610558dbae60",
+                     *             "record_id": "019cad92-6fc7-73ca-8bac-287afcfac5f1",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11584,7 +11571,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71a6-70e5-b34a-94a6ce00f0fc",
+                     *             "record_id": "019cad92-6fc3-728d-94c3-d2ed9c7d0b12",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11592,7 +11579,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71a3-70ac-ba14-60451f5ecb5c",
+                     *             "record_id": "019cad92-6fbf-7216-b4e4-77908ccc9598",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11600,7 +11587,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-719f-7097-82b2-4491e49283bd",
+                     *             "record_id": "019cad92-6fa6-70be-8360-06a6311c96e9",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11608,7 +11595,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-719c-725e-84b8-c7c289e4fa05",
+                     *             "record_id": "019cad92-6fa3-70a5-826c-ae39194db958",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11616,7 +11603,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7199-70a5-826c-ae39194db958",
+                     *             "record_id": "019cad92-6fa0-718b-b979-9e8fc81330b3",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11624,7 +11611,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7196-7395-9d24-19308df8c6ef",
+                     *             "record_id": "019cad92-6f9d-717e-bc3e-16c3ae9e680f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11632,7 +11619,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7194-73a0-83f0-759d3b1bed9b",
+                     *             "record_id": "019cad92-6f9a-718a-b2bb-4d8ae7b77906",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11643,7 +11630,7 @@ export interface operations {
                      *       },
                      *       "count_at_preview": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:03:06.743Z"
+                     *       "created_at": "2026-03-02T08:03:06.256Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -11678,13 +11665,13 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-9f47-70c9-b0c9-52d8941c7bb1",
+                     *         "id": "019cad90-9f64-70c9-b0c9-52d8941c7bb1",
                      *         "entity_name": "repair",
                      *         "operation": "edit",
                      *         "selection": {
                      *           "kind": "ids",
                      *           "ids": [
-                     *             "019cad90-2d98-738a-9a4f-1b706b626b07"
+                     *             "019cad90-2d99-738a-9a4f-1b706b626b07"
                      *           ]
                      *         },
                      *         "op_params": {
@@ -11705,7 +11692,7 @@ export interface operations {
                      *           "errors": [],
                      *           "sample_affected": [
                      *             {
-                     *               "record_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *               "record_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *               "current_state": "reported",
                      *               "before": {
                      *                 "amount": 5100
@@ -11717,7 +11704,7 @@ export interface operations {
                      *           ]
                      *         },
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:02.283Z"
+                     *         "created_at": "2026-03-02T08:01:02.312Z"
                      *       }
                      *     ]
                      */
@@ -11749,13 +11736,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9f47-70c9-b0c9-52d8941c7bb1",
+                     *       "id": "019cad90-9f64-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d98-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d99-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11776,7 +11763,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *             "record_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11791,10 +11778,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:04.300Z"
+                     *         "committed_at": "2026-03-02T08:01:04.321Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:02.283Z",
+                     *       "created_at": "2026-03-02T08:01:02.312Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11829,13 +11816,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9f47-70c9-b0c9-52d8941c7bb1",
+                     *       "id": "019cad90-9f64-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d98-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d99-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11856,7 +11843,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                     *             "record_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11871,10 +11858,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:04.300Z"
+                     *         "committed_at": "2026-03-02T08:01:04.321Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:02.283Z",
+                     *       "created_at": "2026-03-02T08:01:02.312Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11890,7 +11877,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-8573-7196-838f-a01a8587cf7a",
+                     *       "id": "019cad92-838a-738f-838f-a01a8587cf7a",
                      *       "entity_name": "part",
                      *       "operation": "delete",
                      *       "selection": {
@@ -11913,7 +11900,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad92-71e6-71d5-a946-585d68680e33",
+                     *             "record_id": "019cad92-6ffe-73ab-9dd3-82ec26cac2ea",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11921,7 +11908,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71e3-7194-add8-99265df213a6",
+                     *             "record_id": "019cad92-6ffb-71b2-8d93-90f3f6aab6de",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11929,7 +11916,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71df-712d-a5a3-a1ed98dafd2f",
+                     *             "record_id": "019cad92-6ff8-71ce-a5a3-a1ed98dafd2f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11937,7 +11924,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71dd-738e-a43c-358b52f7f494",
+                     *             "record_id": "019cad92-6ff5-726e-b8ea-9dd56d531499",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11945,7 +11932,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71db-718c-8200-cc367d03f431",
+                     *             "record_id": "019cad92-6ff2-713e-bf3b-ef319b78000e",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11953,7 +11940,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71d8-71cd-bac7-83f38ae46f4f",
+                     *             "record_id": "019cad92-6ff0-7173-bef5-3c63caea4093",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11961,7 +11948,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71d1-702b-97c0-d68969e128a2",
+                     *             "record_id": "019cad92-6fec-72c8-a12f-acc3655c2131",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11969,7 +11956,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71ce-7239-bd30-2cc34f67e7ad",
+                     *             "record_id": "019cad92-6fe8-7373-842a-3bffdf1a2881",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11977,7 +11964,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71cb-72de-9ecb-11dff897073f",
+                     *             "record_id": "019cad92-6fd4-7185-87bb-787f86d533f5",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11985,7 +11972,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71c8-73bd-92a1-91f703fdf5b2",
+                     *             "record_id": "019cad92-6fd0-706b-ac9a-1a6a8995004a",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11993,7 +11980,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71c6-731e-a7a2-b7db928645d9",
+                     *             "record_id": "019cad92-6fcd-70ce-93b5-9bb9152af485",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12001,7 +11988,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71c2-73b6-b050-727990d00e2c",
+                     *             "record_id": "019cad92-6fca-720f-89d4-f7a5c94c3bb0",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12009,7 +11996,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71bf-71d5-a3c3-610558dbae60",
+                     *             "record_id": "019cad92-6fc7-73ca-8bac-287afcfac5f1",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12017,7 +12004,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71a6-70e5-b34a-94a6ce00f0fc",
+                     *             "record_id": "019cad92-6fc3-728d-94c3-d2ed9c7d0b12",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12025,7 +12012,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-71a3-70ac-ba14-60451f5ecb5c",
+                     *             "record_id": "019cad92-6fbf-7216-b4e4-77908ccc9598",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12033,7 +12020,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-719f-7097-82b2-4491e49283bd",
+                     *             "record_id": "019cad92-6fa6-70be-8360-06a6311c96e9",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12041,7 +12028,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-719c-725e-84b8-c7c289e4fa05",
+                     *             "record_id": "019cad92-6fa3-70a5-826c-ae39194db958",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12049,7 +12036,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7199-70a5-826c-ae39194db958",
+                     *             "record_id": "019cad92-6fa0-718b-b979-9e8fc81330b3",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12057,7 +12044,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7196-7395-9d24-19308df8c6ef",
+                     *             "record_id": "019cad92-6f9d-717e-bc3e-16c3ae9e680f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12065,7 +12052,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-7194-73a0-83f0-759d3b1bed9b",
+                     *             "record_id": "019cad92-6f9a-718a-b2bb-4d8ae7b77906",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12081,7 +12068,7 @@ export interface operations {
                      *       "count_at_preview": 1000,
                      *       "count_at_commit": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:03:06.743Z",
+                     *       "created_at": "2026-03-02T08:03:06.256Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -12116,13 +12103,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-bea2-7103-b103-8b0ec2242106",
+                     *       "id": "019cad90-beb7-7103-b103-8b0ec2242106",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d98-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d99-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -12144,8 +12131,8 @@ export interface operations {
                      *         "sample_affected": []
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:10.334Z",
-                     *       "cancelled_at": "2026-03-02T08:01:11.338Z"
+                     *       "created_at": "2026-03-02T08:01:10.331Z",
+                     *       "cancelled_at": "2026-03-02T08:01:11.331Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -12176,7 +12163,7 @@ export interface operations {
                 content: {
                     /**
                      * @example record_id,current_state,code,message
-                     *     019cad90-2d98-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
+                     *     019cad90-2d99-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
                      */
                     readonly "text/csv": string;
                 };
@@ -12214,16 +12201,16 @@ export interface operations {
                      *         "name": "Receivables",
                      *         "type": "Asset",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:12.340Z",
-                     *         "updated_at": "2026-03-02T08:01:12.340Z"
+                     *         "created_at": "2026-03-02T08:01:12.333Z",
+                     *         "updated_at": "2026-03-02T08:01:12.333Z"
                      *       },
                      *       {
                      *         "code": "4000",
                      *         "name": "Repairs",
                      *         "type": "Revenue",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:13.341Z",
-                     *         "updated_at": "2026-03-02T08:01:13.341Z"
+                     *         "created_at": "2026-03-02T08:01:13.334Z",
+                     *         "updated_at": "2026-03-02T08:01:13.334Z"
                      *       }
                      *     ]
                      */
@@ -12268,8 +12255,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.341Z",
-                     *       "updated_at": "2026-03-02T08:01:13.341Z"
+                     *       "created_at": "2026-03-02T08:01:13.334Z",
+                     *       "updated_at": "2026-03-02T08:01:13.334Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12304,8 +12291,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.341Z",
-                     *       "updated_at": "2026-03-02T08:01:13.341Z"
+                     *       "created_at": "2026-03-02T08:01:13.334Z",
+                     *       "updated_at": "2026-03-02T08:01:13.334Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12350,8 +12337,8 @@ export interface operations {
                      *       "name": "Revenue of repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.341Z",
-                     *       "updated_at": "2026-03-02T08:01:16.346Z"
+                     *       "created_at": "2026-03-02T08:01:13.334Z",
+                     *       "updated_at": "2026-03-02T08:01:16.338Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12460,7 +12447,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-da23-706b-859b-a5c7163b4ada",
+                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *         "number": 1,
                      *         "state": "posted",
                      *         "date": "2026-03-02",
@@ -12487,8 +12474,8 @@ export interface operations {
                      *         "source": {
                      *           "kind": "manual"
                      *         },
-                     *         "created_at": "2026-03-02T08:01:17.347Z",
-                     *         "posted_at": "2026-03-02T08:01:19.349Z"
+                     *         "created_at": "2026-03-02T08:01:17.339Z",
+                     *         "posted_at": "2026-03-02T08:01:19.342Z"
                      *       }
                      *     ]
                      */
@@ -12538,7 +12525,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -12565,7 +12552,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.347Z"
+                     *       "created_at": "2026-03-02T08:01:17.339Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12596,7 +12583,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12623,8 +12610,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.347Z",
-                     *       "posted_at": "2026-03-02T08:01:19.349Z"
+                     *       "created_at": "2026-03-02T08:01:17.339Z",
+                     *       "posted_at": "2026-03-02T08:01:19.342Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12687,7 +12674,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -12714,7 +12701,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.347Z"
+                     *       "created_at": "2026-03-02T08:01:17.339Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12746,7 +12733,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da23-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12773,8 +12760,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.347Z",
-                     *       "posted_at": "2026-03-02T08:01:19.349Z"
+                     *       "created_at": "2026-03-02T08:01:17.339Z",
+                     *       "posted_at": "2026-03-02T08:01:19.342Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12815,7 +12802,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-edb1-7362-a16d-d273dcf90571",
+                     *       "id": "019cad90-eda8-7362-a16d-d273dcf90571",
                      *       "number": 2,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12841,11 +12828,11 @@ export interface operations {
                      *       "total_credit": 12500,
                      *       "source": {
                      *         "kind": "reversal",
-                     *         "id": "019cad90-da23-706b-859b-a5c7163b4ada"
+                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada"
                      *       },
-                     *       "reversal_of": "019cad90-da23-706b-859b-a5c7163b4ada",
-                     *       "created_at": "2026-03-02T08:01:22.354Z",
-                     *       "posted_at": "2026-03-02T08:01:22.358Z"
+                     *       "reversal_of": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "created_at": "2026-03-02T08:01:22.345Z",
+                     *       "posted_at": "2026-03-02T08:01:22.348Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12880,7 +12867,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
+                     *         "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
                      *         "name": "Finished repairs",
                      *         "source_kind": "job.transition",
                      *         "active": true,
@@ -12902,8 +12889,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "mode": "draft",
-                     *         "created_at": "2026-03-02T08:01:30.365Z",
-                     *         "updated_at": "2026-03-02T08:01:30.365Z"
+                     *         "created_at": "2026-03-02T08:01:30.395Z",
+                     *         "updated_at": "2026-03-02T08:01:30.395Z"
                      *       }
                      *     ]
                      */
@@ -12961,7 +12948,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -12983,8 +12970,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.365Z",
-                     *       "updated_at": "2026-03-02T08:01:30.365Z"
+                     *       "created_at": "2026-03-02T08:01:30.395Z",
+                     *       "updated_at": "2026-03-02T08:01:30.395Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13196,7 +13183,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -13218,8 +13205,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.365Z",
-                     *       "updated_at": "2026-03-02T08:01:30.365Z"
+                     *       "created_at": "2026-03-02T08:01:30.395Z",
+                     *       "updated_at": "2026-03-02T08:01:30.395Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13260,7 +13247,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
                      *       "name": "Repairs that are done",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -13282,8 +13269,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.365Z",
-                     *       "updated_at": "2026-03-02T08:01:33.375Z"
+                     *       "created_at": "2026-03-02T08:01:30.395Z",
+                     *       "updated_at": "2026-03-02T08:01:33.400Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13352,7 +13339,7 @@ export interface operations {
                      *         "total_credit": 4900,
                      *         "source": {
                      *           "kind": "job.transition",
-                     *           "rule_id": "019cad91-0cfd-72f0-9089-970c5aeb520c"
+                     *           "rule_id": "019cad91-0d1b-72f0-9089-970c5aeb520c"
                      *         }
                      *       }
                      *     }
@@ -13389,14 +13376,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "992842b4-2883-562c-9266-a3998a595177",
-                     *         "rule_id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
-                     *         "event_id": "019cad92-9906-7207-9e07-465023a327a2",
+                     *         "id": "d126ed08-1f4d-547c-9255-865add6d58fc",
+                     *         "rule_id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
+                     *         "event_id": "019cad92-9723-7244-be44-5fd9999e0011",
                      *         "source_kind": "job.transition",
                      *         "code": "account_inactive",
                      *         "message": "The account 1200 is not active.",
                      *         "attempts": 1,
-                     *         "created_at": "2026-03-02T08:03:11.766Z"
+                     *         "created_at": "2026-03-02T08:03:11.283Z"
                      *       }
                      *     ]
                      */
@@ -13429,15 +13416,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "992842b4-2883-562c-9266-a3998a595177",
-                     *       "rule_id": "019cad91-0cfd-72f0-9089-970c5aeb520c",
-                     *       "event_id": "019cad92-9906-7207-9e07-465023a327a2",
+                     *       "id": "d126ed08-1f4d-547c-9255-865add6d58fc",
+                     *       "rule_id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
+                     *       "event_id": "019cad92-9723-7244-be44-5fd9999e0011",
                      *       "source_kind": "job.transition",
                      *       "code": "account_inactive",
                      *       "message": "The account 1200 is not active.",
                      *       "attempts": 1,
-                     *       "created_at": "2026-03-02T08:03:11.766Z",
-                     *       "resolved_at": "2026-03-02T08:03:18.759Z"
+                     *       "created_at": "2026-03-02T08:03:11.283Z",
+                     *       "resolved_at": "2026-03-02T08:03:18.273Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingFailure"];
@@ -13646,14 +13633,14 @@ export interface operations {
                 content: {
                     /**
                      * @example number,id,state,date,memo,currency,line_no,account_code,account_name,debit,credit,line_memo,source_kind,reversal_of,reversed_by,created_at,posted_at
-                     *     ,019cad92-b850-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:19.761Z,
-                     *     ,019cad92-b850-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:19.761Z,
-                     *     ,93a8dfee-fc7d-59e1-8e6c-1398da4a19c2,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:18.757Z,
-                     *     ,93a8dfee-fc7d-59e1-8e6c-1398da4a19c2,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:18.757Z,
-                     *     2,019cad90-edb1-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da23-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.354Z,2026-03-02T08:01:22.358Z
-                     *     2,019cad90-edb1-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da23-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.354Z,2026-03-02T08:01:22.358Z
-                     *     1,019cad90-da23-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-edb1-7362-a16d-d273dcf90571,2026-03-02T08:01:17.347Z,2026-03-02T08:01:19.349Z
-                     *     1,019cad90-da23-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-edb1-7362-a16d-d273dcf90571,2026-03-02T08:01:17.347Z,2026-03-02T08:01:19.349Z
+                     *     ,019cad92-b66a-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:19.275Z,
+                     *     ,019cad92-b66a-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:19.275Z,
+                     *     ,5f2d6a9a-3fd2-5bda-8cd6-c5d5c43cb02f,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:18.273Z,
+                     *     ,5f2d6a9a-3fd2-5bda-8cd6-c5d5c43cb02f,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:18.273Z,
+                     *     2,019cad90-eda8-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.345Z,2026-03-02T08:01:22.348Z
+                     *     2,019cad90-eda8-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.345Z,2026-03-02T08:01:22.348Z
+                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-eda8-7362-a16d-d273dcf90571,2026-03-02T08:01:17.339Z,2026-03-02T08:01:19.342Z
+                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-eda8-7362-a16d-d273dcf90571,2026-03-02T08:01:17.339Z,2026-03-02T08:01:19.342Z
                      */
                     readonly "text/csv": string;
                 };
@@ -13942,7 +13929,7 @@ export interface operations {
                      *       "description": "",
                      *       "state": "active",
                      *       "created_at": "2026-03-02T08:00:28.166Z",
-                     *       "updated_at": "2026-03-02T08:00:31.173Z",
+                     *       "updated_at": "2026-03-02T08:00:31.174Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -13984,9 +13971,9 @@ export interface operations {
                      *       "description": "",
                      *       "state": "active",
                      *       "created_at": "2026-03-02T08:00:28.166Z",
-                     *       "updated_at": "2026-03-02T08:02:02.443Z",
+                     *       "updated_at": "2026-03-02T08:02:02.473Z",
                      *       "consecutive_dead_letters": 0,
-                     *       "secret_rotated_at": "2026-03-02T08:02:02.443Z",
+                     *       "secret_rotated_at": "2026-03-02T08:02:02.473Z",
                      *       "secret": "whsec_xxxxxxxx"
                      *     }
                      */
@@ -14031,51 +14018,51 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "f14205ee-96c2-548c-a9bc-c248c9afbced",
+                     *         "id": "04a024af-892c-5b8a-86da-0e4c26c2663a",
                      *         "event": "form.submitted",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:44.406Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:44.512Z",
+                     *         "created_at": "2026-03-02T08:01:44.480Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.585Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "5fe5cb52-6d02-5c7f-bf83-8fefcfa89e5b",
+                     *         "id": "2b0f1903-18ab-5065-89b8-51306c2af3b6",
                      *         "event": "entity.created",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:44.404Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:44.420Z",
+                     *         "created_at": "2026-03-02T08:01:44.478Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.494Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "9efa64ea-5249-511e-aac6-ac9445dd1f31",
+                     *         "id": "2de030b6-7d60-5692-a53e-0559289cb680",
                      *         "event": "entity.updated",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:04.318Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:04.341Z",
+                     *         "created_at": "2026-03-02T08:01:04.337Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:04.358Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "d940db87-ba9f-5c15-b972-19d8afc038fa",
+                     *         "id": "0431137e-7b7e-5892-a0a8-1bc7b3128cae",
                      *         "event": "job.admin_override",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:43.231Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:43.241Z",
+                     *         "created_at": "2026-03-02T08:00:43.258Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:43.269Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "bca79096-240a-5924-b807-a182b921eb2e",
+                     *         "id": "06b450fc-7f6d-5c1d-b325-cd8f6da4099a",
                      *         "event": "job.transition",
                      *         "status": "delivered",
                      *         "attempts": 1,
@@ -14115,21 +14102,21 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "f14205ee-96c2-548c-a9bc-c248c9afbced",
+                     *       "id": "04a024af-892c-5b8a-86da-0e4c26c2663a",
                      *       "event": "form.submitted",
                      *       "status": "delivered",
                      *       "attempts": 1,
                      *       "response_code": 200,
                      *       "last_error": null,
-                     *       "created_at": "2026-03-02T08:01:44.406Z",
-                     *       "last_attempt_at": "2026-03-02T08:01:44.512Z",
+                     *       "created_at": "2026-03-02T08:01:44.480Z",
+                     *       "last_attempt_at": "2026-03-02T08:01:44.585Z",
                      *       "next_attempt_at": null,
                      *       "subscription_id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
-                     *       "body": "{\"id\":\"f14205ee-96c2-548c-a9bc-c248c9afbced\",\"event\":\"form.submitted\",\"occurred_at\":\"2026-03-02T08:01:44.403Z\",\"tenant_id\":\"workshop\",\"data\":{\"form_id\":\"019cad91-2c4a-7324-9851-0cc4f94b493a\",\"submission_id\":\"kiosk-1-0001\",\"entity_name\":\"repair\",\"entity_id\":\"c256a9f2-a780-5b0d-b0bf-9a89d7e69e9a\",\"values\":{\"title\":\"Pump 2 is loud\"}}}",
+                     *       "body": "{\"id\":\"04a024af-892c-5b8a-86da-0e4c26c2663a\",\"event\":\"form.submitted\",\"occurred_at\":\"2026-03-02T08:01:44.426Z\",\"tenant_id\":\"workshop\",\"data\":{\"form_id\":\"019cad91-2c62-7324-9851-0cc4f94b493a\",\"submission_id\":\"kiosk-1-0001\",\"entity_name\":\"repair\",\"entity_id\":\"cd4091a3-d024-543e-820d-e7cc69a986ec\",\"values\":{\"title\":\"Pump 2 is loud\"}}}",
                      *       "history": [
                      *         {
                      *           "attempt": 1,
-                     *           "at": "2026-03-02T08:01:44.512Z",
+                     *           "at": "2026-03-02T08:01:44.585Z",
                      *           "status": "delivered",
                      *           "response_code": 200,
                      *           "ms": 102,
@@ -14231,7 +14218,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "delivery_id": "805b5def-473c-5ef0-8801-35e2c9948197"
+                     *       "delivery_id": "d00787df-8e8f-5547-ace0-6a559034eed6"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
@@ -14542,14 +14529,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "bca79096-240a-5924-b807-a182b921eb2e",
+                 *       "id": "06b450fc-7f6d-5c1d-b325-cd8f6da4099a",
                  *       "event": "job.transition",
-                 *       "occurred_at": "2026-03-02T08:00:42.227Z",
+                 *       "occurred_at": "2026-03-02T08:00:42.254Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "from_state": "reported",
                  *         "to_state": "in_repair",
                  *         "event_name": "begin",
@@ -14608,14 +14595,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "d940db87-ba9f-5c15-b972-19d8afc038fa",
+                 *       "id": "0431137e-7b7e-5892-a0a8-1bc7b3128cae",
                  *       "event": "job.admin_override",
-                 *       "occurred_at": "2026-03-02T08:00:43.228Z",
+                 *       "occurred_at": "2026-03-02T08:00:43.256Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "job_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "from_state": "in_repair",
                  *         "to_state": "reported",
                  *         "event_name": "admin_override",
@@ -14675,15 +14662,15 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "f14205ee-96c2-548c-a9bc-c248c9afbced",
+                 *       "id": "04a024af-892c-5b8a-86da-0e4c26c2663a",
                  *       "event": "form.submitted",
-                 *       "occurred_at": "2026-03-02T08:01:44.403Z",
+                 *       "occurred_at": "2026-03-02T08:01:44.426Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "form_id": "019cad91-2c4a-7324-9851-0cc4f94b493a",
+                 *         "form_id": "019cad91-2c62-7324-9851-0cc4f94b493a",
                  *         "submission_id": "kiosk-1-0001",
                  *         "entity_name": "repair",
-                 *         "entity_id": "c256a9f2-a780-5b0d-b0bf-9a89d7e69e9a",
+                 *         "entity_id": "cd4091a3-d024-543e-820d-e7cc69a986ec",
                  *         "values": {
                  *           "title": "Pump 2 is loud"
                  *         }
@@ -14744,7 +14731,7 @@ export interface operations {
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 4900,
@@ -14802,13 +14789,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "1911cdbd-3ddf-51f5-a268-a46b29a870f7",
+                 *       "id": "1c507fad-211a-5c7b-b808-44149ad25283",
                  *       "event": "entity.updated",
-                 *       "occurred_at": "2026-03-02T08:00:36.192Z",
+                 *       "occurred_at": "2026-03-02T08:00:36.186Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 5100,
@@ -14869,13 +14856,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "143e5842-a4ac-526d-bc40-a7e81d7057ff",
+                 *       "id": "1921f74a-7dd1-5279-ba3f-837621b5a99e",
                  *       "event": "entity.deleted",
-                 *       "occurred_at": "2026-03-02T08:03:56.018Z",
+                 *       "occurred_at": "2026-03-02T08:03:49.368Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d98-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 6000,

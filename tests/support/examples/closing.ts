@@ -133,10 +133,8 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
     () => ({ operation: 'exportReconciliation', as: 'partner', query: window }),
     () => ({
       ...{ operation: 'changeInvoice', as: 'partner', path: { id: known('generateInvoice', 'id') } },
-      ...{ body: { lines: [] }, status: 409 },
+      ...{ body: {}, status: 409 },
     }),
-    () => ({ operation: 'getAuditProof' }),
-    () => ({ operation: 'getAuditProof', headers: NDJSON }),
     () => ({
       ...{ operation: 'listAuditEvents', headers: NDJSON },
       query: { stream: `workshop.record-${record().id}` },

@@ -3,27 +3,20 @@ import { entitle, MODEL } from '../../e2e/assistant/support.ts';
 import { upload } from '../uploads.ts';
 import { startWorld, type World } from '../world.ts';
 import type { Example } from './record.ts';
+import { settled } from './settled.ts';
 
-/** Its model runs in a thread, which virtual time does not reach: these examples are of a server. */
+/** Examples of a running server: threads and files are not on virtual time. */
 
 const withId = z.looseObject({ id: z.string() });
 const V1 = '/api/v1/tenant';
-const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** The same ids in each run, in the order of their appearance, and scores of two decimals. */
-const settled = (value: unknown): unknown => {
-  const seen: string[] = [];
-  const text = JSON.stringify(value).replace(UUID, (id) => {
-    if (!seen.includes(id)) seen.push(id);
-    return `01a20e0d-0000-7000-8000-${String(seen.indexOf(id) + 1).padStart(12, '0')}`;
-  });
-  return JSON.parse(text, (key, part) => (key === 'score' ? Math.round(part * 100) / 100 : part));
-};
+const rounded = (text: string): unknown =>
+  JSON.parse(text, (key, part) => (key === 'score' ? Math.round(part * 100) / 100 : part));
 
-export const startAssistantWorld = (): Promise<World> => startWorld({ env: MODEL });
+export const startServedWorld = (): Promise<World> => startWorld({ env: MODEL });
 
-/** A tenant gets the assistant, brings a record and a file into the corpus, and asks. */
-export const recordAssistant = async (world: World): Promise<Record<string, Example>> => {
+/** A tenant gets the assistant, brings a record and a file into the corpus, asks, and takes the proof of its log. */
+export const recordServed = async (world: World): Promise<Record<string, Example>> => {
   const tenant = await world.tenant();
   const { api } = tenant.admin;
   const fields = [
@@ -42,8 +35,18 @@ export const recordAssistant = async (world: World): Promise<Record<string, Exam
   const backfill = await api.post(`${V1}/rag/backfill`);
   const body = { message: 'When does the new seal for pump 4 come?' };
   const ask = await api.post(`${V1}/ai/assistant/ask`, body);
+  const proof = await api.get(`${V1}/audit/proof`);
+  const lines = await api.get(`${V1}/audit/proof`, { headers: { accept: 'application/x-ndjson' } });
+  const shown = (text: string): string => settled(text.replaceAll(tenant.id, 'workshop'));
+  const [head, first] = shown(lines.text).split('\n');
   return {
-    askAssistant: { body, answers: { [ask.status]: settled(ask.json) } },
+    askAssistant: { body, answers: { [ask.status]: rounded(shown(ask.text)) } },
     backfillCorpus: { answers: { [backfill.status]: backfill.json } },
+    getAuditProof: {
+      answers: {
+        [proof.status]: rounded(shown(proof.text)),
+        [`${lines.status} application/x-ndjson`]: `${head}\n${first}\n`,
+      },
+    },
   };
 };
