@@ -20,15 +20,30 @@ Environment: TOKEN, or EMAIL and PASSWORD (and TENANT) of a person of a tenant w
 The server must allow calls to this machine:
   WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=1 npm start`;
 
-const { values } = parseArgs({
-  options: {
-    forward: { type: 'string' },
-    events: { type: 'string', default: '*' },
-    api: { type: 'string', default: 'http://127.0.0.1:3000' },
-    port: { type: 'string', default: '0' },
-    help: { type: 'boolean', default: false },
-  },
-});
+const OPTIONS = {
+  forward: { type: 'string' },
+  events: { type: 'string', default: '*' },
+  api: { type: 'string', default: 'http://127.0.0.1:3000' },
+  port: { type: 'string', default: '0' },
+  help: { type: 'boolean', default: false },
+} as const;
+const MOST_PORT = 65_535;
+
+const isHttp = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
+
+/** @throws {Error} for an option that is unknown or has a value of another kind */
+const optionsOf = () => {
+  const { values } = parseArgs({ options: OPTIONS });
+  for (const name of ['forward', 'api'] as const) {
+    const value = values[name];
+    if (value !== undefined && !isHttp(value))
+      throw new Error(`--${name} must be a URL such as http://127.0.0.1:4000`);
+  }
+  if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > MOST_PORT)
+    throw new Error('--port must be a port');
+  return values;
+};
+type Values = ReturnType<typeof optionsOf>;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -40,7 +55,7 @@ const tokenOf = async (url: string): Promise<string> => {
   return (await createClient({ url }).post('/auth/login', { body })).token;
 };
 
-const listen = async (): Promise<void> => {
+const listen = async (values: Values): Promise<void> => {
   const client = createClient({ url: values.api, token: await tokenOf(values.api) });
   const listener = await startListener({
     port: Number(values.port),
@@ -80,13 +95,25 @@ const explain = (error: unknown): string => {
   if (error instanceof ApiError && error.code === 'url_refused') {
     return `The server refuses to call this machine. Start it with\n  WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=1 npm start`;
   }
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // Of `fetch`, whose own message says nothing.
+  return error.cause instanceof Error
+    ? `The server cannot be reached: ${error.cause.message}`
+    : error.message;
 };
 
-if (values.help) say(USAGE);
-else {
-  await listen().catch((error: unknown) => {
-    process.stderr.write(`${explain(error)}\n`);
-    process.exitCode = 1;
-  });
-}
+const end = (text: string, code: number): void => {
+  process.stderr.write(`${text}\n`);
+  process.exitCode = code;
+};
+
+const given = (() => {
+  try {
+    return optionsOf();
+  } catch (error) {
+    end(`${explain(error)}\n\n${USAGE}`, 2);
+    return undefined;
+  }
+})();
+if (given?.help === true) say(USAGE);
+else if (given !== undefined) await listen(given).catch((error: unknown) => end(explain(error), 1));

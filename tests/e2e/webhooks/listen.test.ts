@@ -66,4 +66,26 @@ describe('npm run listen', () => {
     expect(code).to.equal(1);
     expect(output).to.contain('WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=1 npm start');
   }).timeout(60_000);
+
+  for (const [args, says] of [
+    [['--fowrard', 'http://127.0.0.1:4000'], "Unknown option '--fowrard'"],
+    [['--forward', 'localhost'], '--forward must be a URL'],
+    [['--port', '70000'], '--port must be a port'],
+  ] as const) {
+    it(`explains ${args.join(' ')} with its options instead of a stack`, async () => {
+      const listening = start(world.server.base, 'none', ...args);
+      const [code] = await once(listening, 'exit');
+      expect(code).to.equal(2);
+      expect(output).to.contain(says).and.contain('--forward <url>').and.not.contain('    at ');
+    }).timeout(60_000);
+  }
+
+  it('names a server that cannot be reached', async () => {
+    const receiver = await startReceiver();
+    await closeReceivers();
+    const listening = start(receiver.url, 'a-token');
+    const [code] = await once(listening, 'exit');
+    expect(code).to.equal(1);
+    expect(output).to.contain('The server cannot be reached: ');
+  }).timeout(60_000);
 });
