@@ -1,4 +1,4 @@
-import { clearTimeout, monotonic, setTimeout, type Timer } from '../runtime/timers.ts';
+import { clearTimeout, monotonic, nextTick, setTimeout, type Timer } from '../runtime/timers.ts';
 /** Time (ms) of one turn. */
 export const TURN_MS = 20;
 /** Turns at the same time; most of them wait for a store. */
@@ -169,8 +169,9 @@ export class TenantTurns {
   }
 }
 
-/** Works that are run together. */
+/** Works that are run together, and those of them that begin in one tick of the event loop. */
 const GROUP = 128;
+const PER_TICK = 16;
 
 /** Starts works in order, a group at a time, with a turn for each group. @throws the first error of a group */
 export const inTurns = async (
@@ -179,7 +180,12 @@ export const inTurns = async (
 ): Promise<void> => {
   for (let from = 0; from < works.length; from += GROUP) {
     if (from > 0) await turn.next();
-    const group = works.slice(from, from + GROUP).map((work) => work());
-    for (const each of await Promise.allSettled(group)) if (each.status === 'rejected') throw each.reason;
+    const group: Promise<readonly PromiseSettledResult<unknown>[]>[] = [];
+    for (const work of works.slice(from, from + GROUP)) {
+      if (group.length > 0 && group.length % PER_TICK === 0) await nextTick();
+      // Settled alone, so that a work that fails during the wait above does not end the process.
+      group.push(Promise.allSettled([work()]));
+    }
+    for (const each of (await Promise.all(group)).flat()) if (each.status === 'rejected') throw each.reason;
   }
 };

@@ -143,4 +143,24 @@ describe('works in turns', () => {
     expect([turns, started.length]).to.deep.equal([1, 256]);
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
   });
+
+  it('begin few in one tick, and a work that fails early does not end the process', async () => {
+    let ticks = 0;
+    let isOver = false;
+    const tick = (): void => {
+      ticks += 1;
+      if (!isOver) setImmediate(tick);
+    };
+    tick();
+    const begun = new Map<number, number>();
+    const works = Array.from({ length: 100 }, (_, n) => async () => {
+      begun.set(ticks, (begun.get(ticks) ?? 0) + 1);
+      if (n === 0) throw new Error('the first');
+    });
+    const error = await inTurns(works).catch((reason: unknown) => reason);
+    isOver = true;
+    expect(String(error)).to.include('the first');
+    expect([...begun.values()].reduce((sum, each) => sum + each, 0)).to.equal(100);
+    expect(Math.max(...begun.values())).to.be.at.most(32);
+  });
 });
