@@ -69,6 +69,8 @@ export class LogFollower {
   #growths = 0;
   /** Whether the log has events that were not added to the buffer. */
   #hasMore = true;
+  /** The last event that was announced; `''` for none. */
+  #told: Place = '';
   #woken = Promise.withResolvers<void>();
 
   constructor(deps: { events: EventStore; logger: Logger; live?: BufferSize; pages?: BufferSize }) {
@@ -217,10 +219,13 @@ export class LogFollower {
   }
 
   #keep(growth: LogGrowth | undefined): void {
+    const end = growth?.events.at(-1)?.position;
+    // A growth that is announced again does not tell where the log ends now.
+    if (end !== undefined && end <= this.#told) return;
     this.#growths += 1;
     this.#hasMore = growth === undefined;
-    const end = growth?.events.at(-1)?.position;
     if (growth === undefined || end === undefined) return;
+    this.#told = end;
     if (this.#live.last?.end !== growth.after) this.#live.clear();
     this.#live.add({ ...growth, end });
     this.#live.trim();

@@ -16,6 +16,17 @@ import {
 const ENTRIES = `${V1}/gl/entries`;
 const sides = { debit: z.number(), credit: z.number() };
 const lines = z.array(z.looseObject({ account_code: z.string(), ...sides }));
+const ruled = z.looseObject({
+  rule_id: z.string().optional(),
+  id: z.string().optional(),
+  event_id: z.string().optional(),
+});
+/** Rules for each record: one posts, one drafts, one fails since a record has no such day. */
+const RULES = [
+  { event: 'EntryPosted', own: { mode: 'post' } },
+  { event: 'EntryDrafted', own: { mode: 'draft' } },
+  { event: 'PostingRuleFailed', own: { mode: 'post', date: 'values.day' } },
+];
 const trialBalance = z.looseObject({
   accounts: z.array(z.looseObject({ code: z.string(), ...sides })),
   balanced: z.boolean(),
@@ -27,6 +38,8 @@ export class Ledger implements Area {
   readonly #context: Context;
   readonly #drafts = new PerTenant<string>();
   readonly #posted = new PerTenant<string>();
+  readonly #reversed = new PerTenant<string>();
+  readonly #rules = new PerTenant<{ readonly event: string; readonly id: string }>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -40,17 +53,16 @@ export class Ledger implements Area {
     ] as const) {
       await prepared(admin.client, `${V1}/gl/accounts`, { code, name: code, type });
     }
-    await prepared(admin.client, `${V1}/gl/posting-rules`, {
-      name: 'sale',
-      source_kind: 'entity.created',
-      when: 'payload.entity_name == "thing"',
-      active: true,
-      mode: 'post',
-      lines: [
-        { account_code: '1000', side: 'debit', amount: { path: 'values.amount' } },
-        { account_code: '4000', side: 'credit', amount: { path: 'values.amount' } },
-      ],
-    });
+    const lines = [
+      { account_code: '1000', side: 'debit', amount: { path: 'values.amount' } },
+      { account_code: '4000', side: 'credit', amount: { path: 'values.amount' } },
+    ];
+    const when = 'payload.entity_name == "thing"';
+    for (const { event, own } of RULES) {
+      const rule = { name: event, source_kind: 'entity.created', when, active: true, lines, ...own };
+      const made = await prepared(admin.client, `${V1}/gl/posting-rules`, rule);
+      this.#rules.of({ id: admin.tenantId }).push({ event, id: withId.parse(made).id });
+    }
   }
 
   actions(tenant: Tenant, { client }: Actor): readonly Choice[] {
@@ -82,8 +94,9 @@ export class Ledger implements Area {
       [
         posted.length === 0 ? 0 : 1,
         async () => {
-          const path = `${ENTRIES}/${dice.pick(posted)}/reverse`;
-          await client.write('POST', path, {}, { what: 'reverse' });
+          const id = dice.pick(posted);
+          const reply = await client.write('POST', `${ENTRIES}/${id}/reverse`, {}, { what: 'reverse' });
+          if (reply !== undefined && reply.status < 300) this.#reversed.of(tenant).push(id);
         },
       ],
     ];
@@ -98,14 +111,30 @@ export class Ledger implements Area {
       const ids = posted.map(({ facts }) => String(facts.entry_id));
       if (new Set(ids).size !== ids.length) report(`an entry of ${tenant.id} was posted twice`);
       await this.#checkBalances(posted, tenant, report);
-      const created = eventsOf(log, tenant, 'RecordCreated').filter(
-        ({ facts }) => facts.entity_name === 'thing',
-      ).length;
-      const ruled = eventsOf(log, tenant, 'EntryPosted').filter(({ facts }) =>
-        JSON.stringify(facts.source).includes('rule'),
-      ).length;
-      if (created !== ruled)
-        report(`${created} records of ${tenant.id} were created, and rules posted ${ruled} entries`);
+      for (const id of this.#posted.of(tenant))
+        if (!ids.includes(id)) report(`entry ${id} was said to be posted, and is not`);
+      for (const id of this.#reversed.of(tenant))
+        if (!posted.some(({ facts }) => facts.reversal_of === id))
+          report(`entry ${id} was said to be reversed, and is not`);
+      this.#checkRules(log, tenant, report);
+    }
+  }
+
+  /** Each rule has made one entry or failure for each record, and no other. */
+  #checkRules(log: readonly Fact[], tenant: Tenant, report: Report): void {
+    const created = eventsOf(log, tenant, 'RecordCreated')
+      .filter(({ facts }) => facts.entity_name === 'thing')
+      .map(({ id }) => id)
+      .toSorted();
+    for (const { event, id } of this.#rules.of(tenant)) {
+      const made = eventsOf(log, tenant, event)
+        .map(({ facts }) => ruled.parse({ ...facts, ...(typeof facts.source === 'object' && facts.source) }))
+        .filter(({ rule_id }) => rule_id === id)
+        .map(({ event_id, id: source }) => event_id ?? source ?? '');
+      if (made.toSorted().join() !== created.join())
+        report(
+          `${created.length} records of ${tenant.id} were created, its rule has made ${made.length} ${event}`,
+        );
     }
   }
 

@@ -8,6 +8,8 @@ import {
 } from '../../../../application/core/subscriptions/log-follower.ts';
 import type {
   EventStore,
+  GrowthListener,
+  LogGrowth,
   NewEvent,
   Position,
   StoredEvent,
@@ -157,6 +159,38 @@ describe('the log follower', () => {
     for (let tick = 0; tick < 5; tick += 1) await setImmediate();
     held.resolve();
     await reached([first, second], await store.end());
+  });
+
+  it('continues after a growth that is announced again late', async () => {
+    const store = openMemoryEventStore();
+    const told: LogGrowth[] = [];
+    let repeat: GrowthListener = () => undefined;
+    const repeating: EventStore = {
+      ...store,
+      onGrowth: (listener) => {
+        repeat = listener;
+        return store.onGrowth((growth) => {
+          if (growth !== undefined) told.push(growth);
+          listener(growth);
+        });
+      },
+    };
+    const [begun, handling] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const follower = new LogFollower({ events: repeating, logger: testLogger() });
+    const one = following(follower, {}, ({ events: { length } }) => {
+      if (length > 0) begun.resolve();
+      return length > 0 ? handling.promise : undefined;
+    });
+    await reached([one], undefined);
+    await store.append('a.s-1', 'any', typed(1));
+    await begun.promise;
+    await store.append('a.s-1', 'any', typed(1));
+    repeat(told[0]);
+    handling.resolve();
+    await reached([one], await store.end());
+    await store.append('a.s-1', 'any', typed(1));
+    await reached([one], await store.end());
+    expect(one.seen).to.have.length(3);
   });
 
   it('reads a long log about once for followers that start together', async () => {
