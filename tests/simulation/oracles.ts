@@ -51,11 +51,14 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   return faults;
 };
 
+/** What the writer of a reference appends first; without the referrer it has no effect (decision 11). */
+const REGISTRATION = /^Reference(Registered|Released|Barred)$/;
+
 /** An acknowledged request is in the log once, a refused one not at all. */
 const checkRequests = (log: readonly Fact[], { requests }: Workload, report: Report): void => {
   const byRequest = Map.groupBy(log, ({ correlation }) => correlation);
   for (const { id, what, event, outcome, isRepeated, reply } of requests) {
-    const events = byRequest.get(id) ?? [];
+    const events = (byRequest.get(id) ?? []).filter(({ type }) => !REGISTRATION.test(type));
     if (outcome === 'refused' && events.length > 0) {
       const types = events.map(({ type }) => type).join(', ');
       report(

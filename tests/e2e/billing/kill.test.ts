@@ -101,28 +101,6 @@ describe('Issuing and kill -9', () => {
     }).timeout(120_000);
   }
 
-  it('ends issued from any moment of the request and of background calls', async () => {
-    for (const delay of [0, 12]) {
-      const made = await newInvoice();
-      upstream.fail('accept and drop');
-      await killed(async () => {
-        const asked = issue(made);
-        setTimeout(() => world.server.signal('SIGKILL'), delay);
-        await asked.catch(() => undefined);
-        await world.server.exited;
-      });
-      // The kill may precede the start.
-      await issue(made);
-      await endsOnce(made);
-    }
-    const made = await newInvoice();
-    upstream.fail({ status: 503 }, 'accept and hang');
-    await issue(made);
-    upstream.onCall(() => world.server.signal('SIGKILL'));
-    await killed(() => world.server.exited);
-    await endsOnce(made);
-  }).timeout(240_000);
-
   it('continues after a clean stop, which answers requests that wait for the upstream', async () => {
     const made = await newInvoice();
     upstream.fail('accept and hang');

@@ -52,7 +52,7 @@ describe('kill -9 during a deletion', () => {
     await world.ready();
   };
 
-  for (const ms of [8, 60, 140, 250]) {
+  for (const ms of [8, 140]) {
     it(`after ${ms} ms leaves all or nothing, and no dangling reference`, async () => {
       const { root, goes, stays } = await family();
       const deleting = remove(ada, root).then(

@@ -1,17 +1,8 @@
 import { expect } from 'chai';
-import { newDataFolder, type Server, startServer } from '../../support/server.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
-import { committed, createMany, edit, ended, preview, readSession, SESSIONS } from '../bulk/support.ts';
-import { at, create } from '../entities/support.ts';
-import {
-  allEntries,
-  entriesOf,
-  FAILURES,
-  failure,
-  failuresOf,
-  makeRule,
-  withSales,
-} from './rules-support.ts';
+import { createMany, edit, ended, preview, readSession, SESSIONS } from '../bulk/support.ts';
+import { create } from '../entities/support.ts';
+import { entriesOf, FAILURES, failure, failuresOf, makeRule, withSales } from './rules-support.ts';
 
 /** Expects one entry per event, and no other. */
 const eachOnce = (sources: readonly (string | undefined)[], count: number): void => {
@@ -25,58 +16,6 @@ describe('Posting rules and kill -9', () => {
     world = await startWorld();
   });
   after(endWorld);
-
-  it('make one entry for each event, at any moment of a crash', async () => {
-    const { tenant, entity } = await withSales(world);
-    const { api } = tenant.admin;
-    const posting = await makeRule(api);
-    const drafting = await makeRule(api, { name: 'Drafts', mode: 'draft' });
-    const failing = await makeRule(api, { name: 'Fails', date: 'values.day' });
-    let answered = 0;
-    for (let round = 0; round < 4; round += 1) {
-      let isDead = false;
-      const writing = Promise.all(
-        Array.from({ length: 8 }, async () => {
-          for (let nth = 0; nth < 40 && !isDead; nth += 1) {
-            const answer = await api.post(at(entity), { values: { total: 1 } }).catch(() => undefined);
-            if (answer?.status === 201) answered += 1;
-          }
-        }),
-      );
-      await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 500));
-      await world.server.kill();
-      isDead = true;
-      await writing;
-      await world.restart();
-      await world.ready();
-    }
-    // Unanswered ones may exist as well.
-    const found: unknown[] = [];
-    let path: string | undefined = `${at(entity)}?limit=200`;
-    while (path !== undefined) {
-      const page = await api.get(path);
-      // A list.
-      found.push(...(page.json as unknown[]));
-      path = /<([^>]+)>; rel="next"/.exec(page.header('link') ?? '')?.[1];
-    }
-    const count = found.length;
-    expect(count).to.be.at.least(Math.max(answered, 20));
-    const posted = await entriesOf(api, posting, count, 60_000);
-    eachOnce(
-      posted.map(({ source }) => source.id),
-      count,
-    );
-    eachOnce(
-      (await entriesOf(api, drafting, count, 60_000)).map(({ source }) => source.id),
-      count,
-    );
-    eachOnce(
-      (await failuresOf(api, failing, count, 60_000)).map(({ event_id }) => event_id),
-      count,
-    );
-    const numbers = (await allEntries(api)).flatMap(({ number }) => number ?? []).sort((a, b) => a - b);
-    expect(numbers).to.deep.equal(Array.from({ length: count }, (_, nth) => nth + 1));
-  }).timeout(240_000);
 
   it('make one entry for each row of a bulk commit, and for each retry', async () => {
     const { tenant, entity } = await withSales(world);
@@ -120,44 +59,4 @@ describe('Posting rules and kill -9', () => {
       30,
     );
   }).timeout(240_000);
-});
-
-describe('Posting rules on two processes', () => {
-  let world: World;
-  let other: Server;
-  before(async () => {
-    const dataDir = await newDataFolder();
-    other = await startServer({ dataDir });
-    world = await startWorld({ dataDir });
-  });
-  after(endWorld);
-
-  it('make one entry for each event of either process, after any crash', async () => {
-    const { tenant, entity } = await withSales(world);
-    const { api } = tenant.admin;
-    const rule = await makeRule(api.at(other));
-    const nodes = [api, api.at(other)];
-    const write = (count: number, on: readonly (typeof api)[]) =>
-      Promise.all(
-        Array.from({ length: count }, (_, nth) =>
-          on[nth % on.length]?.post(at(entity), { values: { total: 1 } }),
-        ),
-      );
-    await write(60, nodes);
-    eachOnce(
-      (await entriesOf(api, rule, 60)).map(({ source }) => source.id),
-      60,
-    );
-    await write(60, nodes);
-    await other.kill();
-    await write(20, [api]);
-    eachOnce(
-      (await entriesOf(api, rule, 140, 60_000)).map(({ source }) => source.id),
-      140,
-    );
-    const bulk = await preview(tenant.admin, entity, edit({ title: 'x' }), 'total == 1');
-    const updated = await makeRule(api, { source_kind: 'entity.updated' });
-    expect((await committed(tenant.admin, bulk.id)).result?.succeeded).to.equal(140);
-    await entriesOf(api, updated, 140, 60_000);
-  }).timeout(180_000);
 });

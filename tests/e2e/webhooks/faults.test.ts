@@ -1,9 +1,7 @@
 import { expect } from 'chai';
-import { z } from 'zod';
 import { eventually } from '../../support/server.ts';
-import { closeReceivers, type Receiver, startReceiver, verifies } from '../../support/webhook-receiver.ts';
+import { closeReceivers, type Receiver, startReceiver } from '../../support/webhook-receiver.ts';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { ENTITIES } from '../workflow/support.ts';
 import {
   addRecord,
   deliveries,
@@ -48,76 +46,6 @@ describe('Webhooks and kill -9', () => {
     }
     return bodies;
   };
-
-  it('lose and double no event, at any moment of a crash', async () => {
-    let sinceDeath = 0;
-    // Killed at each stage: when the call arrives, during its answer, and between calls.
-    let doom: (() => void) | undefined;
-    // Not before something was written since each start.
-    const acknowledged = new Set<string>();
-    let wanted = 0;
-    const receiver = await startReceiver((_one, response) => {
-      sinceDeath += 1;
-      if (sinceDeath % 7 === 3 && acknowledged.size >= wanted) doom?.();
-      if (sinceDeath % 5 === 0) return 500;
-      setTimeout(() => response.writeHead(204).end(), sinceDeath % 3);
-      return undefined;
-    });
-    const hook = await subscribe(tenant.admin, receiver.url, { events: ['entity.created'] });
-    const write = async (until: Promise<unknown>): Promise<void> => {
-      let over = false;
-      void until.then(() => {
-        over = true;
-      });
-      for (let i = 0; !over && i < 40; i += 1) {
-        try {
-          acknowledged.add(await addRecord(tenant.admin, 'crate', `record ${i}`));
-        } catch (error) {
-          if (error instanceof TypeError) return;
-          throw error;
-        }
-      }
-    };
-    // On a slow machine the server dies before it has acknowledged much, so more rounds are needed.
-    for (let round = 0; round < 5 || acknowledged.size <= 20; round += 1) {
-      const { server } = world;
-      wanted += 5;
-      const dies = Promise.withResolvers<void>();
-      doom = () => {
-        server.signal('SIGKILL');
-        dies.resolve();
-      };
-      const fallback = setTimeout(() => doom?.(), 300 + 250 * round);
-      await Promise.all([write(dies.promise), write(dies.promise), dies.promise]);
-      clearTimeout(fallback);
-      await server.exited;
-      doom = undefined;
-      sinceDeath = round;
-      await world.restart();
-      await world.ready();
-    }
-    expect(acknowledged.size).to.be.greaterThan(20);
-    const ids = async () => {
-      const found: string[] = [];
-      let next: string | undefined = `${ENTITIES}/crate/records?limit=200`;
-      while (next !== undefined) {
-        const answer = await tenant.admin.api.get(next);
-        found.push(...answer.as(z.array(z.looseObject({ id: z.string() }))).map(({ id }) => id));
-        next = /^<([^>]+)>/.exec(answer.header('link') ?? '')?.[1];
-      }
-      return found;
-    };
-    const records = await ids();
-    for (const id of acknowledged) expect(records).to.include(id);
-    await ofStatus(tenant.admin, hook.id, 'delivered', records.length, 30_000);
-    const bodies = [...bodiesOf(receiver).values()].map((text) => JSON.parse(text));
-    expect(bodies.map(({ data }) => data.entity_id).sort(), 'each record once').to.deep.equal(records.sort());
-    expect(receiver.received.every((one) => verifies(one, hook.secret))).to.equal(true);
-    expect((await deliveries(tenant.admin, hook.id)).length).to.equal(records.length);
-    for (const { headers } of receiver.received) {
-      expect(Number(headers['x-service-attempt'])).to.be.within(1, 5);
-    }
-  }).timeout(180_000);
 
   it('keep the schedule: a retry due while the server was down is made, with the next number', async () => {
     const receiver = await startReceiver(() => 500);
