@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { nearNames } from '../infrastructure/config/near-names.ts';
 import { ConfigError, readConfig } from '../infrastructure/config.ts';
 import { codeOf } from '../infrastructure/error-code.ts';
+import { releaseWhenIdle } from '../infrastructure/idle-memory.ts';
 import { createLogger } from '../infrastructure/logger.ts';
 import { keepFilesPrivate, requireFolders, warnOfOpenFolders } from '../infrastructure/private-files.ts';
 import { memberOf } from './cluster/member.ts';
@@ -60,6 +61,7 @@ const main = async (): Promise<void> => {
   flushCompileCache();
   logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');
   member?.listening();
+  releaseWhenIdle();
 };
 
 /** What an operator can do about an address that cannot be bound. */

@@ -11,6 +11,7 @@ import type { ProjectionMetrics } from '../../application/ports/metrics.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { Growth } from '../../infrastructure/event-store/growth.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { releaseWhenIdle } from '../../infrastructure/idle-memory.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { openEvents, openReads } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
@@ -34,6 +35,7 @@ const run = async (): Promise<void> => {
   const events = await openEvents(config, logger);
   const reads = withGatheredLeases(await openReads(config));
   const progress = new ProgressReports((made) => post({ kind: 'progress', made }));
+  releaseWhenIdle();
   const stopping = new AbortController();
   // Shared, so that an event that several projections fold is decoded once.
   const codec = new EventCodec(catalogue);

@@ -28,7 +28,7 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
 
 /** Node options of `npm start`. `BENCH_NODE_OPTIONS` adds some for the server under test only, such as `--cpu-prof`. */
 const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
-const nodeOptions = [
+export const nodeOptions: readonly string[] = [
   ...words(packaged.scripts.start).filter((word) => word.startsWith('--')),
   ...words(process.env.BENCH_NODE_OPTIONS ?? ''),
 ];

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type Child, startChild } from '../http/child.ts';
 import { closedLoop, requestBytes } from '../http/load.ts';
-import { inFolder, makePairs, messagesPath, platformEnvironment } from '../http/platform.ts';
+import { inFolder, makePairs, messagesPath, nodeOptions, platformEnvironment } from '../http/platform.ts';
 import { count, type Line, mebibytes } from '../report.ts';
 
 const PAIRS = 32;
-const IDLE_MS = 5_000;
+const IDLE_MS = 8_000;
 const IDLE_MIB = 150;
 const LOADED_MIB = 400;
 const MESSAGE = 'A message of eighty-five characters, which is about as long as people write them here';
@@ -65,7 +65,7 @@ export const benchResources = (scale: number): Promise<Line[]> =>
   });
 
 const start = (folder: string): Promise<Child> =>
-  startChild('../api/start.js', '/health/ready', platformEnvironment(folder));
+  startChild('../api/start.js', '/health/ready', platformEnvironment(folder), nodeOptions);
 
 const residentBytes = (pid: number): number => {
   try {

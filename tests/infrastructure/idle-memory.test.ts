@@ -1,0 +1,24 @@
+import { expect } from 'chai';
+import { dueWhenIdle } from '../../infrastructure/idle-memory.ts';
+
+describe('A collection in idle times', () => {
+  /** Seconds after which one is due. */
+  const dueAfter = (used: readonly number[]): number[] => {
+    const isDue = dueWhenIdle();
+    return used.flatMap((ms, second) => (isDue(ms) ? [second + 1] : []));
+  };
+  const idle = (seconds: number): number[] => new Array(seconds).fill(10);
+
+  it('is due once after the start, when three seconds in a row were idle', () => {
+    expect(dueAfter([900, 10, 10, 40, 10, 10, 10, ...idle(500)])).to.deep.equal([7]);
+  });
+
+  it('is due again only after ten seconds of processor time', () => {
+    const work = (seconds: number): number[] => new Array(seconds).fill(900);
+    expect(dueAfter([...idle(3), ...work(5), ...idle(10), ...work(8), ...idle(10)])).to.deep.equal([3, 29]);
+  });
+
+  it('is never due while a thread works', () => {
+    expect(dueAfter(new Array(1_000).fill(26))).to.deep.equal([]);
+  });
+});
