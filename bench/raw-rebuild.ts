@@ -1,5 +1,6 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import type { JsonObject } from '../application/ports/read-store.ts';
+import { EventRows, TEXT_COLUMNS } from '../infrastructure/event-store/sqlite/event-rows.ts';
 import { entriesOf, type IndexPlan, planIndex, singleKey } from '../infrastructure/read-store/index-keys.ts';
 import { PRAGMAS } from '../infrastructure/read-store/sqlite/schema.ts';
 import { createSql, upsertSql } from '../infrastructure/read-store/sqlite/tables.ts';
@@ -18,12 +19,19 @@ interface Row {
   readonly position: number;
   readonly revision: number;
   readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
+  readonly stream: string;
+  readonly id: SQLOutputValue;
+  readonly data: SQLOutputValue;
+  readonly metadata: SQLOutputValue;
 }
 
+type Texts = Pick<Row, 'position' | 'revision' | 'type'> & {
+  readonly data: string;
+  readonly metadata: string;
+};
+
 /**
- * The yardstick of a rebuild: reads and parses the log row by row, and upserts the same documents into the same tables
+ * The yardstick of a rebuild: reads, unpacks and parses the log row by row, and upserts the same documents into the same tables
  * with the same indexes, a thousand events per transaction. No ports, checks or checkpoints.
  * @returns seconds
  */
@@ -47,15 +55,20 @@ export const rawRebuild = (log: string, path: string): number => {
   const known = new Map<string, Conversation>();
   const dirty = new Set<string>();
   const page = source.prepare(`
-    SELECT position, revision, t.name AS type, data, metadata FROM events e JOIN types t ON t.id = e.type_id
+    SELECT position, revision, t.name AS type, s.name AS stream, ${TEXT_COLUMNS} FROM events e
+    JOIN types t ON t.id = e.type_id JOIN streams s ON s.id = e.stream_id
     WHERE position > ? ORDER BY position LIMIT ${BATCH}`);
+  const events = new EventRows(source);
   for (let after = 0; ; ) {
     const rows = page.all(after) as unknown as Row[];
     const last = rows.at(-1);
     if (last === undefined) break;
     after = last.position;
     db.exec('BEGIN IMMEDIATE');
-    for (const row of rows) fold(row, known, dirty, upsertMessage, messagePlan);
+    for (const row of rows) {
+      const { data, metadata } = events.texts(row.stream, row.id, row.data, row.metadata);
+      fold({ ...row, data, metadata }, known, dirty, upsertMessage, messagePlan);
+    }
     for (const id of dirty) {
       const chat = known.get(id);
       if (chat === undefined) continue;
@@ -78,7 +91,7 @@ export const rawRebuild = (log: string, path: string): number => {
 const positionOf = (offset: number): string => offset.toString(16).padStart(16, '0');
 
 const fold = (
-  row: Row,
+  row: Texts,
   known: Map<string, Conversation>,
   dirty: Set<string>,
   upsertMessage: StatementSync,
@@ -101,8 +114,6 @@ const fold = (
     sender_user_id: data.sender_user_id,
     body: data.body,
     created_at: at,
-    edited_at: null,
-    deleted_at: null,
   };
   const text = JSON.stringify(message);
   upsertMessage.run(

@@ -6,6 +6,7 @@ import { type AdminCommand, produce, Refusal, say } from './command.ts';
 import { makeSecrets, showConfig } from './configuration.ts';
 import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
+import { packLog } from './log-form.ts';
 import { exportAll, importAll } from './moves.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
@@ -26,6 +27,7 @@ const COMMANDS: readonly AdminCommand[] = [
   verifyData,
   backup,
   restoreBackup,
+  packLog,
   exportAll,
   importAll,
 ];

@@ -1,7 +1,8 @@
+import { sealedKeyId } from '../../application/core/privacy/key-ring.ts';
 import type { ReadModels } from '../../application/core/projections/read-models.ts';
 import { mentionNotifier } from '../../application/messaging/mention-notifier.ts';
 import { Messaging } from '../../application/messaging/messaging.ts';
-import { messageById } from '../../projections/messaging/conversations.ts';
+import { type MessageDoc, messageById } from '../../projections/messaging/conversations.ts';
 import { messagingRoutes } from '../routes/messaging/messaging.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
@@ -25,6 +26,10 @@ export const composeMessaging = (core: Core) => {
   } satisfies Area & Record<string, unknown>;
 };
 
+/** Name of a message's data key within the tenant. */
+export const textKeyOf = ({ id, body, text_key }: MessageDoc, tenantId: string): string =>
+  text_key ?? (body === null ? `message-${id}` : sealedKeyId(body).slice(tenantId.length + 1));
+
 /** Finds a message in the read model, for `MessageFactsReader`. */
 const messageLookup = (readModels: ReadModels) => {
   const reader = readModels.reader('conversations');
@@ -40,11 +45,11 @@ const messageLookup = (readModels: ReadModels) => {
           : {
               conversationId: doc.conversation_id,
               messageId: doc.id,
-              textKey: doc.text_key,
+              textKey: textKeyOf(doc, tenantId),
               senderId: doc.sender_user_id,
               sentAt: Date.parse(doc.created_at),
-              editedAt: doc.edited_at === null ? undefined : Date.parse(doc.edited_at),
-              deletedAt: doc.deleted_at === null ? undefined : Date.parse(doc.deleted_at),
+              editedAt: doc.edited_at === undefined ? undefined : Date.parse(doc.edited_at),
+              deletedAt: doc.deleted_at === undefined ? undefined : Date.parse(doc.deleted_at),
             },
     };
   };

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../application/ports/event-store.ts';
 import { formatPosition, offsetOf } from '../event-store/positions.ts';
+import { HASH_SQL } from '../event-store/sqlite/event-rows.ts';
 import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 
 /**
@@ -10,8 +11,6 @@ import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 const STEP = { least: 2000, most: 16_000, shortMs: 20, longMs: 50 };
 const BUSY_MS = 5000;
 
-/** The `hash` of an event's metadata: the 64 characters after `"hash":"`. */
-const HASH = `substr(e.metadata, instr(e.metadata, '"hash":"') + 8, 64)`;
 const OF_STEP =
   'FROM log.events e CROSS JOIN log.streams s ON s.id = e.stream_id WHERE e.position BETWEEN ? AND ?';
 
@@ -36,14 +35,14 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
     'SELECT position FROM log.events WHERE position >= ? ORDER BY position LIMIT 1 OFFSET ?',
   );
   const heads = db.prepare(`INSERT INTO heads (stream, revision, hash)
-    SELECT s.name, e.revision, ${HASH} ${OF_STEP} ORDER BY e.position
+    SELECT s.name, e.revision, ${HASH_SQL} ${OF_STEP} ORDER BY e.position
     ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, hash = excluded.hash
     WHERE excluded.revision > revision`);
   const owners = db.prepare(`INSERT INTO owners (owner, position)
     SELECT substr(s.name, 1, instr(s.name, '.') - 1) AS owner, printf('%016x', max(e.position)) ${OF_STEP} GROUP BY 1
     ON CONFLICT (owner) DO UPDATE SET position = excluded.position WHERE excluded.position > position`);
   const progress = db.prepare(`UPDATE progress SET position = ?, last = (
-    SELECT json_object('stream', s.name, 'revision', e.revision, 'hash', ${HASH}) ${OF_STEP})`);
+    SELECT json_object('stream', s.name, 'revision', e.revision, 'hash', ${HASH_SQL}) ${OF_STEP})`);
 
   let size = STEP.least;
 

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { syncFolder } from '../durable-files.ts';
 import { formatPosition } from '../event-store/positions.ts';
+import { EventRows, TEXT_COLUMNS } from '../event-store/sqlite/event-rows.ts';
+import { textOf } from '../sqlite/connection.ts';
 import { blobPaths, copyBlobs, copyDatabase, digestOf, sync } from './copies.ts';
 import {
   BackupError,
@@ -80,9 +82,16 @@ const endOf = (path: string): { readonly log: string | null; readonly position: 
   const db = alone(path);
   try {
     const last = db.prepare('SELECT max(position) AS position FROM events').get()?.position;
-    const first = db.prepare('SELECT id FROM events ORDER BY position LIMIT 1').get()?.id;
+    const first = db
+      .prepare(
+        `SELECT s.name, ${TEXT_COLUMNS} FROM events e JOIN streams s ON s.id = e.stream_id ORDER BY position LIMIT 1`,
+      )
+      .get();
     return {
-      log: typeof first === 'string' ? first : null,
+      log:
+        first === undefined
+          ? null
+          : new EventRows(db).texts(textOf(first, 'name'), first.id, first.data, first.metadata).id,
       position: typeof last === 'number' ? formatPosition(last) : '',
     };
   } finally {

@@ -34,13 +34,13 @@ export interface MessageDoc {
   /** Revision in the conversation's stream: the order of the list. */
   readonly seq: number;
   readonly sender_user_id: string;
-  /** The text's data key; kept when the message is deleted. */
-  readonly text_key: string;
-  /** The sealed text, mentions as ids; null when deleted. */
+  /** The sealed text, which names its data key, mentions as ids; null when deleted. */
   readonly body: string | null;
+  /** The data key of a deleted message. */
+  readonly text_key?: string;
   readonly created_at: string;
-  readonly edited_at: string | null;
-  readonly deleted_at: string | null;
+  readonly edited_at?: string;
+  readonly deleted_at?: string;
 }
 
 export const newParticipant = (user_id: string): ParticipantDoc => ({
@@ -59,7 +59,7 @@ const messages = collection<MessageDoc>('messages');
 
 export const conversationsProjection = projection<ConversationEvent>({
   name: 'conversations',
-  version: 2,
+  version: 3,
   collections: [
     {
       name: 'conversations',
@@ -91,12 +91,8 @@ export const conversationsProjection = projection<ConversationEvent>({
         conversation_id: data.conversation_id,
         seq: revision,
         sender_user_id: data.sender_user_id,
-        // Events older than key pages name no key.
-        text_key: data.text_key ?? `message-${data.message_id}`,
         body: data.body,
         created_at: iso(at),
-        edited_at: null,
-        deleted_at: null,
       }),
       conversations.change(data.conversation_id, (conversation) => ({
         ...each(conversation, (participant) =>
@@ -111,14 +107,19 @@ export const conversationsProjection = projection<ConversationEvent>({
 
     MessageEdited: ({ data, at }) => [
       touch<MessageDoc>('messages', data.message_id, (message) =>
-        message === undefined || message.deleted_at !== null
+        message === undefined || message.deleted_at !== undefined
           ? message
           : { ...message, body: data.body, edited_at: iso(at) },
       ),
     ],
 
     MessageDeleted: ({ data, at }) => [
-      messages.merge(data.message_id, { body: null, deleted_at: iso(at) }),
+      messages.merge(data.message_id, {
+        body: null,
+        // Events older than key pages name no key.
+        text_key: data.text_key ?? `message-${data.message_id}`,
+        deleted_at: iso(at),
+      }),
       conversations.change(data.conversation_id, (conversation) =>
         each(conversation, (participant) => {
           const counted =

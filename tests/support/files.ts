@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { slotOf } from '../../application/core/privacy/key-pages.ts';
+import { storedEvents } from './event-rows.ts';
 
 /** Searches the raw bytes of a data folder. */
 
@@ -91,15 +92,9 @@ export const wrappedPersonKey = (folder: string, tenantId: string, userId: strin
 const sentMessage = z.object({ message_id: z.string(), text_key: z.string() });
 
 const textKeyIn = (folder: string, messageId: string): string => {
-  const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true });
-  try {
-    const rows = db.prepare('SELECT data FROM events WHERE data LIKE ?').all(`%"${messageId}"%`);
-    for (const { data } of rows) {
-      const sent = sentMessage.safeParse(JSON.parse(String(data)));
-      if (sent.success && sent.data.message_id === messageId) return sent.data.text_key;
-    }
-    throw new Error('the message is not there');
-  } finally {
-    db.close();
+  for (const { data } of storedEvents(join(folder, 'events.db'))) {
+    const sent = sentMessage.safeParse(JSON.parse(data));
+    if (sent.success && sent.data.message_id === messageId) return sent.data.text_key;
   }
+  throw new Error('the message is not there');
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
-import { ERASED, type KeyRing } from '../../../application/core/privacy/key-ring.ts';
+import { ERASED, type KeyRing, sealedKeyId } from '../../../application/core/privacy/key-ring.ts';
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { MessageState } from '../../../application/messaging/messaging.ts';
 import { iso } from '../../../domain/core/projection.ts';
@@ -83,7 +83,7 @@ export const messageViews = (deps: Deps) => {
   ];
 
   const docViews = async (tenantId: string, docs: readonly MessageDoc[]) => {
-    await deps.keys.load(docs.map((doc) => `${tenantId}/${doc.text_key}`));
+    await deps.keys.load(docs.flatMap(({ body }) => (body === null ? [] : [sealedKeyId(body)])));
     const bodies = docs.map((doc) =>
       doc.body === null ? undefined : (deps.keys.openLoaded(doc.body) ?? ERASED),
     );
@@ -96,8 +96,8 @@ export const messageViews = (deps: Deps) => {
         sender_user_id: doc.sender_user_id,
         ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
         created_at: doc.created_at,
-        edited_at: doc.edited_at,
-        deleted_at: doc.deleted_at,
+        edited_at: doc.edited_at ?? null,
+        deleted_at: doc.deleted_at ?? null,
       };
     });
   };

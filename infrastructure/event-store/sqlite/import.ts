@@ -12,9 +12,6 @@ import { openDatabase } from './schema.ts';
 export const openSqliteImport = (path: string): LogImport => {
   const db = openDatabase(path, { isImport: true });
   const state = new LogState(db);
-  const insert = db.prepare(
-    'INSERT INTO events (position, stream_id, revision, type_id, id, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  );
 
   const add = ({ stream, revision, position, id, type, data, metadata }: StoredEvent): void => {
     const at = offsetIn(position);
@@ -23,9 +20,10 @@ export const openSqliteImport = (path: string): LogImport => {
     if (revision !== last.revision + 1) {
       throw new ImportError(`${stream}@${revision} does not follow revision ${last.revision}`);
     }
-    checkAppend(stream, 'any', [{ id, type, data, metadata }]);
+    const event = { id, type, data, metadata };
+    checkAppend(stream, 'any', [event]);
     const typeId = state.types.idFor(type);
-    insert.run(at, last.streamId, revision, typeId, id, data, metadata);
+    state.rows.insert([at, last.streamId, revision, typeId], stream, event, state.isPacked);
     state.blocks.note(at, typeId, stream);
     last.revision = revision;
     state.end = at;

@@ -1,9 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { numberOf } from '../../sqlite/connection.ts';
 import { Blocks, WINDOW } from './blocks.ts';
+import { EventRows } from './event-rows.ts';
 import { importedPart } from './imported.ts';
 import { LastRevisions } from './last-revisions.ts';
 import { TypeNames } from './names.ts';
+import { isPacked } from './schema.ts';
 
 /**
  * Caches a connection's view of the log between transactions. `PRAGMA data_version` changes when another connection
@@ -13,18 +15,24 @@ export class LogState {
   readonly types: TypeNames;
   readonly lastRevisions: LastRevisions;
   readonly blocks: Blocks;
+  readonly rows: EventRows;
+  /** Whether new events are packed. */
+  isPacked = false;
   /** Position of the last event, 0 for an empty log. */
   end = 0;
   #version = -1;
   /** Imported positions have gaps: `last` is the end of them, `window` covers about {@link WINDOW} events. */
   readonly #imported: { readonly last: number; readonly window: number };
+  readonly #db: DatabaseSync;
   readonly #dataVersion: StatementSync;
   readonly #lastPosition: StatementSync;
 
   constructor(db: DatabaseSync) {
+    this.#db = db;
     this.types = new TypeNames(db);
     this.lastRevisions = new LastRevisions(db);
     this.blocks = new Blocks(db, this.types);
+    this.rows = new EventRows(db);
     this.#dataVersion = db.prepare('PRAGMA data_version');
     this.#lastPosition = db.prepare('SELECT ifnull(max(position), 0) AS position FROM events');
     const { events = 0, last = 0 } = importedPart(db) ?? {};
@@ -45,6 +53,7 @@ export class LogState {
     const version = numberOf(this.#dataVersion.get(), 'data_version');
     if (version === this.#version) return false;
     this.lastRevisions.clear();
+    this.isPacked = isPacked(this.#db);
     this.end = numberOf(this.#lastPosition.get(), 'position');
     this.#version = version;
     return true;
@@ -55,6 +64,7 @@ export class LogState {
     this.lastRevisions.clear();
     this.types.clear();
     this.blocks.forget();
+    this.rows.forget();
     this.#version = -1;
   }
 }

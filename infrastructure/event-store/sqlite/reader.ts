@@ -3,6 +3,7 @@ import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { type Cells, inCells, iterateCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { formatPosition } from '../positions.ts';
+import { TEXT_COLUMNS } from './event-rows.ts';
 import type { LogState } from './log-state.ts';
 
 /** Maximum of events (and characters) per step, so that a step does not block the event loop. */
@@ -10,7 +11,7 @@ const PAGE_EVENTS = 1000;
 const PAGE_UNITS = 2 * 1024 * 1024;
 
 /** Order of the columns in which {@link Reader} reads cells. */
-const COLUMNS = 'e.position, s.name, e.revision, e.type_id, e.id, e.data, e.metadata';
+const COLUMNS = `e.position, s.name, e.revision, e.type_id, ${TEXT_COLUMNS}`;
 
 /** Matches in a range of the log, and the scanned range. Offsets are exclusive starts; 0 is before the first event. */
 export interface Step {
@@ -45,7 +46,7 @@ export class Reader {
     // Follows the order of the argument without sorting; events of each stream come from the index.
     this.#streams = inCells(
       db.prepare(
-        `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, e.id, e.data, e.metadata FROM json_each(?) j
+        `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, ${TEXT_COLUMNS} FROM json_each(?) j
          CROSS JOIN streams s ON s.name = j.value
          CROSS JOIN events e ON e.stream_id = s.id AND e.revision < ?`,
       ),
@@ -95,12 +96,14 @@ export class Reader {
         streamId = numberAt(cells, 1);
       }
       const offset = numberAt(cells, 2);
+      const stream = streams[nth] ?? '';
+      const { id, data, metadata } = this.#state.rows.texts(stream, cells[5], cells[6], cells[7]);
       const event = {
-        id: textAt(cells, 5),
+        id,
         type: this.#state.types.nameOf(numberAt(cells, 4)),
-        data: textAt(cells, 6),
-        metadata: textAt(cells, 7),
-        stream: streams[nth] ?? '',
+        data,
+        metadata,
+        stream,
         revision: numberAt(cells, 3),
         position: formatPosition(offset),
       };
@@ -187,12 +190,14 @@ export class Reader {
   }
 
   #decode(row: Cells, offset: number): StoredEvent {
+    const stream = textAt(row, 1);
+    const { id, data, metadata } = this.#state.rows.texts(stream, row[4], row[5], row[6]);
     return {
-      id: textAt(row, 4),
+      id,
       type: this.#state.types.nameOf(numberAt(row, 3)),
-      data: textAt(row, 5),
-      metadata: textAt(row, 6),
-      stream: textAt(row, 1),
+      data,
+      metadata,
+      stream,
       revision: numberAt(row, 2),
       position: formatPosition(offset),
     };

@@ -7,6 +7,8 @@ import { importedPart } from './imported.ts';
  * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because each event
  * repeats one. Ids have no unique index: stores accept the same id twice, and random keys are expensive to insert.
  * `type_blocks` and `owner_blocks` (blocks.ts) replace an index by type, which would slow appends.
+ * Logs of the first version hold events as texts only; later ones also pack events, with the table `shapes`
+ * (event-rows.ts). Both are read and written.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -27,9 +29,13 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS owner_blocks (
     owner TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (owner, block)
   ) WITHOUT ROWID;
-  PRAGMA user_version = 1;
 `;
-const VERSION = 1;
+const TEXTS = 1;
+const PACKED = 2;
+const PACKED_SCHEMA = `
+  CREATE TABLE IF NOT EXISTS shapes (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+  PRAGMA user_version = ${PACKED};
+`;
 
 /** Time (ms) that a statement may block the event loop for another process's transaction. */
 const BUSY_TIMEOUT_MS = 5;
@@ -64,16 +70,40 @@ export function openDatabase(
 }
 
 function ensureSchema(db: DatabaseSync): void {
-  const found = db.prepare('PRAGMA user_version').get()?.user_version;
-  if (found === VERSION) return;
-  if (found !== 0) throw new Error(`the event log has schema ${found}, this program knows ${VERSION}`);
+  const found = versionOf(db);
+  if (found === TEXTS || found === PACKED) return;
+  if (found !== 0) throw new Error(`the event log has schema ${found}, this program knows ${PACKED}`);
   db.exec('BEGIN IMMEDIATE');
   try {
-    db.exec(SCHEMA);
+    // Another process may have made it meanwhile, perhaps a former build.
+    if (versionOf(db) === 0) db.exec(SCHEMA + PACKED_SCHEMA);
     db.exec('COMMIT');
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
+  }
+}
+
+const versionOf = (db: DatabaseSync): unknown => db.prepare('PRAGMA user_version').get()?.user_version;
+
+/** Whether new events of the log are packed. */
+export const isPacked = (db: DatabaseSync): boolean => versionOf(db) === PACKED;
+
+/**
+ * Lets a log of the first version pack its new events. Servers of this build that have it open follow at once; a former
+ * build cannot read it any more. Stored events stay as they are.
+ * @returns false for a log that packs them already
+ */
+export function packNewEvents(path: string): boolean {
+  const db = openDatabase(path);
+  try {
+    waitingForLocks(() => db.exec('BEGIN IMMEDIATE'));
+    const isFirst = versionOf(db) === TEXTS;
+    if (isFirst) db.exec(PACKED_SCHEMA);
+    db.exec('COMMIT');
+    return isFirst;
+  } finally {
+    db.close();
   }
 }
 

@@ -7,7 +7,7 @@ import {
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../../application/ports/event-store.ts';
-import { numberOf, textOf } from '../../sqlite/connection.ts';
+import { numberOf, type Row } from '../../sqlite/connection.ts';
 import { formatPosition } from '../positions.ts';
 import type { LogState } from './log-state.ts';
 
@@ -34,7 +34,6 @@ export class Writer {
   readonly #state: LogState;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
-  readonly #insert: StatementSync;
   readonly #stored: StatementSync;
 
   constructor(db: DatabaseSync, state: LogState) {
@@ -42,11 +41,8 @@ export class Writer {
     this.#state = state;
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
-    this.#insert = db.prepare(`
-      INSERT INTO events (position, stream_id, revision, type_id, id, data, metadata)
-      VALUES (?, ?, ?, ?, ?, ?, ?)`);
     this.#stored = db.prepare(`
-      SELECT id, position FROM events
+      SELECT id, data, metadata, position FROM events
       WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision`);
   }
 
@@ -73,7 +69,7 @@ export class Writer {
 
   #one(append: Append, stored: StoredEvent[]): Outcome {
     const { stream, expected, events } = append;
-    const { lastRevisions, types, blocks } = this.#state;
+    const { lastRevisions, types, blocks, rows, isPacked } = this.#state;
     let known = lastRevisions.find(stream);
     const last = known?.revision ?? -1;
     if (expected !== 'any' && last !== (expected === 'no_stream' ? -1 : expected)) {
@@ -81,11 +77,12 @@ export class Writer {
     }
     known ??= lastRevisions.create(stream);
     let position: Position | undefined;
-    for (const { id, type, data, metadata } of events) {
+    for (const event of events) {
+      const { id, type, data, metadata } = event;
       const offset = ++this.#state.end;
       const revision = ++known.revision;
       const typeId = types.idFor(type);
-      this.#insert.run(offset, known.streamId, revision, typeId, id, data, metadata);
+      rows.insert([offset, known.streamId, revision, typeId], stream, event, isPacked);
       blocks.note(offset, typeId, stream);
       position = formatPosition(offset);
       stored.push({ id, type, data, metadata, stream, revision, position });
@@ -95,12 +92,13 @@ export class Writer {
   }
 
   /** Detects a retry of a written append: the events after its expected revision are exactly its own. */
-  #repeated(streamId: number, { expected, events }: Append): AppendResult | undefined {
+  #repeated(streamId: number, { stream, expected, events }: Append): AppendResult | undefined {
     const first = typeof expected === 'number' ? expected + 1 : 0;
     const last = first + events.length - 1;
     const rows = this.#stored.all(streamId, first, last);
     if (rows.length !== events.length) return undefined;
-    if (!rows.every((row, i) => textOf(row, 'id') === events[i]?.id)) return undefined;
+    const idOf = (row: Row): string => this.#state.rows.texts(stream, row.id, row.data, row.metadata).id;
+    if (!rows.every((row, i) => idOf(row) === events[i]?.id)) return undefined;
     return { revision: last, position: formatPosition(numberOf(rows.at(-1), 'position')) };
   }
 }

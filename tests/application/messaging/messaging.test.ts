@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { textKeyOf } from '../../../api/compose/messaging.ts';
 import type { MessageLookup } from '../../../application/messaging/message-facts.ts';
 import { Messaging } from '../../../application/messaging/messaging.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
@@ -24,7 +25,7 @@ const village = async (lag: () => number = () => 0) => {
     const documents = folded(conversationsProjection, story);
     // The collection holds only these documents.
     const doc = documents.get(`messages/acme/${messageId}`) as MessageDoc | undefined;
-    const ms = (time: string | null): number | undefined => (time === null ? undefined : Date.parse(time));
+    const ms = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time));
     return {
       checkpoint: seen.at(-1)?.position,
       message:
@@ -33,7 +34,7 @@ const village = async (lag: () => number = () => 0) => {
           : {
               conversationId: doc.conversation_id,
               messageId: doc.id,
-              textKey: doc.text_key,
+              textKey: textKeyOf(doc, 'acme'),
               senderId: doc.sender_user_id,
               sentAt: Date.parse(doc.created_at),
               editedAt: ms(doc.edited_at),

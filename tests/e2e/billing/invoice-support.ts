@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
+import { storedEvents } from '../../support/event-rows.ts';
 import type { TestPartner } from '../../support/partners.ts';
 import { PORTAL } from '../../support/partners.ts';
 import type { Server } from '../../support/server.ts';
@@ -100,18 +100,8 @@ export const monthAhead = (ahead: number): string => {
 const eventData = z.object({ invoice_id: z.string() });
 
 /** Types of an invoice's events, from the log's file. */
-export const eventsOf = ({ dataDir }: Server, invoiceId: string): readonly string[] => {
-  const database = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true });
-  try {
-    return database
-      .prepare(
-        `SELECT t.name AS type, e.data AS data FROM events e JOIN types t ON t.id = e.type_id
-         WHERE t.name LIKE 'Invoice%' ORDER BY e.position`,
-      )
-      .all()
-      .filter(({ data }) => eventData.parse(JSON.parse(String(data))).invoice_id === invoiceId)
-      .map(({ type }) => String(type));
-  } finally {
-    database.close();
-  }
-};
+export const eventsOf = ({ dataDir }: Server, invoiceId: string): readonly string[] =>
+  storedEvents(join(dataDir, 'events.db'))
+    .filter(({ type }) => type.startsWith('Invoice'))
+    .filter(({ data }) => eventData.parse(JSON.parse(data)).invoice_id === invoiceId)
+    .map(({ type }) => type);

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { z } from 'zod';
 import type { Answer, Client, Options } from '../../support/client.ts';
+import { storedEvents } from '../../support/event-rows.ts';
 import { randomName, type Server } from '../../support/server.ts';
 import { uuid } from '../../support/shapes.ts';
 import { type Member, startWorld, type TestTenant } from '../../support/world.ts';
@@ -95,23 +95,13 @@ const submittedData = z.strictObject({
 const metadata = z.looseObject({ actor: z.looseObject({ kind: z.string(), id: z.string() }) });
 
 /** Every `FormSubmitted` of a tenant, from the log. */
-export const submissionsIn = ({ dataDir }: Server, tenantId: string) => {
-  const db = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true });
-  try {
-    const rows = db
-      .prepare(
-        `SELECT e.data AS data, e.metadata AS metadata FROM events e JOIN streams s ON s.id = e.stream_id
-         JOIN types t ON t.id = e.type_id WHERE t.name = 'FormSubmitted' AND s.name LIKE ? ORDER BY e.position`,
-      )
-      .all(`${tenantId}.submission-%`);
-    return rows.map((row) => ({
-      data: submittedData.parse(JSON.parse(String(row.data))),
-      actor: metadata.parse(JSON.parse(String(row.metadata))).actor,
+export const submissionsIn = ({ dataDir }: Server, tenantId: string) =>
+  storedEvents(join(dataDir, 'events.db'))
+    .filter(({ stream, type }) => type === 'FormSubmitted' && stream.startsWith(`${tenantId}.submission-`))
+    .map((event) => ({
+      data: submittedData.parse(JSON.parse(event.data)),
+      actor: metadata.parse(JSON.parse(event.metadata)).actor,
     }));
-  } finally {
-    db.close();
-  }
-};
 
 /** A published form of a tenant, with its entity and values. */
 export const withClaims = async () => {

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import {
   API_TOKENS,
@@ -12,6 +11,7 @@ import {
   mintToken,
   TEST_TOKEN,
 } from '../../support/delegation.ts';
+import { storedEvents } from '../../support/event-rows.ts';
 import { findIn, findInText } from '../../support/files.ts';
 import { listen } from '../../support/socket.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
@@ -34,20 +34,10 @@ describe('The test token', () => {
   const as = (token: string) => world.anybody.with(token);
   const mint = async (api = ada.api): Promise<string> => (await api.post(TEST_TOKEN)).as(bearer, 201).token;
   /** Logged mints of a person. */
-  const trail = (person: Member): string[] => {
-    const db = new DatabaseSync(join(world.server.dataDir, 'events.db'), { readOnly: true });
-    try {
-      const stream = `${person.tenantId}.test_token-${person.id}`;
-      const found = db
-        .prepare(
-          'SELECT e.data AS data, e.metadata AS metadata FROM events e JOIN streams s ON s.id = e.stream_id WHERE s.name = ?',
-        )
-        .all(stream);
-      return found.map(({ data, metadata }) => `${String(data)} ${String(metadata)}`);
-    } finally {
-      db.close();
-    }
-  };
+  const trail = (person: Member): string[] =>
+    storedEvents(join(world.server.dataDir, 'events.db'))
+      .filter(({ stream }) => stream === `${person.tenantId}.test_token-${person.id}`)
+      .map(({ data, metadata }) => `${data} ${metadata}`);
 
   it('has the claims of the caller and one hour', async () => {
     const { iat, exp, ...claims } = claimsOf(await mint());

@@ -3,6 +3,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { admin, type Ended } from '../../support/admin-cli.ts';
+import { writeAsTexts } from '../../support/event-rows.ts';
 import { newEntity, newRecord } from '../../support/records.ts';
 import { KEYS, newDataFolder } from '../../support/server.ts';
 import { deletedMessage, type Message } from '../../support/shapes.ts';
@@ -80,10 +81,11 @@ export const chained = ({ stream, revision, id, type, data, metadata }: Row): st
   return metadata.replace(/"hash":"[0-9a-f]{64}"/, `"hash":"${hash}"`);
 };
 
-/** Changes a database directly. */
+/** Changes a database directly; events of the log are texts then. */
 export const spoil = <T>(dataDir: string, file: string, work: (db: DatabaseSync) => T): T => {
   const db = new DatabaseSync(join(dataDir, file));
   try {
+    if (file === 'events.db') writeAsTexts(db);
     return work(db);
   } finally {
     // One file, since the test searches its bytes.

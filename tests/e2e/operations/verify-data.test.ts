@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { admin, MAIN } from '../../support/admin-cli.ts';
+import { storedEvents } from '../../support/event-rows.ts';
 import { findInText } from '../../support/files.ts';
 import { eventually } from '../../support/server.ts';
 import { BASE, endWorld, say, startWorld, type World } from '../../support/world.ts';
 import { chained, command, copyOf, envOf, type Filled, filled, spoil, tableOf, verify } from './support.ts';
+
+const hexOf = (uuid: string | undefined): string => (uuid ?? '').replaceAll('-', '');
 
 /** Checks a data folder for consistency: files, log, chains, keys, read models. */
 describe('A check of a data folder', function () {
@@ -99,6 +102,47 @@ describe('A check of a data folder', function () {
     const name = `${made.tenant.id}.conversation-${made.chat}`;
     const faults = await faultsOf(folder, '--no-read-models');
     expect(faults).to.deep.equal([`changed_event ${name}@3: It does not match its hash.`]);
+  });
+
+  it('names the packed event with a flipped byte, whatever the byte stands for', async () => {
+    const { stream, revision, data } =
+      storedEvents(join(dataDir, 'events.db')).find(({ data }) =>
+        data.includes(`"message_id":"${made.sent[2]?.id}"`),
+      ) ?? expect.fail('the message is not there');
+    const body = /"body":"v1:[^:]+:([^"]+)"/.exec(data)?.[1] ?? expect.fail('the message has no text');
+    // An id may share its first bytes with that of the event.
+    const texts = {
+      text: Buffer.from(body, 'base64'),
+      id: Buffer.from(hexOf(made.sent[2]?.id), 'hex').subarray(5),
+    };
+    for (const [what, target] of Object.entries(texts)) {
+      const folder = await copyOf(dataDir);
+      const path = join(folder, 'events.db');
+      const db = new DatabaseSync(path);
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      db.close();
+      const bytes = readFileSync(path);
+      // Other events name the message as well; only its own has the text before.
+      const at = bytes.indexOf(target, bytes.indexOf(texts.text));
+      expect(at, what).to.be.greaterThan(0);
+      bytes[at + 9] = (bytes[at + 9] ?? 0) ^ 1;
+      writeFileSync(path, bytes);
+      const faults = await faultsOf(folder, '--no-read-models');
+      expect(faults, what).to.deep.equal([
+        `changed_event ${stream}@${revision}: It does not match its hash.`,
+      ]);
+    }
+  });
+
+  it('names the packed event that cannot be unpacked', async () => {
+    const folder = await copyOf(dataDir);
+    const path = join(folder, 'events.db');
+    const db = new DatabaseSync(path);
+    const { name, at } = chatStream(db);
+    db.prepare('UPDATE events SET data = substr(data, 1, 60) WHERE position = ?').run(at(2));
+    db.close();
+    const faults = await faultsOf(folder, '--no-read-models');
+    expect(faults).to.deep.equal([`changed_event ${name}@2: It does not match its hash.`]);
   });
 
   it('names a deleted event, also the last one', async () => {

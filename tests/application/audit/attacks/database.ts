@@ -14,7 +14,8 @@ export const databaseAttacks = (at: AttackedLog): void => {
       const to = await broken(async (path) => {
         const bytes = await readFile(path);
         // In the event’s own row: its id, followed by its data.
-        const at = bytes.indexOf('line\\nfeed', bytes.indexOf(text.id));
+        const id = Buffer.from(text.id.replaceAll('-', ''), 'hex');
+        const at = bytes.indexOf('line\\nfeed', bytes.indexOf(id));
         const handle = await open(path, 'r+');
         await handle.write(Buffer.from([(bytes[at] ?? 0) ^ 1]), 0, 1, at);
         await handle.close();

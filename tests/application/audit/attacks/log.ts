@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import type { HeadSigningKey } from '../../../../application/ports/audit-heads.ts';
 import { openSqliteEventStore } from '../../../../infrastructure/event-store/sqlite/store.ts';
 import { exportOf, fillAuditLog, newSigner, type Proof, proofOf } from '../../../support/audit-log.ts';
+import { writeAsTexts } from '../../../support/event-rows.ts';
 import { memoryKeyStore } from '../../../support/fakes.ts';
 import {
   hasPython,
@@ -138,6 +139,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
   const inDatabase = (change: (db: DatabaseSync) => void): Promise<Export> =>
     broken((path) => {
       const db = new DatabaseSync(path);
+      writeAsTexts(db);
       change(db);
       db.close();
     });

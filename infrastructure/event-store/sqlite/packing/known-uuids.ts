@@ -1,0 +1,41 @@
+import { BYTES } from './tags.ts';
+
+const MOST = 32;
+/** The UUID at the end of the stream's name, and that of the event. */
+export const [OF_STREAM, OF_EVENT] = [0, 1];
+
+/** UUIDs that the event in work has named. */
+export class Uuids {
+  readonly bytes = Buffer.alloc(MOST * BYTES.uuid);
+  count = 0;
+
+  placeOf(nth: number): number {
+    return nth * BYTES.uuid;
+  }
+
+  add(from: Uint8Array, at: number): void {
+    if (this.count === MOST) return;
+    const to = this.placeOf(this.count++);
+    for (let nth = 0; nth < BYTES.uuid; nth += 1) this.bytes[to + nth] = from[at + nth] ?? 0;
+  }
+
+  /** Which one has the bytes at `at`; -1 for none. */
+  find(from: Uint8Array, at: number): number {
+    for (let nth = 0; nth < this.count; nth += 1) {
+      const place = this.placeOf(nth);
+      let last = BYTES.uuid - 1;
+      while (last >= 0 && from[at + last] === this.bytes[place + last]) last -= 1;
+      if (last < 0) return nth;
+    }
+    return -1;
+  }
+
+  /** Whether a UUID begins as that of the event. */
+  isNear(from: Uint8Array, at: number): boolean {
+    const place = this.placeOf(OF_EVENT);
+    for (let nth = 0; nth < BYTES.shared; nth += 1) {
+      if (from[at + nth] !== this.bytes[place + nth]) return false;
+    }
+    return true;
+  }
+}

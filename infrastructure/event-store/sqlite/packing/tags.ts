@@ -1,0 +1,37 @@
+/**
+ * The form of packed values: a tag and its bytes, or the pieces of a longer value. It is stored: tags never change their
+ * meaning.
+ */
+export const TAGS = {
+  end: 0,
+  uuid: 1,
+  /** A UUID that the event has named before, or its stream: follows `uuid`. */
+  knownUuid: 2,
+  base64: 3,
+  pieces: 4,
+  /** Strings of JSON, whose quotes are left out. */
+  quotedUuid: 5,
+  quotedKnownUuid: 6,
+  quotedHash: 7,
+  quotedTime: 8,
+  longLiteral: 9,
+  /** The part of the stream's name before the dot. */
+  quotedOwner: 10,
+  /** The hash that stands in the event's beginning. */
+  quotedOwnHash: 11,
+  /** A UUID whose first {@link BYTES.shared} bytes are those of the event's id, as of UUIDs of the same minute. */
+  quotedNearUuid: 12,
+  /** A string that stands in the event's texts before: its place and length. */
+  quotedCopy: 13,
+  /** From here on `tag - literal` bytes. */
+  literal: 16,
+  /** From here on a string of `tag - string` bytes. */
+  string: 136,
+} as const;
+
+/** Characters, and bytes, of what has a fixed length. */
+export const LENGTHS = { uuid: 36, hash: 64, time: 24 } as const;
+export const BYTES = { uuid: 16, hash: 32, time: 9, shared: 5 } as const;
+
+/** UTF-16 units of the longest texts that are packed; longer ones gain little. */
+export const MOST_UNITS = 16 * 1024;
