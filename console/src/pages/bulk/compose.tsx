@@ -1,4 +1,3 @@
-import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Client, components } from '../../../../client/src/index.ts';
@@ -9,7 +8,6 @@ import {
   Field,
   Form,
   type FormValues,
-  IconButton,
   Page,
   Problem,
   TextField,
@@ -17,8 +15,9 @@ import {
   useFilters,
   useRead,
 } from '../../kit/index.ts';
+import { type Edit, Edits, Transition } from './operation-fields.tsx';
 import type { Entity } from './session-text.tsx';
-import { type EntityField, typedValue, ValueField } from './value-field.tsx';
+import { typedValue } from './value-field.tsx';
 import '../../styles/bulk.css';
 
 type Body = components['schemas']['PreviewBulkOperationBody'];
@@ -69,13 +68,6 @@ export default function Compose() {
       </Card>
     </Page>
   );
-}
-
-interface Edit {
-  readonly key: number;
-  readonly field: string;
-  readonly text: string;
-  readonly clears: boolean;
 }
 
 const Composer = ({ entities }: { entities: readonly Entity[] }) => {
@@ -222,118 +214,3 @@ const Choices = <T extends string>({ legend, options, value, onChange }: Choices
     ))}
   </fieldset>
 );
-
-interface EditsProps {
-  readonly fields: readonly EntityField[];
-  readonly edits: readonly Edit[];
-  readonly onChange: (edits: readonly Edit[]) => void;
-}
-
-/** The fields to change, each with its new value. */
-const Edits = ({ fields, edits, onChange }: EditsProps) => {
-  const set = (key: number, change: Partial<Edit>): void =>
-    onChange(edits.map((edit) => (edit.key === key ? { ...edit, ...change } : edit)));
-  return (
-    <>
-      {edits.map(({ key, field: chosen, text, clears }, at) => {
-        const field = fields.find((one) => one.key === chosen);
-        const taken = new Set(edits.flatMap((other) => (other.key === key ? [] : [other.field])));
-        return (
-          <fieldset key={key} className="bulk-edit">
-            <legend className="hidden-text">Change {at + 1}</legend>
-            <Field name={`op_params.fields.${at}.field_key`} label="Field">
-              {(control) => (
-                <select
-                  {...control}
-                  className="input"
-                  required
-                  value={chosen}
-                  onChange={({ target }) => set(key, { field: target.value, text: '', clears: false })}
-                >
-                  <option value="">Choose</option>
-                  {fields
-                    .filter((one) => !taken.has(one.key))
-                    .map((one) => (
-                      <option key={one.key} value={one.key}>
-                        {one.label}
-                      </option>
-                    ))}
-                </select>
-              )}
-            </Field>
-            {field === undefined || clears ? null : (
-              <ValueField
-                field={field}
-                name={`op_params.fields.${at}.new_value`}
-                value={text}
-                onChange={(value) => set(key, { text: value })}
-              />
-            )}
-            {field === undefined || field.required ? null : (
-              <label className="choice">
-                <input
-                  type="checkbox"
-                  checked={clears}
-                  onChange={({ target }) => set(key, { clears: target.checked })}
-                />
-                Take the value away
-              </label>
-            )}
-            <IconButton
-              label={`Remove change ${at + 1}`}
-              icon={<X size={16} aria-hidden />}
-              disabled={edits.length < 2}
-              onClick={() => onChange(edits.filter((edit) => edit.key !== key))}
-            />
-          </fieldset>
-        );
-      })}
-      <div>
-        <Button
-          size="small"
-          disabled={edits.length >= fields.length}
-          onClick={() =>
-            onChange([
-              ...edits,
-              { key: Math.max(...edits.map((edit) => edit.key)) + 1, field: '', text: '', clears: false },
-            ])
-          }
-        >
-          <Plus size={15} aria-hidden /> Another field
-        </Button>
-      </div>
-    </>
-  );
-};
-
-/** The transitions of the entity's workflow. */
-const Transition = ({ entity: { label, workflow } }: { entity: Entity }) => {
-  const read = useRead(
-    ['workflow', workflow],
-    (client, signal) =>
-      client.get('/api/v1/tenant/workflows/{name}', { params: { path: { name: workflow ?? '' } }, signal }),
-    { enabled: workflow !== null },
-  );
-  if (workflow === null)
-    return <p className="muted">{label} has no workflow, so there are no transitions.</p>;
-  if (read.error !== null) return <Problem error={read.error} />;
-  const { transitions = [] } = read.data?.published ?? read.data ?? {};
-  const events = [...new Map(transitions.map((each) => [each.event_name, each])).values()];
-  return (
-    <Field
-      name="op_params.event_name"
-      label="Transition"
-      hint="Records in another state, or that a guard refuses, are shown in the preview."
-    >
-      {(control) => (
-        <select {...control} className="input" required>
-          {events.map(({ event_name, from, to }) => (
-            <option key={event_name} value={event_name}>
-              {event_name} (from {typeof from === 'string' ? from : from.join(', ')} to {to})
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
-};
