@@ -54,11 +54,11 @@ const main = async (): Promise<void> => {
     server.listen({ port: config.PORT, host: config.HOST, ...shared }, resolve);
   });
   if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
-  platform.started();
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
   // Node would write it at a normal exit only.
   flushCompileCache();
+  platform.started();
   logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');
   member?.listening();
   releaseWhenIdle();

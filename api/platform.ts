@@ -164,7 +164,6 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     }
   }
   work.push(...all.flatMap(({ everywhere }) => everywhere?.(signal) ?? []));
-  const stopWatching = adapters.watchEventLoop(metrics, logger);
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())
@@ -240,6 +239,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
 
   let cut = 0;
   let unfinished = 0;
+  let stopWatching: (() => void) | undefined;
   return {
     areas,
     core,
@@ -249,12 +249,14 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     },
     started: () => {
       started = true;
+      // Not before: a start loads modules in long ticks, and nobody waits.
+      stopWatching ??= adapters.watchEventLoop(metrics, logger);
     },
     wait,
     isEmpty: async () => (await wait(() => stores.events.end())) === undefined,
     stop: async () => {
       clearInterval(sweeper);
-      stopWatching();
+      stopWatching?.();
       freshness.stop();
       foldLag?.stop();
       workers?.stop();

@@ -41,6 +41,8 @@ export interface StateView {
   readonly own: ReadonlySet<string>;
   /** Members keyed by ids or codes, shown as lists. */
   readonly listed: ReadonlySet<string>;
+  /** Members whose entries are keyed in groups, shown as one list sorted by these keys. */
+  readonly grouped: ReadonlySet<string>;
   /** Members stored in chunks, shown as one list. */
   readonly chunked: ReadonlySet<string>;
 }
@@ -51,6 +53,7 @@ interface Members {
   readonly omitted?: readonly string[];
   readonly own?: readonly string[];
   readonly listed?: readonly string[];
+  readonly grouped?: readonly string[];
   readonly chunked?: readonly string[];
 }
 
@@ -63,6 +66,7 @@ const view = <S, E>(type: StreamType<S, E>, members: Members = {}): readonly [st
     omitted: new Set(members.omitted),
     own: new Set(members.own),
     listed: new Set(members.listed),
+    grouped: new Set(members.grouped),
     chunked: new Set(members.chunked),
   },
 ];
@@ -99,7 +103,7 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(formStream, { times: CHANGED, own: ['fields'] }),
   view(formSlugStream, { times: ['since'] }),
   view(submissionStream),
-  view(journalStream, { times: ['openedAt', 'changedAt'], listed: ['chart'] }),
+  view(journalStream, { times: ['openedAt', 'changedAt'], grouped: ['chart'] }),
   view(entryStream, { times: ['createdAt'] }),
   view(postingRulesStream, { times: CHANGED, listed: ['byId'] }),
   view(postingFailureStream, { times: ['createdAt', 'resolvedAt'] }),
@@ -146,6 +150,7 @@ export const shownState = async (
       if (of.own.has(name)) members.push([key, member]);
       else if (of.chunked.has(name) && Array.isArray(member)) members.push([key, await shown(member.flat())]);
       else if (of.listed.has(name)) members.push([key, await shown(Object.values(member as object))]);
+      else if (of.grouped.has(name)) members.push([key, await shown(ungrouped(member as object))]);
       else if (of.times.has(name) && typeof member === 'number') {
         members.push([key, member === 0 ? null : new Date(member).toISOString()]);
       } else if (of.opened.has(name) && typeof member === 'string') members.push([key, await open(member)]);
@@ -155,3 +160,9 @@ export const shownState = async (
   };
   return shown(state);
 };
+
+const ungrouped = (groups: object): unknown[] =>
+  Object.values(groups)
+    .flatMap((group: object) => Object.entries(group))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, entry]) => entry);

@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
 import { startProvider, stopProviders } from '../../support/identity-provider.ts';
+import { eventually } from '../../support/server.ts';
 import { users } from '../../support/shapes.ts';
+import { now } from '../../support/tokens.ts';
 import { endWorld, sharedWorld, USERS } from '../../support/world.ts';
 import { callbackOf, configure, settings } from '../identity/sso-support.ts';
 
@@ -39,8 +41,10 @@ describe('Single sign-on in the Console', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     expect(page.url()).to.equal(`${base}/console/overview`);
     await page.getByText('Live', { exact: true }).waitFor();
+    const signedIn = now();
 
-    // A new password ends the person's sessions.
+    // A new password ends the person's sessions, except those of its own second.
+    await eventually('a later second', () => now() > signedIn);
     const people = (await tenant.admin.api.get(USERS)).as(users);
     const kim = people.find(({ email }) => email === 'kim@corp.example')?.id;
     const offer = await tenant.admin.api.post(`${USERS}/${kim}/password-reset`);
