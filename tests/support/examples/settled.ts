@@ -5,6 +5,7 @@ const CHANCE: readonly (readonly [RegExp, string])[] = [
   [/\b[A-Za-z0-9+/]{59}=/g, `${'A'.repeat(59)}=`],
   [/\b[A-Za-z0-9+/]{86}==/g, `${'A'.repeat(86)}==`],
   [/\b0[0-9a-f]{15}\b/g, '0000000000000042'],
+  [/"ms":\d+/g, '"ms":85'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-03-02T08:00:00.000Z'],
 ];
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
