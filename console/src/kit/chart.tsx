@@ -10,11 +10,16 @@ interface ChartProps {
   readonly x: readonly number[];
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
   readonly time?: boolean;
+  /** One value a month, at its first moment (UTC): the axis names months. */
+  readonly months?: boolean;
   /** px; default 200. */
   readonly height?: number;
   readonly kind?: 'line' | 'bars';
   readonly format?: (value: number) => string;
 }
+
+/** Steps of an axis of months, in the 30 days that uPlot takes for one. */
+const MONTHS = [1, 2, 3, 6].map((months) => months * 30 * 86_400);
 
 /** Steps of an axis of counts. */
 const COUNTS = [1, 2, 5]
@@ -22,7 +27,16 @@ const COUNTS = [1, 2, 5]
   .sort((a, b) => a - b);
 
 /** Import it from `kit/chart.tsx`: uPlot is then loaded with the pages that draw. */
-export const Chart = ({ label, x, series, time = true, height = 200, kind = 'line', format }: ChartProps) => {
+export const Chart = ({
+  label,
+  x,
+  series,
+  time = true,
+  months = false,
+  height = 200,
+  kind = 'line',
+  format,
+}: ChartProps) => {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const isDark = useIsDark();
@@ -65,10 +79,11 @@ export const Chart = ({ label, x, series, time = true, height = 200, kind = 'lin
         x: { time },
         y: { range: (_plot, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.1] },
       },
+      ...(months ? { tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), 'Etc/UTC') } : {}),
       legend: { show: names.includes('\n') },
       cursor: { points: { size: 6 } },
       axes: [
-        axis,
+        months ? { ...axis, incrs: MONTHS } : axis,
         {
           ...axis,
           size: 56,
@@ -78,7 +93,7 @@ export const Chart = ({ label, x, series, time = true, height = 200, kind = 'lin
         },
       ],
       series: [
-        {},
+        months ? { label: 'Month', value: '{YYYY}-{MM}' } : {},
         ...names.split('\n').map((name, nth) => {
           const stroke = resolved(`--series-${(nth % 4) + 1}`);
           return {
@@ -101,7 +116,7 @@ export const Chart = ({ label, x, series, time = true, height = 200, kind = 'lin
       made.destroy();
       plot.current = undefined;
     };
-  }, [names, time, height, kind, isDark]);
+  }, [names, time, months, height, kind, isDark]);
 
   useEffect(() => plot.current?.setData(data));
 

@@ -18,6 +18,9 @@ export interface Completion {
 
 interface CompletedProps {
   readonly label: string;
+  /** Of a field of a form. */
+  readonly name?: string;
+  readonly isRequired?: boolean;
   readonly value: string;
   readonly onChange: (text: string) => void;
   /** What could stand at the caret; undefined or empty: nothing is offered. */
@@ -100,6 +103,8 @@ export const Completed = (props: CompletedProps) => {
 
   const own = {
     value,
+    name: props.name,
+    required: props.isRequired,
     'aria-label': label,
     'aria-autocomplete': 'list',
     'aria-controls': isOpen ? list : undefined,

@@ -1,3 +1,5 @@
+import { Link } from 'wouter';
+
 /** An amount in minor units as a text of its currency: 123456, "EUR" → "1,234.56". */
 export const moneyText = (
   minor: number,
@@ -17,6 +19,20 @@ export const moneyText = (
   return format.format((minor < 0 ? `-${major}` : major) as Intl.StringNumericLiteral);
 };
 
-export const Money = ({ minor, currency }: { minor: number; currency: string }) => (
-  <span className="number">{moneyText(minor, currency)}</span>
-);
+interface MoneyProps {
+  readonly minor: number;
+  readonly currency: string;
+  /** The page that the amount comes from. */
+  readonly to?: string | undefined;
+}
+
+export const Money = ({ minor, currency, to }: MoneyProps) => {
+  const text = moneyText(minor, currency);
+  return to === undefined ? (
+    <span className="number">{text}</span>
+  ) : (
+    <Link href={to} className="number">
+      {text}
+    </Link>
+  );
+};

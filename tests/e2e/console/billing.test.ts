@@ -66,6 +66,13 @@ describe('The billing pages', () => {
     await heading(page, XSS);
     await page.getByRole('row', { name: /^Records created 3/ }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
+    const line = page.getByRole('row', { name: /^Records created 3/ });
+    for (const amount of ['€1.20', '€3.75'])
+      expect(await line.getByRole('link', { name: amount }).getAttribute('href')).to.match(
+        /\/billing\/customers\/[^/]+\/records_created/,
+      );
+    const total = page.getByRole('row', { name: /^Total/ }).getByRole('link', { name: '€3.75' });
+    expect(await total.getAttribute('href')).to.contain('/billing/reconciliation');
     await page.getByRole('link', { name: '3: the events of Records created' }).click();
     await heading(page, 'Records created');
     await page.getByRole('gridcell', { name: 'RecordCreated' }).nth(2).waitFor();
@@ -80,8 +87,18 @@ describe('The billing pages', () => {
     await page.getByRole('link', { name: /^Not invoiced yet, retail €3\.75/ }).waitFor();
     await page.getByRole('img', { name: /^Retail amounts by month/ }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
+    const hrefs = async (name: string): Promise<(string | null)[]> => {
+      const links = await page.getByRole('row', { name }).getByRole('link', { name: '€' }).all();
+      return Promise.all(links.map((link) => link.getAttribute('href')));
+    };
+    const byCustomer = `/console/billing/customers/${customer.id}`;
+    const invoices = `/console/billing/invoices?customer=${customer.id}`;
+    // Retail, invoiced, not invoiced, wholesale and margin.
+    expect(await hrefs(XSS)).to.deep.equal([byCustomer, invoices, byCustomer, byCustomer, byCustomer]);
     await page.getByRole('tab', { name: 'By meter' }).click();
     await page.getByRole('gridcell', { name: 'Records created' }).waitFor();
+    const all = '/console/billing';
+    expect(await hrefs('Records created')).to.deep.equal([all, `${all}/invoices`, all, all, all]);
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download CSV' }).click(),

@@ -72,7 +72,7 @@ describe('The bulk pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('link', { name: 'New operation' }).click();
     await heading(page, 'New bulk operation');
-    await page.getByRole('textbox', { name: 'Filter' }).fill('weight >=');
+    await page.getByRole('combobox', { name: 'Filter' }).fill('weight >=');
     await page.getByRole('combobox', { name: 'Field' }).selectOption('kind');
     await page.getByRole('combobox', { name: 'New value' }).selectOption('bag');
     await page.getByRole('button', { name: 'Another field' }).click();
@@ -81,7 +81,11 @@ describe('The bulk pages', () => {
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByRole('alert').first().waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
-    await page.getByRole('textbox', { name: 'Filter' }).fill('weight >= 5');
+    const filter = page.getByRole('combobox', { name: 'Filter' });
+    await filter.fill('wei');
+    await page.getByRole('option', { name: /^weight/ }).click();
+    expect((await filter.inputValue()).trim()).to.equal('weight');
+    await filter.fill('weight >= 5');
     await page.getByRole('button', { name: 'Preview' }).click();
     await heading(page, 'Edit parcel');
     await page.getByText('A preview: nothing is changed yet.').waitFor();
@@ -96,6 +100,7 @@ describe('The bulk pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
     await dialog.getByRole('button', { name: 'Edit 2 records' }).click();
     await page.getByText('It is done: 2 records of 2 were changed.').waitFor();
+    await page.locator('dd', { hasText: admin.name }).first().waitFor();
     await page.getByRole('link', { name: 'Bulk operations' }).first().click();
     await page.getByRole('gridcell', { name: '2 changed' }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);

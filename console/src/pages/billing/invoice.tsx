@@ -88,6 +88,7 @@ export default function InvoicePage() {
           currency={data.currency}
           lines={data.lines}
           totals={data.totals}
+          totalsTo={`/billing/customers/${data.customer.id}${rangeQuery(data.window)}`}
         />
       </Card>
       <p className="small muted">

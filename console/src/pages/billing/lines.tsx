@@ -12,13 +12,26 @@ interface LinesProps {
   readonly currency: string;
   readonly lines: readonly Line[];
   readonly totals: Totals;
+  /** The page that the totals are compared on. */
+  readonly totalsTo: string;
   /** Texts as they are on the invoice. */
   readonly texts?: boolean;
 }
 
-/** Lines of a statement or an invoice with their totals; each count leads to its events. */
-export const Lines = ({ label, customerId, window, currency, lines, totals, texts = false }: LinesProps) =>
-  lines.length === 0 ? (
+/** Lines of a statement or an invoice with their totals; each figure of a line leads to its events. */
+export const Lines = ({
+  label,
+  customerId,
+  window,
+  currency,
+  lines,
+  totals,
+  totalsTo,
+  texts = false,
+}: LinesProps) => {
+  const usageOf = (line: Line): string =>
+    `/billing/customers/${customerId}/${line.meter}${rangeQuery(line.window ?? window)}`;
+  return lines.length === 0 ? (
     <Empty title="No usage in this window" />
   ) : (
     <section className="scroll-x" aria-label={label} tabIndex={0}>
@@ -51,7 +64,7 @@ export const Lines = ({ label, customerId, window, currency, lines, totals, text
               </th>
               <td className="figure">
                 <Link
-                  href={`/billing/customers/${customerId}/${line.meter}${rangeQuery(line.window ?? window)}`}
+                  href={usageOf(line)}
                   aria-label={`${line.quantity.toLocaleString()}: the events of ${METERS[line.meter]}`}
                 >
                   {line.quantity.toLocaleString()}
@@ -61,11 +74,11 @@ export const Lines = ({ label, customerId, window, currency, lines, totals, text
               <td className="figure">{line.billable.toLocaleString()}</td>
               <td className="figure">{line.wholesale_rate ?? '–'}</td>
               <td className="figure">
-                <Money minor={line.wholesale} currency={currency} />
+                <Money minor={line.wholesale} currency={currency} to={usageOf(line)} />
               </td>
               <td className="figure">{line.retail_rate ?? '–'}</td>
               <td className="figure">
-                <Money minor={line.retail} currency={currency} />
+                <Money minor={line.retail} currency={currency} to={usageOf(line)} />
               </td>
             </tr>
           ))}
@@ -75,11 +88,11 @@ export const Lines = ({ label, customerId, window, currency, lines, totals, text
             <th scope="row">Total</th>
             <td colSpan={4} />
             <td className="figure">
-              <Money minor={totals.wholesale} currency={currency} />
+              <Money minor={totals.wholesale} currency={currency} to={totalsTo} />
             </td>
             <td />
             <td className="figure">
-              <Money minor={totals.retail} currency={currency} />
+              <Money minor={totals.retail} currency={currency} to={totalsTo} />
             </td>
           </tr>
           <tr>
@@ -88,7 +101,7 @@ export const Lines = ({ label, customerId, window, currency, lines, totals, text
               {percentText(totals.margin_pct)}
             </td>
             <td className="figure">
-              <Money minor={totals.margin} currency={currency} />
+              <Money minor={totals.margin} currency={currency} to={totalsTo} />
             </td>
           </tr>
         </tfoot>
@@ -96,3 +109,4 @@ export const Lines = ({ label, customerId, window, currency, lines, totals, text
       <p className="billing-note small muted">Rates are in minor units of {currency}.</p>
     </section>
   );
+};

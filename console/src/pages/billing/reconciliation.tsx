@@ -151,6 +151,7 @@ const Months = ({ currency }: { currency: string }) => {
     <Card title={`The last ${MONTHS} months, retail`}>
       <Chart
         label={`Retail amounts by month that are invoiced and not invoiced, and the margin. In all ${text}.`}
+        months
         x={months.map(({ from }) => Date.parse(`${from}T00:00:00Z`) / 1000)}
         series={[
           { name: 'Invoiced', values: data.map(({ totals }) => totals.invoiced.retail) },
@@ -176,12 +177,22 @@ interface BucketsProps {
 
 const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
   const most = Math.max(1, ...(read.data?.buckets ?? []).map(({ retail }) => retail));
-  const money = (key: string, title: string, of: (bucket: Bucket) => number): Column<Bucket> => ({
+  /** Usage is in the statements: of the customer, else of all. */
+  const statementsOf = ({ kind, id }: Bucket['scope']): string =>
+    `/billing${kind === 'customer' ? `/customers/${id}` : ''}${rangeQuery(range)}`;
+  const invoicesOf = ({ kind, id }: Bucket['scope']): string =>
+    `/billing/invoices${kind === 'customer' ? `?${new URLSearchParams({ customer: id })}` : ''}`;
+  const money = (
+    key: string,
+    title: string,
+    of: (bucket: Bucket) => number,
+    to = statementsOf,
+  ): Column<Bucket> => ({
     key,
     title,
     min: 120,
     align: 'end',
-    cell: (bucket) => <Money minor={of(bucket)} currency={currency} />,
+    cell: (bucket) => <Money minor={of(bucket)} currency={currency} to={to(bucket.scope)} />,
   });
   const columns: readonly Column<Bucket>[] = [
     {
@@ -207,7 +218,7 @@ const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
       ),
     },
     money('retail', 'Retail', ({ retail }) => retail),
-    money('invoiced', 'Invoiced', ({ invoiced }) => invoiced.retail),
+    money('invoiced', 'Invoiced', ({ invoiced }) => invoiced.retail, invoicesOf),
     money('unbilled', 'Not invoiced', ({ unbilled }) => unbilled.retail),
     money('wholesale', 'Wholesale', ({ wholesale }) => wholesale),
     money('margin', 'Margin', ({ margin }) => margin),

@@ -46,6 +46,7 @@ export default function CustomerStatement() {
               currency={each.currency}
               lines={each.lines}
               totals={each.totals}
+              totalsTo={`/billing/reconciliation${rangeQuery(range)}`}
             />
           </Card>
         ))

@@ -4,6 +4,7 @@ import type { Client, components } from '../../../../client/src/index.ts';
 import {
   Button,
   Card,
+  Completed,
   Empty,
   Field,
   Form,
@@ -15,6 +16,9 @@ import {
   useFilters,
   useRead,
 } from '../../kit/index.ts';
+import { completeFilter } from '../records/complete-filter.ts';
+import { useFilterNames } from '../records/filter-input.tsx';
+import { useWorkflow } from '../records/schema.ts';
 import { type Edit, Edits, Transition } from './operation-fields.tsx';
 import type { Entity } from './session-text.tsx';
 import { typedValue } from './value-field.tsx';
@@ -77,6 +81,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
   const [operation, setOperation] = useState<Operation>('edit');
   const [selects, setSelects] = useState<'filter' | 'ids'>('filter');
   const [edits, setEdits] = useState<readonly Edit[]>([{ key: 0, field: '', text: '', clears: false }]);
+  const [filter, setFilter] = useState(given.of('filter') || 'true');
   const entity = entities.find((one) => one.name === name);
   const preview = useAction(
     (client, body: Body) => client.post('/api/v1/tenant/bulk-ops/preview', { body }),
@@ -126,21 +131,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
         onChange={setSelects}
       />
       {selects === 'filter' ? (
-        <TextField
-          name="selection.filter_expr"
-          label="Filter"
-          required
-          autoComplete="off"
-          spellCheck={false}
-          defaultValue={given.of('filter') || 'true'}
-          hint={
-            <>
-              An expression on{' '}
-              {['id', 'state', ...entity.fields.map(({ key }) => key)].slice(0, 12).join(', ')}
-              {entity.fields.length > 10 ? ', …' : ''}. <code>true</code> selects all.
-            </>
-          }
-        />
+        <FilterField entity={entity} value={filter} onChange={setFilter} />
       ) : (
         <TextField
           name="selection.ids"
@@ -159,6 +150,45 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
         </p>
       ) : null}
     </Form>
+  );
+};
+
+interface FilterFieldProps {
+  readonly entity: Entity;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}
+
+/** What can come next is offered, as above a list of records. */
+const FilterField = ({ entity, value, onChange }: FilterFieldProps) => {
+  const names = useFilterNames(entity, useWorkflow(entity.workflow).data);
+  return (
+    <Field
+      name="selection.filter_expr"
+      label="Filter"
+      hint={
+        <>
+          An expression on {['id', 'state', ...entity.fields.map(({ key }) => key)].slice(0, 12).join(', ')}
+          {entity.fields.length > 10 ? ', …' : ''}. <code>true</code> selects all.
+        </>
+      }
+    >
+      {(control) => (
+        <Completed
+          id={control.id}
+          name={control.name}
+          label="Filter"
+          isRequired
+          isInvalid={control['aria-invalid'] === true}
+          describedBy={control['aria-describedby']}
+          value={value}
+          onChange={onChange}
+          complete={(written, caret) => completeFilter(written, caret, names, new Date())}
+          maxLength={4096}
+          isCode
+        />
+      )}
+    </Field>
   );
 };
 

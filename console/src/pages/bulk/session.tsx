@@ -10,6 +10,7 @@ import {
   Time,
   useAction,
   useConfirm,
+  useNames,
   useRead,
 } from '../../kit/index.ts';
 import { Errors } from './errors.tsx';
@@ -37,6 +38,7 @@ export default function SessionPage() {
     { every: 1000 },
   );
   const { data } = read;
+  const nameOf = useNames();
   if (data === undefined) {
     return (
       <Page title="Bulk operation" crumbs={CRUMBS}>
@@ -60,7 +62,7 @@ export default function SessionPage() {
       {data.progress === undefined ? null : <Progress of={data.progress} />}
       <Counts session={data} />
       <Card title="What it does">
-        <Facts of={factsOf(data)} />
+        <Facts of={factsOf(data, nameOf)} />
       </Card>
       <Cascade session={data} />
       <Errors session={data} />
@@ -221,7 +223,7 @@ const Counts = ({ session }: { session: Session }) => {
   );
 };
 
-const factsOf = (session: Session) => {
+const factsOf = (session: Session, nameOf: (id: string) => string) => {
   const { op_params, selection, id, created_at, created_by, committed_by, result, cancelled_at } = session;
   const path = recordsPath(session);
   return {
@@ -247,8 +249,9 @@ const factsOf = (session: Session) => {
     Status: <SessionStatus status={session.status} />,
     'Matched at the commit': session.count_at_commit?.toLocaleString(),
     Made: <Time at={created_at} />,
-    By: <code>{created_by}</code>,
-    'Committed by': committed_by === undefined ? undefined : <code>{committed_by}</code>,
+    By: <span title={created_by}>{nameOf(created_by)}</span>,
+    'Committed by':
+      committed_by === undefined ? undefined : <span title={committed_by}>{nameOf(committed_by)}</span>,
     Ended: result === undefined ? undefined : <Time at={result.committed_at} />,
     Cancelled: cancelled_at === undefined ? undefined : <Time at={cancelled_at} />,
     Id: (

@@ -46,6 +46,7 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
         <Card title="By month">
           <Chart
             label={`Revenue, expenses and net income of the months ${months[0]?.from.slice(0, 7)} to ${to.slice(0, 7)}; net income of the range is ${major(net_income)}.`}
+            months
             x={months.map(secondsOf)}
             series={[
               { name: 'Revenue', values: chart.data.map((month) => month.total_revenue) },
@@ -109,6 +110,7 @@ export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
         <Card title="At the end of each month">
           <Chart
             label={`Total assets, liabilities and equity at the end of each month up to ${day}; assets are ${major(sheet.total_assets)} now.`}
+            months
             x={months.map(secondsOf)}
             series={[
               { name: 'Assets', values: chart.data.map((month) => month.total_assets) },
