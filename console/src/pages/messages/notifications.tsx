@@ -72,7 +72,11 @@ export default function Notifications() {
         </search>
         {read.error === null ? null : (
           <div className="card-body">
-            <Problem error={read.error} />
+            <Problem error={read.error}>
+              <Button size="small" onClick={() => void read.refetch()}>
+                Try again
+              </Button>
+            </Problem>
           </div>
         )}
         {items?.length === 0 ? (
