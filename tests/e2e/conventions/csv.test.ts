@@ -61,8 +61,9 @@ describe('Every CSV of the product in an independent parser', function () {
     const csv = (await books.admin.api.get(`${SESSIONS}/${id}/errors.csv`)).text;
     expectInert(csv);
     const rows = rowsOf(csv);
-    const expected = ids.map((each) => cellOf(each.toWellFormed().replaceAll('\0', '\ufffd')));
-    expect(rows.map(({ record_id }) => record_id)).to.deep.equal([...new Set(expected)]);
+    // Different ids may have one cell: an apostrophe stands before a formula.
+    const stored = new Set(ids.map((each) => each.toWellFormed().replaceAll('\0', '\ufffd')));
+    expect(rows.map(({ record_id }) => record_id)).to.deep.equal([...stored].map(cellOf));
     for (const { current_state, code, message } of rows) {
       expect([current_state, code]).to.deep.equal(['', 'record_not_found']);
       expect(message).to.match(/^\S/);
