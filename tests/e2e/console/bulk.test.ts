@@ -216,4 +216,44 @@ describe('The bulk pages', () => {
     const again = await browser.openAs(own.token, '/bulk');
     await again.getByRole('gridcell', { name: '1,200 changed' }).waitFor();
   }).timeout(60_000);
+
+  it('show a commit under way as a bar that moves, and its counts at the end', async () => {
+    const { admin: own } = await world.tenant();
+    const fields = [{ key: 'n', label: 'Number', type: 'integer' }];
+    (await own.api.post(ENTITIES, { name: 'steps', label: 'Steps', fields })).as(z.looseObject({}), 201);
+    const row = (await own.api.post(`${ENTITIES}/steps/records`, { values: { n: 1 } })).as(withId, 201);
+    const wanted = {
+      entity_name: 'steps',
+      operation: 'edit',
+      selection: { kind: 'ids', ids: [row.id] },
+      op_params: { kind: 'edit', fields: [{ field_key: 'n', new_value: 2 }] },
+    };
+    const { id } = (await own.api.post('/api/v1/tenant/bulk-ops/preview', wanted)).as(withId, 201);
+    (await own.api.post(`/api/v1/tenant/bulk-ops/sessions/${id}/commit`)).as(withId);
+    const page = await browser.openAs(own.token, '/bulk');
+    // The server is done at once: the page is told of the stages of a long commit instead.
+    let processed: number | undefined = 300;
+    await page.route(`**/bulk-ops/sessions/${id}`, async (route) => {
+      const session = z.looseObject({}).parse(await (await route.fetch()).json());
+      const { result: _result, ...under } = session;
+      const progress = { processed, total: 1200 };
+      await route.fulfill({
+        json: processed === undefined ? session : { ...under, status: 'committing', progress },
+      });
+    });
+    await page.getByRole('link', { name: 'Edit steps' }).click();
+    const bar = page.getByRole('progressbar', { name: 'Records processed' });
+    for (const [next, share] of [
+      [300, '25'],
+      [900, '75'],
+    ] as const) {
+      processed = next;
+      await page.getByText(`${next} of 1,200 records`).waitFor();
+      expect(await bar.getAttribute('aria-valuenow')).to.equal(share);
+    }
+    expect(await flawsOf(page)).to.deep.equal([]);
+    processed = undefined;
+    await page.getByText('It is done: 1 record of 1 were changed.').waitFor();
+    expect(await bar.count()).to.equal(0);
+  }).timeout(60_000);
 });

@@ -84,7 +84,11 @@ export default function Accounts() {
         closing === undefined ? (
           ''
         ) : (
-          <Balance minor={closing.balances.get(code) ?? 0} currency={closing.currency} />
+          <Balance
+            minor={closing.balances.get(code) ?? 0}
+            currency={closing.currency}
+            to={entriesPath(code, {})}
+          />
         ),
     },
     ...(isAdmin
@@ -142,9 +146,9 @@ export default function Accounts() {
   );
 }
 
-const Balance = ({ minor, currency }: { minor: number; currency: string }) => (
+const Balance = ({ minor, currency, to }: { minor: number; currency: string; to: string }) => (
   <>
-    <Money minor={Math.abs(minor)} currency={currency} />{' '}
+    <Money minor={Math.abs(minor)} currency={currency} to={to} />{' '}
     <span className="muted small">{minor === 0 ? '' : minor > 0 ? 'Dr' : 'Cr'}</span>
   </>
 );
