@@ -76,7 +76,7 @@ describe('A newcomer with a mouse alone', () => {
   it('begins a bulk operation from the records that a filter shows', async () => {
     const page = await browser.openAs(tenant.admin.token, '/records/crate?filter=title+%3D%3D+%22One%22');
     await page.getByRole('link', { name: 'Change these' }).click();
-    expect(await page.getByRole('textbox', { name: 'Filter' }).inputValue()).to.equal('title == "One"');
+    expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).to.equal('title == "One"');
     await page.getByLabel('Delete').check();
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByRole('heading', { level: 1, name: 'Delete crate' }).waitFor();
