@@ -70,7 +70,7 @@ export class LogFollower {
   /** Whether the log has events that were not added to the buffer. */
   #hasMore = true;
   /** The last event that was announced; `''` for none. */
-  #told: Place = '';
+  #announced: Place = '';
   #woken = Promise.withResolvers<void>();
 
   constructor(deps: { events: EventStore; logger: Logger; live?: BufferSize; pages?: BufferSize }) {
@@ -221,11 +221,11 @@ export class LogFollower {
   #keep(growth: LogGrowth | undefined): void {
     const end = growth?.events.at(-1)?.position;
     // A growth that is announced again does not tell where the log ends now.
-    if (end !== undefined && end <= this.#told) return;
+    if (end !== undefined && end <= this.#announced) return;
     this.#growths += 1;
     this.#hasMore = growth === undefined;
     if (growth === undefined || end === undefined) return;
-    this.#told = end;
+    this.#announced = end;
     if (this.#live.last?.end !== growth.after) this.#live.clear();
     this.#live.add({ ...growth, end });
     this.#live.trim();
