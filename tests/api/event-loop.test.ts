@@ -2,12 +2,8 @@ import { expect } from 'chai';
 import { watchEventLoop } from '../../api/event-loop.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { TimeSlices } from '../../application/core/concurrency/time-slices.ts';
+import { busyFor } from '../support/busy.ts';
 import { eventually } from '../support/eventually.ts';
-
-const work = (ms: number): void => {
-  const began = process.threadCpuUsage().user;
-  while (process.threadCpuUsage().user - began < ms * 1000);
-};
 
 /** A clock that only works move. */
 class FakeClock {
@@ -29,11 +25,11 @@ describe('The watch of the event loop', () => {
     );
     try {
       mark('short');
-      work(2);
+      busyFor(2);
       mark('exportEverything');
-      work(80);
+      busyFor(80);
       mark('short');
-      work(2);
+      busyFor(2);
       await eventually(() => expect(seen).to.have.length(1));
       const [[code, seconds] = ['', 0]] = seen;
       expect(code).to.equal('exportEverything');
@@ -122,7 +118,7 @@ describe('Slices of long loops', () => {
     const slice = new TimeSlices().of('a', 'loop');
     await slice.next();
     expect(slice.pause()).to.equal(undefined);
-    work(12);
+    busyFor(12);
     expect(slice.pause()).to.be.instanceOf(Promise);
   });
 

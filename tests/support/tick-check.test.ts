@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { watchEventLoop } from '../../api/event-loop.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
+import { busyFor } from './busy.ts';
 import { eventually } from './eventually.ts';
 import { TICK_BOUND_MS, ticksIn, tooLong } from './tick-check.ts';
 
@@ -20,8 +21,7 @@ describe('The check of long ticks', () => {
         ['longExport', 1.5 * TICK_BOUND_MS],
       ] as const) {
         mark(code);
-        const began = process.threadCpuUsage().user;
-        while (process.threadCpuUsage().user - began < ms * 1000);
+        busyFor(ms);
         await eventually(() => expect(text).to.include(code));
       }
     } finally {
