@@ -7,9 +7,7 @@ import { releaseWhenIdle } from '../infrastructure/idle-memory.ts';
 import { createLogger } from '../infrastructure/logger.ts';
 import { keepFilesPrivate, requireFolders, warnOfOpenFolders } from '../infrastructure/private-files.ts';
 import { memberOf } from './cluster/member.ts';
-import { Supervisor } from './cluster/supervisor.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
-import { startPlatform } from './platform.ts';
 import { STOPPING, stopOnSignals } from './stopping.ts';
 
 /** Reads the configuration, starts the product, and serves until a signal stops it. `npm start` runs it by `start.js`. */
@@ -19,6 +17,7 @@ const main = async (): Promise<void> => {
   const log = createLogger(config.LOG_LEVEL);
   const member = memberOf(process.env);
   if (config.WORKERS > 1 && member === undefined) {
+    const { Supervisor } = await import('./cluster/supervisor.ts');
     const supervisor = new Supervisor(config, log, process.env);
     for (const signal of STOPPING) process.on(signal, () => supervisor.stop(signal));
     process.exit(await supervisor.run());
@@ -33,6 +32,8 @@ const main = async (): Promise<void> => {
   }
   requireFolders(config);
   if (isFirst) warnOfOpenFolders(config, logger);
+  // Loaded here, since the process that supervises others does not need it.
+  const { startPlatform } = await import('./platform.ts');
   const platform = await startPlatform({ config, logger, member });
   runs(platform);
   const { server } = platform;

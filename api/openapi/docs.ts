@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { notFound } from '../../domain/core/errors.ts';
 import { type Reply, type Route, route } from '../http/route.ts';
-import { asyncApiDocument } from './asyncapi.ts';
-import { openApiDocument } from './document.ts';
-import { EVENTS_STYLE, eventsPage } from './events-page.ts';
 
-/** Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. */
+/**
+ * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. What makes them is loaded when the
+ * first reader asks (decision 44).
+ */
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -76,8 +76,15 @@ const asset = async (name: string): Promise<Reply> => {
   if (name === 'start.js') {
     return { status: 200, headers: { 'Content-Type': 'text/javascript; charset=utf-8' }, body: START };
   }
-  if (name === 'events') return { status: 200, headers: HTML, body: eventsPage(asyncApiDocument()) };
+  if (name === 'events') {
+    const [{ eventsPage }, { asyncApiDocument }] = await Promise.all([
+      import('./events-page.ts'),
+      import('./asyncapi.ts'),
+    ]);
+    return { status: 200, headers: HTML, body: eventsPage(asyncApiDocument()) };
+  }
   if (name === 'events.css') {
+    const { EVENTS_STYLE } = await import('./events-page.ts');
     return { status: 200, headers: { 'Content-Type': 'text/css; charset=utf-8' }, body: EVENTS_STYLE };
   }
   const type = PACKAGED.get(name);
@@ -101,6 +108,7 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
       handle: async () => {
+        const { openApiDocument } = await import('./document.ts');
         text ??= Buffer.from(JSON.stringify(openApiDocument([...routes, ...own])));
         return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: text };
       },
@@ -114,7 +122,10 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       tag: 'Operations',
       access,
       responses: { 200: z.looseObject({ asyncapi: z.string() }) },
-      handle: async () => ({ status: 200, body: asyncApiDocument() }),
+      handle: async () => {
+        const { asyncApiDocument } = await import('./asyncapi.ts');
+        return { status: 200, body: asyncApiDocument() };
+      },
     }),
     route({
       method: 'get',
