@@ -2,7 +2,8 @@ import { fork } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import Mocha from 'mocha';
+import Mocha, { type Suite } from 'mocha';
+import { bundleProduct } from './support/bundle.ts';
 import { prepareMongo } from './support/mongodb-server.ts';
 import { cleanUp, startServer } from './support/server.ts';
 import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
@@ -14,7 +15,7 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
  * `npm run test:all -- tests/e2e/ledger` runs one folder, or several, or files. `TEST_PROCESSES` is the number of processes
  * at a time (default: one more than there are cores, at most 4, since tests wait for servers and timers). `TEST_TIMES=1`
  * prints the processor time and the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
- * instead of the embedded store; without it only the areas in `OVER_EVENTSTOREDB` run over both.
+ * instead of the embedded store; without it only the files in `OVER_EVENTSTOREDB` run over both.
  */
 
 interface Counts {
@@ -31,17 +32,28 @@ interface Outcome extends Counts {
 
 /** Generous, since tests that start servers mostly wait, and a busy machine takes up to a minute for each start. */
 const TIMEOUT_MS = 180_000;
-/** Files of a batch share servers (see `sharedWorld`) and loaded modules. */
-const BATCH = 20;
+/** Files of a batch share servers (see `sharedWorld`), loaded modules and the OpenAPI document. */
+const BATCH = 24;
+/** Tests that need no server for themselves are short. */
+const LARGE_BATCH = 40;
 const MONGODB = 'MongoDB';
+const E2E = 'tests/e2e';
+const SIMULATION = 'tests/simulation';
 /** Characters of an error that are printed again at the end. */
 const FAILURE_CHARACTERS = 1500;
+
+/** A test's own limit is for a run of its own: beside others it gets {@link TIMEOUT_MS} at least. */
+const allowTime = (suite: Suite): void => {
+  for (const test of suite.tests) test.timeout(Math.max(test.timeout(), TIMEOUT_MS));
+  for (const one of suite.suites) allowTime(one);
+};
 
 /** Runs the files in this process and sends the outcome to the parent. */
 const runBatch = async (files: readonly string[]): Promise<void> => {
   const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: 'spec', forbidOnly: true });
   for (const file of files) mocha.addFile(file);
   await mocha.loadFilesAsync();
+  allowTime(mocha.suite);
   const failures: string[] = [];
   const runner = mocha.run((failed) => {
     const { passes = 0, pending = 0 } = runner.stats ?? {};
@@ -56,8 +68,8 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   });
 };
 
-/** Longest tests first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
-const FIRST = ['tests/e2e/', MONGODB, 'tests/property', 'tests/contract'];
+/** The longest batches first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
+const FIRST = [SIMULATION, E2E, MONGODB, 'tests/property', 'tests/contract'];
 
 const rank = ({ files, needsMongo }: Batch): number => {
   const folder = needsMongo ? MONGODB : (files[0] ?? '');
@@ -65,8 +77,22 @@ const rank = ({ files, needsMongo }: Batch): number => {
   return found < 0 ? FIRST.length : found;
 };
 
-/** Areas whose files also run over EventStoreDB's test server. Kills with several nodes are in `tests/e2e/stores`. */
-const OVER_EVENTSTOREDB = ['messaging', 'websocket', 'bulk', 'ledger', 'webhooks'];
+/**
+ * Files that also run over EventStoreDB's test server: the main path of each area that leans on the log, and what depends on how a
+ * store answers (several processes, replays, outages). Kills with several nodes are in `tests/e2e/stores`.
+ */
+const OVER_EVENTSTOREDB = [
+  'messaging/messages',
+  'messaging/unread',
+  'websocket/envelopes',
+  'websocket/replay',
+  'bulk/commits',
+  'bulk/outage',
+  'ledger/entries',
+  'ledger/processes',
+  'webhooks/deliveries',
+  'webhooks/processes',
+].map((name) => `tests/e2e/${name}.test.ts`);
 
 type Stores = 'embedded' | 'eventstoredb';
 
@@ -76,10 +102,14 @@ interface Batch {
   readonly stores: Stores;
 }
 
-/** One folder of `tests/e2e`, or all folders of a layer: tests without servers are short. */
-const areaOf = (file: string): string => {
-  const depth = file.startsWith('tests/e2e/') ? 3 : 2;
-  return dirname(file).split('/').slice(0, depth).join('/');
+/** `tests/e2e`, or another folder of `tests`. */
+const layerOf = (file: string): string => dirname(file).split('/').slice(0, 2).join('/');
+
+/** Most files of a batch: a run of the simulation keeps a core busy for a minute. */
+const mostOf = (layer: string): number => {
+  if (layer === SIMULATION) return 1;
+  if (layer === MONGODB) return BATCH / 2;
+  return layer === E2E ? BATCH : LARGE_BATCH;
 };
 
 const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
@@ -89,26 +119,21 @@ const batches = (under: readonly string[]): Batch[] => {
   const files = under
     .flatMap((path) => (path.endsWith('.test.ts') ? path : globSync(`${path}/**/*.test.ts`)))
     .sort();
-  const folders = Map.groupBy(files, (file) => (needsMongo(file) ? MONGODB : areaOf(file)));
-  const parts = [...folders].flatMap(([folder, files]): Batch[] => {
-    const most = folder === MONGODB ? BATCH / 2 : folder.startsWith('tests/e2e/') ? BATCH : 2 * BATCH;
-    const size = Math.ceil(files.length / Math.ceil(files.length / most));
+  const layers = Map.groupBy(files, (file) => (needsMongo(file) ? MONGODB : layerOf(file)));
+  const parts = [...layers].flatMap(([layer, files]): Batch[] => {
+    const size = Math.ceil(files.length / Math.ceil(files.length / mostOf(layer)));
     return Array.from({ length: Math.ceil(files.length / size) }, (_, n) => ({
       files: files.slice(n * size, (n + 1) * size),
-      needsMongo: folder === MONGODB,
+      needsMongo: layer === MONGODB,
       stores: process.env.TEST_STORES === 'eventstoredb' ? 'eventstoredb' : 'embedded',
     }));
   });
-  if (process.env.TEST_STORES === undefined) parts.push(...overEventStoreDb(files));
+  const over = files.filter((file) => OVER_EVENTSTOREDB.includes(file));
+  if (process.env.TEST_STORES === undefined && over.length > 0) {
+    parts.push({ files: over, needsMongo: false, stores: 'eventstoredb' });
+  }
   return parts.sort((a, b) => rank(a) - rank(b) || b.files.length - a.files.length);
 };
-
-/** A batch for each of the requested areas. */
-const overEventStoreDb = (asked: readonly string[]): Batch[] =>
-  OVER_EVENTSTOREDB.flatMap((area) => {
-    const files = asked.filter((file) => file.startsWith(`tests/e2e/${area}/`));
-    return files.length === 0 ? [] : [{ files, needsMongo: false, stores: 'eventstoredb' as const }];
-  });
 
 /**
  * Fills the cache of compiled modules: Node writes it only when a process exits normally, and tests kill most servers.
@@ -143,6 +168,7 @@ const inChild = ({ files, stores }: Batch): Promise<Outcome> =>
 const runAll = async (under: readonly string[]): Promise<void> => {
   const queue = batches(under);
   const mongo = queue.some(({ needsMongo }) => needsMongo) ? prepareMongo() : undefined;
+  process.env.TEST_BUNDLE ??= await bundleProduct();
   await fillCompileCache();
   const total = { passed: 0, failed: 0, skipped: 0 };
   const reported: string[] = [];

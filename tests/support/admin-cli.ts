@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { productFile } from './bundle.ts';
 import { OF_CHILDREN } from './server.ts';
 
 /** Runs `npm run admin` as a child process. */
@@ -10,7 +10,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-export const MAIN = join(import.meta.dirname, '../../api/admin/main.ts');
+export const MAIN = productFile('api/admin/main.ts');
 
 /** @param env the environment besides `PATH` @param input standard input; default: none */
 export const admin = (

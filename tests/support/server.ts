@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
+import { productFile } from './bundle.ts';
 import { startEventStoreDb, type TestEventStoreDb } from './eventstoredb/start.ts';
 import { noteEnvironment, watchOutput } from './log-check.ts';
 import { noteServerStart } from './times.ts';
@@ -52,7 +53,7 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The server's event store, regardless of `TEST_STORES`. The caller stops it. */
   readonly eventStore?: TestEventStoreDb;
-  /** `api/main.ts` of another build; default: of this one. */
+  /** `api/main.ts` of another build, or {@link SOURCE}; default: the bundle of the run, if there is one. */
   readonly main?: string;
 }
 
@@ -145,7 +146,9 @@ const addressIn = (output: string): string | undefined => {
 };
 
 const START_MS = 150_000;
-const MAIN = join(import.meta.dirname, '../../api/main.ts');
+/** What `npm start` starts. */
+export const SOURCE = join(import.meta.dirname, '../../api/main.ts');
+const MAIN = productFile('api/main.ts');
 
 /** Starts `api/main.ts` without waiting until it listens. */
 const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = false, main = MAIN) => {
@@ -248,17 +251,20 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
   return { ...server, stop: refuse, kill: refuse, signal: refuse };
 };
 
+/** A limit only ends a test that fails anyway, so a busy machine gets at least this long. */
+const LEAST_WAIT_MS = 60_000;
+
 /** Waits until `check` returns something other than undefined or false, and returns it. */
 export const eventually = async <T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,
   withinMs = 30_000,
 ): Promise<T> => {
-  const deadline = performance.now() + withinMs;
+  const deadline = performance.now() + Math.max(withinMs, LEAST_WAIT_MS);
   for (;;) {
     const found = await check();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`);
+    if (performance.now() > deadline) throw new Error(`${what}: not in time`);
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
 };

@@ -14,7 +14,7 @@ import {
 } from './rules-support.ts';
 import { ENTRIES, entry, LOCK } from './support.ts';
 
-const ROUNDS = 10;
+const ROUNDS = 5;
 const WRITERS = 6;
 
 /** Creates records concurrently, runs an action after some of them, and continues until it ends. @returns how many */

@@ -23,11 +23,20 @@ describe('Backups of the embedded stores', function () {
   let world: World;
   let made: Filled;
 
+  let hasEnded = true;
+
   beforeEach(async () => {
+    // Tests that leave their server running share it.
+    if (!hasEnded) return;
+    await endWorld();
     world = await startWorld();
     made = await filled(world);
+    hasEnded = false;
+    void world.server.exited.then(() => {
+      hasEnded = true;
+    });
   });
-  afterEach(endWorld);
+  after(endWorld);
 
   interface Places {
     readonly to: string;
