@@ -76,9 +76,9 @@ describe('The queues of a subscriber', () => {
           written.set(tenantId, (written.get(tenantId) ?? -1) + 1);
         }
         if (isLast) {
-          await eventually(() => expect(handled).to.deep.equal(written), 15_000);
+          await eventually(() => expect(handled).to.deep.equal(written));
           const head = await stores.events.end();
-          await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head), 15_000);
+          await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
         }
         stopping.abort();
         await done;

@@ -31,7 +31,9 @@ describe('The preferred answer of a client', () => {
 
   it('is found quickly for any header', () => {
     const began = performance.now();
-    prefersHtml(`text/html${';q'.repeat(10_000)}${',a/b'.repeat(10_000)}`);
-    expect(performance.now() - began).to.be.lessThan(200);
+    prefersHtml(`text/html${';q'.repeat(100_000)}${',a/b'.repeat(100_000)}`);
+    expect(performance.now() - began, 'comparing all parts with each other takes minutes').to.be.lessThan(
+      10_000,
+    );
   });
 });

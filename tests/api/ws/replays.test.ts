@@ -55,7 +55,7 @@ describe('A replay', () => {
     for (const { id } of gone) await here.node.keys.destroy(`acme/message-${id}`);
     socket.raw.resume();
     const fence = await writer.send('fence');
-    await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }), 20_000);
+    await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
     expect(socket.seen).to.have.length(1 + MANY - gone.length + 1);
     expect(bodies(socket).filter((body) => body.startsWith(`${MANY - 1} `))).to.deep.equal([]);
   }).timeout(60_000);
@@ -72,7 +72,7 @@ describe('A replay', () => {
       const last = socket.seen.at(-1);
       if (last?.kind !== 'notification') throw new Error('not yet');
       return last.notification;
-    }, 20_000);
+    });
     expect(found).to.include({ id, snippet: '' });
   }).timeout(60_000);
 
@@ -129,7 +129,7 @@ describe('A replay', () => {
     await eventually(() => expect(here.feed.position).to.equal(position));
     socket.raw.resume();
     const resync = { kind: 'system', event: 'resync', position };
-    await eventually(() => expect(socket.seen.at(-1)).to.deep.equal(resync), 20_000);
+    await eventually(() => expect(socket.seen.at(-1)).to.deep.equal(resync));
     expect(here.positions, 'reads over REST show what it stands for').to.include(position);
     expect(socket.seen).to.have.length(1 + MANY + 1);
     const fence = await writer.send('fence');

@@ -108,7 +108,7 @@ describe('Stream hashes read from the log’s file', function () {
     await fill(100);
     const store = await open({ log: join(folder, 'nowhere', 'events.db') });
     const { keeper, logger } = keeping(store);
-    await eventually(() => expect(logger.lines.some(({ level }) => level === 'warn')).to.equal(true), 10_000);
+    await eventually(() => expect(logger.lines.some(({ level }) => level === 'warn')).to.equal(true));
     await keeper.reachEnd();
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
@@ -161,14 +161,12 @@ describe('Stream hashes read from the log’s file', function () {
     await fill(10);
     const { keeper, close } = keeping(standing);
     const told = Promise.allSettled([keeper.reachEnd(), keeper.reachEnd()]);
-    const began = performance.now();
     await close();
     for (const each of await told) {
       expect(each.status === 'rejected' && each.reason).to.have.property('code', 'read_model_behind');
     }
     const late = await keeper.reachEnd().catch((error: unknown) => error);
     expect(late).to.have.property('code', 'read_model_behind');
-    expect(performance.now() - began).to.be.lessThan(2000);
   });
 
   it('let a stop interrupt a long catch-up, which continues later', async () => {
@@ -187,9 +185,9 @@ describe('Stream hashes read from the log’s file', function () {
     await fill(30_000);
     const { close } = keeping(slowly);
     await eventually(() => expect(asked).to.be.greaterThan(1));
-    const began = performance.now();
+    const askedBefore = asked;
     await close();
-    expect(performance.now() - began).to.be.lessThan(1000);
+    expect(asked - askedBefore, 'steps after the stop').to.be.at.most(1);
     expect(await store.position()).to.not.equal(await events.end());
     one.close();
     await keeping(store).keeper.reachEnd();

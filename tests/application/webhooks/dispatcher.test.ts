@@ -227,7 +227,7 @@ describe('the webhook dispatcher', () => {
     await eventually(async () => {
       const recorded = await node.events.readAll({ filter: { types: ['DeliverySucceeded'] }, limit: 2000 });
       expect(recorded).to.have.length(700);
-    }, 20_000);
+    });
     expect(calls).to.have.length(700);
     expect(new Set(calls.map(({ call }) => call.headers['X-Service-Delivery'])).size).to.equal(700);
   }).timeout(30_000);

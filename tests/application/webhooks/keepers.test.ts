@@ -176,7 +176,7 @@ describe('the dead-letter counter', () => {
             }
             // Some are delivered with those before them, some alone.
             if (step % 3 !== 1 || step === runs.length - 1)
-              await eventually(() => expect(reached >= last).to.equal(true), 20_000);
+              await eventually(() => expect(reached >= last).to.equal(true));
           }
           stopping.abort();
           await done;

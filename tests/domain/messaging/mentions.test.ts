@@ -171,7 +171,6 @@ describe('Hostile texts of 40 KB', () => {
       const [little, much] = [timed(short), timed(text)];
       // Eight times the text: quadratic parsing would take sixty-four times as long.
       expect(much).to.be.lessThan(little * 32 + 10);
-      expect(much).to.be.lessThan(100);
     });
   }
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { clientOf } from '../../support/client.ts';
+import { atPresentPace } from '../../support/pace.ts';
 import { startServer } from '../../support/server.ts';
 import { tenant as tenantShape } from '../../support/shapes.ts';
 import { uploaded } from '../../support/uploads.ts';
@@ -153,7 +154,7 @@ describe('Access to the assistant', function () {
     const before = performance.now();
     const { code } = await world.server.stop();
     expect(code).to.equal(0);
-    expect(performance.now() - before).to.be.lessThan(10_000);
+    expect(performance.now() - before).to.be.lessThan(await atPresentPace(10_000));
     await running;
     await world.restart();
     await world.ready();

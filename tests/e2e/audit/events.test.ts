@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { chainFaults } from '../../support/chain.ts';
 import type { Client } from '../../support/client.ts';
+import { atPresentPace } from '../../support/pace.ts';
 import { eventually } from '../../support/server.ts';
 import { verdictOfNode } from '../../support/verifiers.ts';
 import {
@@ -368,7 +369,7 @@ describe('The replay of events', () => {
       expect(outcome).to.equal('aborted');
       const began = performance.now();
       expect((await world.server.exited).code).to.equal(0);
-      expect(performance.now() - began).to.be.lessThan(9000);
+      expect(performance.now() - began).to.be.lessThan(await atPresentPace(9000));
     }).timeout(90_000);
   });
 });

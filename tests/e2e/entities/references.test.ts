@@ -189,7 +189,7 @@ describe('References', () => {
     const filter = encodeURIComponent(`customer == "${target.id}" || billed_to == "${target.id}"`);
     await eventually(async () => {
       expect((await ada.api.get(`${at(order)}?filter=${filter}`)).as(records)).to.have.length(0);
-    }, 20_000);
+    });
     const stays = encodeURIComponent('title.startsWith("stays ")');
     const page = (await ada.api.get(`${at(order)}?limit=200&filter=${stays}`)).as(records);
     expect(page).to.have.length(200);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { atPresentPace } from '../../support/pace.ts';
 import { eventually } from '../../support/server.ts';
 import { closeReceivers, type Receiver, startReceiver } from '../../support/webhook-receiver.ts';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
@@ -91,7 +92,7 @@ describe('Webhooks and kill -9', () => {
     await eventually('both calls', () => receiver.received.length === 2);
     const started = Date.now();
     expect(await world.server.stop()).to.deep.equal({ code: 0, signal: null });
-    expect(Date.now() - started).to.be.below(8000);
+    expect(Date.now() - started).to.be.below(await atPresentPace(8000));
     receiver.behave(() => 200);
     await world.restart();
     await world.ready();
@@ -146,7 +147,7 @@ describe('Webhooks and kill -9', () => {
       await eventually('the call', () =>
         live.at('/hook?other').some(({ envelope }) => envelope.data.entity_id === id),
       );
-      expect(Date.now() - started).to.be.below(5000);
+      expect(Date.now() - started).to.be.below(await atPresentPace(5000));
     }
     await ofStatus(tenant.admin, mine.id, 'delivered', 15);
   }).timeout(60_000);

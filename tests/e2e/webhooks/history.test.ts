@@ -104,7 +104,7 @@ describe('The history of webhook deliveries', () => {
       { attempt: 3, status: 'delivered', response_code: 204, error: null },
     ]);
     expect(history.at(-1)?.at).to.equal(shown.last_attempt_at);
-    for (const { ms } of history) expect(ms).to.be.within(0, 2000);
+    for (const { ms } of history) expect(ms).to.be.within(0, 60_000);
   });
 
   it('shows a long body whole, and the attempts of replays', async () => {

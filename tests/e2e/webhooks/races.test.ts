@@ -172,25 +172,32 @@ describe('Webhooks under concurrent changes', () => {
     await plainEntity(own, 'crate');
     const dead = await subscribe(own.admin, gone.url, { events: ['entity.created'] });
     const other = await subscribe(own.admin, live.url, { events: ['entity.updated'] });
+    /** Median of the times from a change to its call (ms). */
+    const waitOf = async (ids: readonly string[]): Promise<number> => {
+      const waits: number[] = [];
+      for (const id of ids) {
+        const seen = live.received.length;
+        const began = performance.now();
+        const path = `/api/v1/tenant/entities/crate/records/${id}`;
+        await own.admin.api.patch(path, { values: { title: `changed ${seen}` } });
+        await eventually('the call', () =>
+          live.received.slice(seen).some(({ envelope }) => envelope.data.entity_id === id),
+        );
+        waits.push(performance.now() - began);
+      }
+      return waits.sort((a, b) => a - b)[waits.length >> 1] ?? 0;
+    };
+    const quiet = await addRecord(own.admin, 'crate', 'quiet');
+    const alone = await waitOf(Array.from({ length: 9 }, () => quiet));
     const made: string[] = [];
     for (let nth = 0; nth < 30; nth += 1) {
       made.push(
         ...(await Promise.all(Array.from({ length: 10 }, () => addRecord(own.admin, 'crate', 'dead')))),
       );
     }
-    const waits: number[] = [];
-    for (const id of made.slice(0, 20)) {
-      const began = Date.now();
-      const path = `/api/v1/tenant/entities/crate/records/${id}`;
-      await own.admin.api.patch(path, { values: { title: 'changed' } });
-      await eventually('the call', () =>
-        live.received.some(({ envelope }) => envelope.data.entity_id === id),
-      );
-      waits.push(Date.now() - began);
-    }
-    expect(waits.sort((a, b) => a - b)[10]).to.be.below(500);
+    expect(await waitOf(made.slice(0, 20))).to.be.below(Math.max(500, 10 * alone));
     const pending = await deliveries(own.admin, dead.id);
-    expect(pending).to.have.length(300);
+    expect(pending).to.have.length(301);
     expect(
       pending.filter(({ attempts }) => attempts === 0).length,
       'the dead endpoint has a pace, and is not what the server is busy with',

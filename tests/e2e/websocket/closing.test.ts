@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { atPresentPace } from '../../support/pace.ts';
 import { eventually } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { listen, refusal } from '../../support/socket.ts';
@@ -136,7 +137,7 @@ describe('Sockets', () => {
     socket.raw.pause();
     const began = performance.now();
     expect((await world.server.stop()).code).to.equal(0);
-    expect(performance.now() - began).to.be.lessThan(4000);
+    expect(performance.now() - began).to.be.lessThan(await atPresentPace(4000));
     socket.raw.terminate();
     await world.restart();
   });

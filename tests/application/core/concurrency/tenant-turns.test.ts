@@ -6,7 +6,8 @@ import {
   TURN_MS,
   type Turn,
 } from '../../../../application/core/concurrency/tenant-turns.ts';
-import { eventually, severalTicks } from '../../../support/eventually.ts';
+import { severalTicks } from '../../../support/eventually.ts';
+import { withFakeTimers } from '../../../support/fake-timers.ts';
 
 /** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
 const schedule = (weightOf: (tenant: string) => number = () => 1) => {
@@ -53,22 +54,23 @@ describe('the turns of tenants', () => {
     await fc.assert(property, { numRuns: 100 });
   });
 
-  it('are granted one at a time, with pauses, while a read waits for its read model', async () => {
-    let longestRead = 1000;
-    const turns = new TenantTurns({ atOnce: 4, longestRead: () => longestRead });
-    const granted: number[] = [];
-    const all = Array.from({ length: 6 }, async (_, n) => {
-      const turn = await turns.take(`tenant${n}`);
-      granted.push(performance.now());
-      turn.end();
-    });
-    await eventually(() => expect(granted).to.have.length(3));
-    const pauses = granted.slice(1).map((at, n) => at - (granted[n] ?? 0));
-    for (const ms of pauses) expect(ms).to.be.at.least(45);
-    longestRead = 0;
-    await Promise.all(all);
-    expect(granted).to.have.length(6);
-  });
+  it('are granted one at a time, with pauses, while a read waits for its read model', () =>
+    withFakeTimers(async ({ now, pass }) => {
+      let longestRead = 1000;
+      const turns = new TenantTurns({ atOnce: 4, longestRead: () => longestRead });
+      const granted: number[] = [];
+      const all = Array.from({ length: 6 }, async (_, n) => {
+        const turn = await turns.take(`tenant${n}`);
+        granted.push(now());
+        turn.end();
+      });
+      await pass(149);
+      expect(granted).to.deep.equal([0, 50, 100]);
+      longestRead = 0;
+      await pass(1);
+      await Promise.all(all);
+      expect(granted.slice(3)).to.deep.equal([150, 150, 150]);
+    }));
 
   it('share the time equally between busy tenants, however long their works are', async () => {
     const { served, work } = schedule();
@@ -92,16 +94,21 @@ describe('the turns of tenants', () => {
     await Promise.all(all);
   });
 
-  it('give the slot of a long work to others while it goes on', async () => {
-    const turns = new TenantTurns({ atOnce: 1 });
-    const slow = await turns.take('busy');
-    const began = performance.now();
-    const quick = await turns.take('quiet');
-    expect(performance.now() - began).to.be.at.least(TURN_MS / 2);
-    quick.end();
-    slow.end();
-    (await turns.take('busy')).end();
-  });
+  it('give the slot of a long work to others while it goes on', () =>
+    withFakeTimers(async ({ now, pass }) => {
+      const turns = new TenantTurns({ atOnce: 1 });
+      const slow = await turns.take('busy');
+      let servedAt = 0;
+      const waiting = turns.take('quiet').then((quick) => {
+        servedAt = now();
+        quick.end();
+      });
+      await pass(2 * TURN_MS);
+      await waiting;
+      expect(servedAt).to.equal(TURN_MS);
+      slow.end();
+      (await turns.take('busy')).end();
+    }));
 
   it('go on until their time is over, and then let others pass', async () => {
     const { turns, advance } = schedule();

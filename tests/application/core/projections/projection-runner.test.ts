@@ -67,7 +67,7 @@ describe('a projection runner', () => {
       decide: () => [{ type: 'BookReopened', data: {} }],
     });
     const head = await kit.events.end();
-    await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head), 1000);
+    await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head));
   });
 
   it('reports progress within a long batch while a reader waits, and skips nothing', async () => {

@@ -127,7 +127,7 @@ describe('a lease holder', () => {
     await eventually(() => expect(work.now.running).to.equal(1));
     const began = performance.now();
     await end();
-    expect(performance.now() - began).to.be.lessThan(1000);
+    expect(performance.now() - began, 'the lease lasts a minute').to.be.lessThan(20_000);
     expect(await store.acquireLease('work', 'somebody else', 1000), 'the lease is free again').not.to.equal(
       undefined,
     );
@@ -165,7 +165,7 @@ describe('a lease holder', () => {
       },
     };
     holding('first', shared.work, { store: lossy, ttlMs: 3_000 });
-    await eventually(() => expect(calls).to.be.greaterThan(3), 10_000);
+    await eventually(() => expect(calls).to.be.greaterThan(3));
     expect(shared.fences).to.deep.equal([1]);
     expect(shared.now.running).to.equal(1);
   });

@@ -61,7 +61,7 @@ describe('a worker process with all projections and twenty subscribers', () => {
           expect(runner.localCheckpoint(tagOf(runner.projection.version))).to.equal(end);
         }
         for (const name of names) expect(await handledUpTo(store, name)).to.equal(end);
-      }, 20_000);
+      });
     };
     await allReached();
     expect(read).to.be.within(TOTAL, TOTAL + 4000);

@@ -206,7 +206,7 @@ describe('a subscriber', () => {
       if (tries < 5) throw new StoreUnavailable('gone');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a']), 15_000);
+    await eventually(() => expect(seen).to.deep.equal(['a']));
     expect(passedOver).to.deep.equal([]);
   }).timeout(20_000);
 
@@ -218,7 +218,7 @@ describe('a subscriber', () => {
       if (tries < 6) throw new DomainError('unavailable', 'busy');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a']), 15_000);
+    await eventually(() => expect(seen).to.deep.equal(['a']));
     expect(passedOver).to.deep.equal([]);
   }).timeout(20_000);
 
