@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { problemText } from './problem.tsx';
 
 interface CardProps {
   readonly title?: string;
@@ -26,21 +27,28 @@ interface TileProps {
   /** Undefined while it is read. */
   readonly value: ReactNode;
   readonly detail?: ReactNode;
-  /** The page that the figure comes from. */
+  /** Why it could not be read. */
+  readonly error?: Error | null;
+  /** The page that the figure comes from; one that begins with `#` is a part of this page. */
   readonly to?: string | undefined;
 }
 
 /** A figure that leads to its source. */
-export const Tile = ({ label, value, detail, to }: TileProps) => {
+export const Tile = ({ label, value, detail, error = null, to }: TileProps) => {
+  const about = error === null ? detail : problemText(error);
   const content = (
     <>
       <span className="tile-label">{label}</span>
-      <span className="tile-value">{value ?? <span className="skeleton" />}</span>
-      {detail === undefined ? null : <span className="small muted">{detail}</span>}
+      <span className="tile-value">{error === null ? (value ?? <span className="skeleton" />) : '–'}</span>
+      {about === undefined ? null : <span className="small muted">{about}</span>}
     </>
   );
-  return to === undefined ? (
-    <div className="card tile">{content}</div>
+  if (to === undefined) return <div className="card tile">{content}</div>;
+  // The browser itself scrolls to a part of the page.
+  return to.startsWith('#') ? (
+    <a href={to} className="card tile">
+      {content}
+    </a>
   ) : (
     <Link href={to} className="card tile">
       {content}

@@ -17,6 +17,13 @@ export const Copy = ({ text, label = 'Copy' }: { text: string; label?: string })
   );
 };
 
+/** A text that is named and long: an id, a hash, a position. */
+export const Copied = ({ text, what }: { text: string; what: string }) => (
+  <>
+    <code className="long">{text}</code> <Copy text={text} label={`Copy the ${what}`} />
+  </>
+);
+
 /** A secret that the server shows once. */
 export const Secret = ({ text, name }: { text: string; name: string }) => (
   <div className="stack">

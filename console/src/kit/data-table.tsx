@@ -1,8 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
-import { Button } from './button.tsx';
 import { Empty } from './empty.tsx';
-import { Problem } from './problem.tsx';
+import { Failed } from './pending.tsx';
 import type { Paged } from './reads.ts';
 
 export interface Column<T> {
@@ -64,25 +63,21 @@ export const DataTable = <T,>(props: TableProps<T>) => {
     ? rows.data?.pages.flatMap((page) => page.items)
     : rows.data;
   if (items === undefined) {
-    if (rows.error !== null) return <Failed error={rows.error} retry={() => void rows.refetch()} />;
+    if (rows.error !== null) return <FailedRows of={rows} />;
     return <Loading label={label} columns={columns.length} />;
   }
   if (items.length === 0) return <>{empty ?? <Empty title="Nothing here yet" />}</>;
   return (
     <>
-      {rows.error === null ? null : <Failed error={rows.error} retry={() => void rows.refetch()} />}
+      {rows.error === null ? null : <FailedRows of={rows} />}
       <Rows {...props} items={items} pages={isEndless ? rows : undefined} />
     </>
   );
 };
 
-const Failed = ({ error, retry }: { error: Error; retry: () => void }) => (
+const FailedRows = ({ of }: { of: Pick<Listed<unknown>, 'error' | 'refetch'> }) => (
   <div className="card-body">
-    <Problem error={error}>
-      <Button size="small" onClick={retry}>
-        Try again
-      </Button>
-    </Problem>
+    <Failed of={of} />
   </div>
 );
 

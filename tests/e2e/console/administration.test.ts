@@ -1,33 +1,20 @@
 import { expect } from 'chai';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite } from '../../support/console-suite.ts';
+import type { TestTenant } from '../../support/world.ts';
 
 /** Markup in every text field stays text. */
 const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}';
 
 describe('Administration in the Console', () => {
-  let world: World;
   let tenant: TestTenant;
-  let browser: ConsoleBrowser;
 
-  before(async function () {
-    this.timeout(60_000);
-    // Skipped where no Chromium is installed.
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   it('adds a person, shows errors at their fields, deactivates and forgets', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/users');
+    const page = await site.browser.openAs(tenant.admin.token, '/users');
     const mail = `eve@${tenant.id.replace('_', '-')}.example`;
     await page.getByRole('button', { name: 'Add a person' }).click();
     await page.getByLabel('Name').fill(MARKUP);
@@ -58,7 +45,7 @@ describe('Administration in the Console', () => {
   }).timeout(60_000);
 
   it('makes an API token, shows its secret once, and revokes it', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/api-tokens');
+    const page = await site.browser.openAs(tenant.admin.token, '/api-tokens');
     await page.getByText('No tokens yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'Make a token' }).click();
@@ -71,7 +58,7 @@ describe('Administration in the Console', () => {
     const secret = await page.locator('.secret code').textContent();
     expect(secret).to.match(/^svc_pat_\w{51}$/);
     expect(await flawsOf(page)).to.deep.equal([]);
-    const program = world.anybody.with(secret ?? '');
+    const program = site.world.anybody.with(secret ?? '');
     expect((await program.get('/api/v1/tenant/entities')).status).to.equal(200);
     await page.getByRole('button', { name: 'I have copied it' }).click();
     expect(await page.content()).not.to.contain(secret);
@@ -82,7 +69,7 @@ describe('Administration in the Console', () => {
   }).timeout(60_000);
 
   it('installs an extension, switches it on, and uninstalls it', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/extensions');
+    const page = await site.browser.openAs(tenant.admin.token, '/extensions');
     await page.getByRole('button', { name: 'Install' }).click();
     await page.getByLabel('Name').fill(MARKUP);
     await page.getByLabel('Id', { exact: true }).fill('acme.labels');

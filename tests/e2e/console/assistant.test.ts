@@ -1,35 +1,26 @@
 import { expect } from 'chai';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { uploaded } from '../../support/uploads.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { TestTenant } from '../../support/world.ts';
 import { askUntil, defineOrders, entitle, MODEL, newOrder } from '../assistant/support.ts';
 
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
 const LYON = 'What did we promise the customer in Lyon?';
 
 describe('The assistant page', function () {
   this.timeout(120_000);
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
 
-  before(async function () {
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld(MODEL);
-    tenant = await world.tenant();
-    await defineOrders(tenant);
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
-  });
+  const site = consoleSuite(
+    async ({ world }) => {
+      tenant = await world.tenant();
+      await defineOrders(tenant);
+    },
+    { env: MODEL },
+  );
 
   it('says what to do where the tenant has no assistant', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/assistant');
+    const page = await site.browser.openAs(tenant.admin.token, '/assistant');
     await page.getByText('Ask something').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByLabel('Question').fill(XSS);
@@ -41,13 +32,13 @@ describe('The assistant page', function () {
   });
 
   it('answers with sources that lead to their records, and keeps the conversation', async () => {
-    await entitle(world, tenant);
+    await entitle(site.world, tenant);
     const order = await newOrder(tenant.admin.api, {
       name: 'Bakery in Lyon',
       promise: `We promised the customer free delivery of all chairs before Easter. ${XSS}`,
     });
     await askUntil(tenant.admin, LYON, ({ retrieved_chunks }) => retrieved_chunks.length > 0);
-    const page = await browser.openAs(tenant.admin.token, '/assistant');
+    const page = await site.browser.openAs(tenant.admin.token, '/assistant');
     await page.getByRole('button', { name: 'Read all sources' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Read them' }).click();
     await page.getByText(/sources added, /).waitFor();
@@ -80,7 +71,7 @@ describe('The assistant page', function () {
     await askUntil(tenant.admin, question, ({ retrieved_chunks }) =>
       retrieved_chunks.some(({ source_kind }) => source_kind === 'attachment'),
     );
-    const page = await browser.openAs(tenant.admin.token, '/assistant');
+    const page = await site.browser.openAs(tenant.admin.token, '/assistant');
     await page.getByLabel('Question').fill(question);
     await page.getByRole('button', { name: 'Ask' }).click();
     const file = page.getByRole('list', { name: 'Sources' }).getByRole('link', { name: /insurance\.txt/ });
@@ -90,7 +81,7 @@ describe('The assistant page', function () {
   });
 
   it('tells a language model that is away from one that answers nonsense', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/assistant');
+    const page = await site.browser.openAs(tenant.admin.token, '/assistant');
     const answers = [
       [503, 'unavailable', /does not answer at the moment/],
       [503, 'embedding_model_unavailable', /without its language index/],
@@ -101,7 +92,7 @@ describe('The assistant page', function () {
       await page.route('**/api/v1/tenant/ai/assistant/ask', (route) =>
         route.fulfill({ status, json: { error, message: 'It did not work.', request_id: 'r' } }),
       );
-      browser.expect(/status of 503/);
+      site.browser.expect(/status of 503/);
       await page.getByLabel('Question').fill(`Why ${error}?`);
       await page.getByRole('button', { name: 'Ask', exact: true }).click();
       await page.getByText(advice).waitFor();

@@ -2,41 +2,29 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { partnerWith, putCard, statementsOf } from '../../support/billing.ts';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { assertion, type TestPartner } from '../../support/partners.ts';
 import { newEntity, newRecord } from '../../support/records.ts';
 import { eventually } from '../../support/server.ts';
 import { now } from '../../support/tokens.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
-
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+import type { TestTenant } from '../../support/world.ts';
 
 const heading = (page: Page, name: string | RegExp): Promise<void> =>
   page.getByRole('heading', { level: 1, name }).waitFor();
 
 describe('The billing pages', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let partner: TestPartner;
   let customer: TestTenant;
 
-  /** As a hosting portal opens it. */
-  const signIn = async (own: Record<string, unknown> = {}): Promise<Page> => {
-    const token = new URLSearchParams({ assertion: assertion(partner.id, own) });
-    const page = await browser.open(`/partner#${token.toString()}`);
-    await heading(page, 'Partner billing');
-    return page;
-  };
+  const signIn = (own: Record<string, unknown> = {}): Promise<Page> => site.openPartner(partner.id, own);
   const open = async (title: string): Promise<Page> => {
     const page = await signIn();
     await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: title }).click();
     return page;
   };
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     const made = await partnerWith(world, 1);
     partner = made.partner;
     [customer] = made.tenants as [TestTenant];
@@ -48,14 +36,6 @@ describe('The billing pages', () => {
       const [statement] = await statementsOf(partner);
       return statement?.lines.some(({ meter, quantity }) => meter === 'records_created' && quantity === 3);
     });
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   it('lead from a figure to the events behind it', async () => {

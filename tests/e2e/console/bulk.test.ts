@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { Member, TestTenant } from '../../support/world.ts';
 
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
 const ENTITIES = '/api/v1/tenant/entities';
 const withId = z.looseObject({ id: z.string() });
 
@@ -36,8 +36,6 @@ const heading = (page: Page, name: string | RegExp): Promise<void> =>
   page.getByRole('heading', { level: 1, name }).waitFor();
 
 describe('The bulk pages', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
   let admin: Member;
   const ids: string[] = [];
@@ -45,10 +43,7 @@ describe('The bulk pages', () => {
   const addRecord = async (values: object): Promise<string> =>
     (await admin.api.post(`${ENTITIES}/parcel/records`, { values })).as(withId, 201).id;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
     ({ admin } = tenant);
     (await admin.api.post('/api/v1/tenant/workflows', FLOW)).as(z.looseObject({}), 201);
@@ -56,18 +51,10 @@ describe('The bulk pages', () => {
     const entity = { name: 'parcel', label: 'Parcel', fields: FIELDS, workflow: 'parcel_flow' };
     (await admin.api.post(ENTITIES, entity)).as(z.looseObject({}), 201);
     for (let weight = 1; weight <= 6; weight += 1) ids.push(await addRecord({ title: XSS, weight }));
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   it('edit fields by their types: a preview, a question, a commit and its counts', async () => {
-    const page = await browser.openAs(admin.token, '/bulk');
+    const page = await site.browser.openAs(admin.token, '/bulk');
     await page.getByText('No bulk operation yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('link', { name: 'New operation' }).click();
@@ -107,7 +94,7 @@ describe('The bulk pages', () => {
   }).timeout(60_000);
 
   it('send each type of value as the API takes it', async () => {
-    const page = await browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3D%3D+1');
+    const page = await site.browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3D%3D+1');
     const values = [
       ['weight', '7'],
       ['price', '12.50'],
@@ -140,7 +127,7 @@ describe('The bulk pages', () => {
 
   it('move pasted ids, say by code what is refused, and give it as a file', async () => {
     const unknown = '01890000-0000-7000-8000-000000000000';
-    const page = await browser.openAs(admin.token, '/bulk/new');
+    const page = await site.browser.openAs(admin.token, '/bulk/new');
     await page.getByLabel('A list of ids').check();
     await page
       .getByRole('textbox', { name: 'Ids' })
@@ -170,7 +157,7 @@ describe('The bulk pages', () => {
 
   it('delete after its name was typed, and cancel', async () => {
     const gone = await addRecord({ title: 'gone', weight: 90 });
-    const page = await browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3E+80');
+    const page = await site.browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3E+80');
     await page.getByLabel('Delete').check();
     await page.getByRole('button', { name: 'Preview' }).click();
     await heading(page, 'Delete parcel');
@@ -192,7 +179,7 @@ describe('The bulk pages', () => {
   }).timeout(60_000);
 
   it('show how far 1,200 records are, and go on when the token expires meanwhile', async () => {
-    const { admin: own } = await world.tenant();
+    const { admin: own } = await site.world.tenant();
     const fields = [{ key: 'n', label: 'Number', type: 'integer' }];
     (await own.api.post(ENTITIES, { name: 'many', label: 'Many', fields })).as(z.looseObject({}), 201);
     for (let nth = 0; nth < 1200; nth += 50) {
@@ -201,24 +188,24 @@ describe('The bulk pages', () => {
       );
       await Promise.all(each);
     }
-    const page = await browser.openAs(tenantToken(own, { exp: now() + 8 }), '/bulk/new?entity=many');
+    const page = await site.browser.openAs(tenantToken(own, { exp: now() + 8 }), '/bulk/new?entity=many');
     await page.getByRole('combobox', { name: 'Field' }).selectOption('n');
     await page.getByRole('textbox', { name: 'New value' }).fill('-1');
     await page.getByRole('button', { name: 'Preview' }).click();
     await heading(page, 'Edit many');
     await page.getByRole('button', { name: 'Commit' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Edit 1,200 records' }).click();
-    browser.expect(/WebSocket connection/);
+    site.browser.expect(/WebSocket connection/);
     const ended = page.getByRole('dialog', { name: 'Your session has ended' });
     await ended.getByRole('button', { name: 'Sign in at the identity provider' }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     // The work goes on at the server.
-    const again = await browser.openAs(own.token, '/bulk');
+    const again = await site.browser.openAs(own.token, '/bulk');
     await again.getByRole('gridcell', { name: '1,200 changed' }).waitFor();
   }).timeout(60_000);
 
   it('show a commit under way as a bar that moves, and its counts at the end', async () => {
-    const { admin: own } = await world.tenant();
+    const { admin: own } = await site.world.tenant();
     const fields = [{ key: 'n', label: 'Number', type: 'integer' }];
     (await own.api.post(ENTITIES, { name: 'steps', label: 'Steps', fields })).as(z.looseObject({}), 201);
     const row = (await own.api.post(`${ENTITIES}/steps/records`, { values: { n: 1 } })).as(withId, 201);
@@ -230,7 +217,7 @@ describe('The bulk pages', () => {
     };
     const { id } = (await own.api.post('/api/v1/tenant/bulk-ops/preview', wanted)).as(withId, 201);
     (await own.api.post(`/api/v1/tenant/bulk-ops/sessions/${id}/commit`)).as(withId);
-    const page = await browser.openAs(own.token, '/bulk');
+    const page = await site.browser.openAs(own.token, '/bulk');
     // The server is done at once: the page is told of the stages of a long commit instead.
     let processed: number | undefined = 300;
     await page.route(`**/bulk-ops/sessions/${id}`, async (route) => {

@@ -1,32 +1,18 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
+import type { TestTenant } from '../../support/world.ts';
 import { addRecord, plainEntity } from '../webhooks/support.ts';
 import { ENTITIES } from '../workflow/support.ts';
 
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
-
 describe('The pages on the log', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
     await plainEntity(tenant, 'crate');
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   const heading = (page: Page, name: string): Promise<void> =>
@@ -46,7 +32,7 @@ describe('The pages on the log', () => {
   };
 
   it('follow the log live, and lead from an event to its stream, what it changed and its causes', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/events');
+    const page = await site.browser.openAs(tenant.admin.token, '/events');
     await page.getByText('Following').waitFor();
     const id = await changedRecord();
     const stream = `${tenant.id}.record-${id}`;
@@ -76,7 +62,7 @@ describe('The pages on the log', () => {
 
   it('show a record as it was at a moment, and that it was not there before', async () => {
     const id = await changedRecord();
-    const page = await browser.openAs(tenant.admin.token, '/time-travel');
+    const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
     await heading(page, 'Time travel');
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('textbox', { name: 'Id' }).fill(id);
@@ -98,7 +84,7 @@ describe('The pages on the log', () => {
     }
     const stream = encodeURIComponent(`${tenant.id}.record-${id}`);
     const moment = new URLSearchParams({ at: last });
-    const page = await browser.openAs(tenant.admin.token, `/events/streams/${stream}?${moment}`);
+    const page = await site.browser.openAs(tenant.admin.token, `/events/streams/${stream}?${moment}`);
     await page.getByText(/, revision 111 of 111,/).waitFor();
     await page.getByText('Change 109').first().waitFor();
     await page.getByRole('button', { name: 'Yesterday' }).click();
@@ -107,18 +93,18 @@ describe('The pages on the log', () => {
 
   it('select by type and time, and list who did what', async () => {
     await changedRecord();
-    const page = await browser.openAs(tenant.admin.token, '/events?type=NoSuchType');
+    const page = await site.browser.openAs(tenant.admin.token, '/events?type=NoSuchType');
     await page.getByText('No event matches these filters').waitFor();
     await page.getByRole('textbox', { name: 'Type' }).fill('EntityDefined');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'EntityDefined' }).waitFor();
-    const log = await browser.openAs(tenant.admin.token, '/event-log');
+    const log = await site.browser.openAs(tenant.admin.token, '/event-log');
     await log.getByRole('gridcell').nth(3).waitFor();
     expect(await flawsOf(log)).to.deep.equal([]);
   }).timeout(60_000);
 
   it('sign the present state, and hand out what an offline check needs', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/events/verification');
+    const page = await site.browser.openAs(tenant.admin.token, '/events/verification');
     await page.getByText('Ed25519').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     const [download] = await Promise.all([

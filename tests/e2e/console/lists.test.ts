@@ -1,65 +1,188 @@
-import { expect } from 'chai';
+import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type ConsoleBrowser, noBrowser, startConsole } from '../../support/console.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { consoleSuite, goTo } from '../../support/console-suite.ts';
+import { newPartner, type TestPartner } from '../../support/partners.ts';
+import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
+import { type TestTenant, talk } from '../../support/world.ts';
+import { DELETE, preview } from '../bulk/support.ts';
+import { entitle } from '../ledger/support.ts';
+import { OPEN, subscribe } from '../webhooks/support.ts';
+import { defineEntity, ENTITIES } from '../workflow/support.ts';
+import type { Audience } from './everything.ts';
 
-/** Of each list: its page, what it reads, and what it says in a tenant that has nothing; undefined: there is always something. */
-const LISTS: readonly (readonly [page: string, reads: string, empty: string | undefined])[] = [
-  ['/api-tokens', '/api-tokens', 'No tokens yet'],
-  ['/bulk', '/bulk-ops/sessions', 'No bulk operation yet'],
-  ['/bulk/new', '/entities', 'No entity yet'],
-  ['/event-log', '/audit/event-log', undefined],
-  ['/events', '/audit/events', undefined],
-  ['/extensions', '/extensions', 'No extensions yet'],
-  ['/forms', '/forms', 'No form yet'],
-  ['/messages', '/messaging/conversations', 'No conversation yet'],
-  ['/notifications', '/notifications', 'Nobody mentioned you yet'],
-  ['/records', '/entities', 'No entity yet'],
-  ['/users', '/users', undefined],
-  ['/webhooks', '/webhooks', 'No subscription yet'],
-  ['/workflows', '/workflows', 'No workflow yet'],
+interface List {
+  readonly audience: Audience;
+  /** Its page; `{name}` is the id of a thing. */
+  readonly at: string;
+  /** The path that it reads, without the part that all of them begin with. */
+  readonly reads: string;
+  /** What it says when there is nothing; undefined: there is always something. */
+  readonly empty?: string;
+}
+
+const list = (audience: Audience, at: string, reads: string, empty?: string): List => ({
+  ...{ audience, at, reads },
+  ...(empty === undefined ? {} : { empty }),
+});
+
+const RECORD = '/entities/thing/records/{record}';
+const BILLING = '/partner-portal/billing';
+/** Not the month that the first page after the sign-in has read. */
+const MONTH = 'from=2026-02-01&to=2026-03-01';
+
+/** Every list, and the pages of single things, which are read like lists. */
+const LISTS: readonly List[] = [
+  list('tenant', '/api-tokens', '/api-tokens', 'No tokens yet'),
+  list('tenant', '/bulk', '/bulk-ops/sessions', 'No bulk operation yet'),
+  list('tenant', '/bulk/new', '/entities', 'No entity yet'),
+  list('tenant', '/bulk/{bulk}', '/bulk-ops/sessions/{bulk}'),
+  list('tenant', '/event-log', '/audit/event-log'),
+  list('tenant', '/events', '/audit/events'),
+  list('tenant', '/events?category=nothing', '/audit/events', 'No event matches these filters'),
+  list('tenant', '/events/streams/{tenant}.record-{record}', '/audit/events'),
+  list('tenant', '/events/verification', '/audit/proof'),
+  list('tenant', '/extensions', '/extensions', 'No extensions yet'),
+  list('tenant', '/forms', '/forms', 'No form yet'),
+  list('tenant', '/ledger', '/reports/trial-balance', 'No posted entries in this range'),
+  list('tenant', '/ledger?report=pnl', '/reports/pnl', 'No posted entries in this range'),
+  list('tenant', '/ledger?report=balance-sheet', '/reports/balance-sheet', 'No posted entries in this range'),
+  list('tenant', '/ledger/accounts', '/gl/accounts', 'No accounts yet'),
+  list('tenant', '/ledger/entries', '/gl/entries', 'No entries yet'),
+  list('tenant', '/ledger/failures', '/gl/posting-failures', 'No failures'),
+  list('tenant', '/ledger/rules', '/gl/posting-rules', 'No posting rules yet'),
+  list('tenant', '/messages', '/messaging/conversations', 'No conversation yet'),
+  list('tenant', '/messages/{conversation}', '/messaging/conversations/{conversation}'),
+  list(
+    'tenant',
+    '/messages/{conversation}',
+    '/messaging/conversations/{conversation}/messages',
+    'Nothing was said yet.',
+  ),
+  list('tenant', '/notifications', '/notifications', 'Nobody mentioned you yet'),
+  list('tenant', '/records', '/entities', 'No entity yet'),
+  list('tenant', '/records/thing?filter=false', '/entities/thing/records', 'No record matches the filter'),
+  list('tenant', '/records/thing/{record}', RECORD),
+  list('tenant', '/records/thing/{record}', '/jobs/{record}'),
+  list('tenant', '/records/thing/{record}', `${RECORD}/notes`, 'No note yet.'),
+  list('tenant', '/records/thing/{record}?show=files', `${RECORD}/files`, 'No file yet.'),
+  list('tenant', '/records/thing/{record}?show=links', '/jobs/{record}/links', 'No link yet.'),
+  list('tenant', '/users', '/users'),
+  list('tenant', '/webhooks', '/webhooks', 'No subscription yet'),
+  list('tenant', '/webhooks/{webhook}', '/webhooks/{webhook}'),
+  list('tenant', '/webhooks/{webhook}', '/webhooks/{webhook}/deliveries', 'No deliveries yet'),
+  list('tenant', '/workflows', '/workflows', 'No workflow yet'),
+  list('tenant', '/workflows/thing_flow', '/workflows/thing_flow'),
+  list('platform', '/platform/overview', '/metrics'),
+  list('platform', '/platform/partners', '/super/partners'),
+  list('platform', '/platform/projections', '/super/projections'),
+  list('platform', '/platform/projections', '/metrics'),
+  list('platform', '/platform/tenants', '/super/tenants'),
+  list('platform', '/platform/tenants/{tenant}', '/super/tenants/{tenant}'),
+  list('partner', `/billing?${MONTH}`, `${BILLING}/statements`, 'No customers in this window'),
+  list(
+    'partner',
+    `/billing/customers/{tenant}?${MONTH}`,
+    `${BILLING}/statements`,
+    'It was not your customer in this window',
+  ),
+  list('partner', '/billing/invoices', `${BILLING}/invoices`, 'No invoices yet'),
+  list('partner', '/billing/prices', `${BILLING}/rate-card`),
+  list('partner', '/billing/reconciliation', `${BILLING}/reconciliation`, 'No usage in this window'),
 ];
 
+const BEGINNINGS: Readonly<Record<Audience, string>> = {
+  tenant: '/api/v1/tenant',
+  platform: '',
+  partner: '/api/v1',
+};
+
+const withId = z.looseObject({ id: z.string() });
+
 describe('Lists of the Console', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
+  /** Has nothing but its admin. */
+  let bare: TestTenant;
+  /** Has one of each thing that lists are in. */
   let tenant: TestTenant;
+  let partner: TestPartner;
+  const ids = new Map<string, string>();
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
-    tenant = await world.tenant();
-    browser = await startConsole(world.server.base);
-    browser.expect(/status of 500/);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
-  });
+  const site = consoleSuite(
+    async ({ world, browser }) => {
+      [bare, tenant] = [await world.tenant(), await world.tenant()];
+      partner = await newPartner(world);
+      for (const each of [bare, tenant]) {
+        await entitle(world, each);
+        await world.platform.patch(`/super/tenants/${each.id}`, { plan: 'enterprise' });
+      }
+      const { api } = tenant.admin;
+      ids.set('tenant', tenant.id);
+      ids.set('conversation', await talk(tenant.admin, await tenant.person('Ben')));
+      await defineEntity(tenant, 'thing');
+      const made = (await api.post(`${ENTITIES}/thing/records`, { values: { title: 'One' } })).as(
+        withId,
+        201,
+      );
+      ids.set('record', made.id);
+      const { url } = await startReceiver();
+      ids.set('webhook', (await subscribe(tenant.admin, url, { events: ['form.submitted'] })).id);
+      ids.set('bulk', (await preview(tenant.admin, 'thing', DELETE, [made.id])).id);
+      browser.expect(/status of 500/);
+    },
+    { env: OPEN, end: closeReceivers },
+  );
 
-  for (const [address, reads, empty] of LISTS) {
-    it(`${address} says that it could not be read, is read again, and says when it is empty`, async () => {
-      const page = await browser.openAs(tenant.admin.token, '/time-travel');
+  const filled = (text: string): string =>
+    text.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
+      const id = ids.get(name);
+      if (id === undefined) throw new Error(`there is no ${name}`);
+      return id;
+    });
+
+  /** Signed in, at a page that reads nothing of what is tested. */
+  const open = async (audience: Audience, of: TestTenant): Promise<Page> => {
+    if (audience === 'platform') return site.openPlatform('/platform/none');
+    if (audience === 'tenant') return site.browser.openAs(of.admin.token, '/time-travel');
+    const page = await site.openPartner(partner.id);
+    await goTo(page, '/billing/texts');
+    return page;
+  };
+
+  for (const { audience, at, reads, empty } of LISTS) {
+    it(`say that they are read, why they could not be, and that they are empty: ${at}, ${reads}`, async () => {
+      const page = await open(audience, /\{|thing/.test(at) ? tenant : bare);
       await page.getByRole('heading', { level: 1 }).waitFor();
+      const path = `${BEGINNINGS[audience]}${filled(reads)}`;
+      const waits = Promise.withResolvers<void>();
       let fails = true;
       const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
       await page.route(
-        ({ pathname }) => pathname === `/api/v1/tenant${reads}`,
-        (route) => (fails ? route.fulfill({ status: 500, json: broken }) : route.continue()),
+        ({ pathname }) => pathname === path,
+        async (route) => {
+          await waits.promise;
+          await (fails ? route.fulfill({ status: 500, json: broken }) : route.continue());
+        },
       );
-      await page.evaluate(`history.pushState(null, '', '/console${address}')`);
-      const problem = page.getByRole('alert').filter({ hasText: 'Something failed.' }).first();
+      await goTo(page, filled(at));
+      await page
+        .getByRole('status', { name: /^Loading / })
+        .first()
+        .waitFor();
+      waits.resolve();
+      const problem = page
+        .getByRole('main')
+        .getByRole('alert')
+        .filter({ hasText: 'Something failed.' })
+        .first();
       await problem.getByText('internal_error').waitFor();
       fails = false;
-      await problem.getByRole('button', { name: 'Try again' }).click();
-      await problem.waitFor({ state: 'detached' });
+      await problem.getByRole('button', { name: 'Try again' }).waitFor();
+      // Also those of other parts of the page that read the same.
+      await page.evaluate(
+        `for (const each of document.querySelectorAll('main [role=alert] button')) each.click()`,
+      );
+      await page.getByRole('main').getByRole('alert').first().waitFor({ state: 'detached' });
       if (empty !== undefined) await page.getByText(empty, { exact: true }).first().waitFor();
-      else await page.getByRole('grid').getByRole('row').nth(1).waitFor();
-      expect(z.number().parse(await page.getByRole('alert').count())).to.equal(0);
+      await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
       await page.context().close();
     }).timeout(60_000);
   }

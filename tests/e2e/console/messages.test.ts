@@ -1,49 +1,23 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { type CuttingProxy, startCuttingProxy } from '../../client/cutting-proxy.ts';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  sharedWorld,
-  type TestTenant,
-  talk,
-  token,
-  type World,
-} from '../../support/world.ts';
-
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+import { BASE, type Member, NOTIFICATIONS, say, type TestTenant, talk, token } from '../../support/world.ts';
 
 describe('The message pages', () => {
-  let world: World;
-  let proxy: CuttingProxy | undefined;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
   let ada: Member;
   let ben: Member;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada Lund');
-    ben = await tenant.person('Ben');
-    proxy = await startCuttingProxy(world.server.port, { cuts: 0, bytes: 3000, ms: 200 });
-    browser = await startConsole(proxy.url);
-  });
-  after(async () => {
-    await browser?.close();
-    proxy?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
-  });
+  const site = consoleSuite(
+    async ({ world }) => {
+      tenant = await world.tenant();
+      ada = await tenant.person('Ada Lund');
+      ben = await tenant.person('Ben');
+    },
+    { isCuttable: true },
+  );
 
   const box = (page: Page) => page.getByRole('textbox', { name: /^Message to/ });
   const messages = (page: Page) => page.getByRole('log', { name: 'Messages' });
@@ -55,7 +29,7 @@ describe('The message pages', () => {
   };
 
   it('begin a conversation, mention, edit and delete', async () => {
-    const page = await browser.openAs(ada.token, '/messages');
+    const page = await site.browser.openAs(ada.token, '/messages');
     await page.getByText('No conversation yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'New conversation' }).click();
@@ -102,7 +76,7 @@ describe('The message pages', () => {
   it('count what is unread live, and mark what is open as read', async () => {
     const open = await talk(ada, ben);
     const other = await talk(ben, tenant.admin);
-    const page = await browser.openAs(ben.token, `/messages/${open}`);
+    const page = await site.browser.openAs(ben.token, `/messages/${open}`);
     await eventually('the open one is read', async () => (await unreadOf(ben, open)) === 0);
     await page.getByText('Live', { exact: true }).waitFor();
     await say(tenant.admin, other, 'Look at this');
@@ -125,14 +99,14 @@ describe('The message pages', () => {
   }).timeout(60_000);
 
   it('show nothing of a conversation of others', async () => {
-    const foreign = await world.tenant();
+    const foreign = await site.world.tenant();
     const theirs = await talk(foreign.admin, await foreign.person('Foreign'));
     const among = await talk(ben, tenant.admin);
     for (const [id, code] of [
       [theirs, 'not_found'],
       [among, 'not_a_participant'],
     ] as const) {
-      const page = await browser.openAs(ada.token, `/messages/${id}`);
+      const page = await site.browser.openAs(ada.token, `/messages/${id}`);
       await page.getByRole('alert').getByText(code).waitFor();
       expect(await page.getByRole('log').count()).to.equal(0);
       expect(await flawsOf(page)).to.deep.equal([]);
@@ -143,19 +117,19 @@ describe('The message pages', () => {
     const [carl, dora] = [await tenant.person('Carl'), await tenant.person('Dora')];
     const id = await talk(carl, dora);
     for (let n = 1; n <= 70; n += 1) await say(carl, id, `number ${n}`);
-    const page = await browser.openAs(dora.token, `/messages/${id}`);
+    const page = await site.browser.openAs(dora.token, `/messages/${id}`);
     await messages(page).getByText('number 70', { exact: true }).waitFor();
     expect(await messages(page).getByText('number 20', { exact: true }).count()).to.equal(0);
     await messages(page).getByText('number 21', { exact: true }).scrollIntoViewIfNeeded();
     await messages(page).getByText('number 1', { exact: true }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
-    browser.expect(/net::ERR|WebSocket connection|Failed to load resource/);
-    const before = proxy?.cuts ?? 0;
-    proxy?.cut(6);
+    site.browser.expect(/net::ERR|WebSocket connection|Failed to load resource/);
+    const before = site.proxy.cuts;
+    site.proxy.cut(6);
     await box(page).fill('sent through the cuts');
     await box(page).press('Enter');
     for (let n = 71; n <= 90; n += 1) await say(carl, id, `number ${n}`);
-    await eventually('cuts', () => (proxy?.cuts ?? 0) >= before + 6, 30_000);
+    await eventually('cuts', () => site.proxy.cuts >= before + 6, 30_000);
     for (let n = 1; n <= 90; n += 1) await messages(page).getByText(`number ${n}`, { exact: true }).waitFor();
     await messages(page).getByText('sent through the cuts').waitFor();
     const texts = await messages(page).locator('.message-body').allInnerTexts();

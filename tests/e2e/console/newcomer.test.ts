@@ -1,38 +1,27 @@
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
-import { type ConsoleBrowser, noBrowser, startConsole } from '../../support/console.ts';
+import { consoleSuite } from '../../support/console-suite.ts';
 import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { TestTenant } from '../../support/world.ts';
 import { move, posted, withBooks } from '../ledger/support.ts';
 import { addRecord, OPEN, ofStatus, plainEntity, subscribe } from '../webhooks/support.ts';
 import { ENTITIES } from '../workflow/support.ts';
 
 describe('A newcomer with a mouse alone', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld(OPEN);
-    tenant = await withBooks(world);
-    await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
-    await plainEntity(tenant, 'crate');
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await closeReceivers();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
-  });
+  const site = consoleSuite(
+    async ({ world }) => {
+      tenant = await withBooks(world);
+      await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
+      await plainEntity(tenant, 'crate');
+    },
+    { env: OPEN, end: closeReceivers },
+  );
 
   /** Begins at the overview; from there on the pointer is all that is used. */
   const start = async (): Promise<{ page: Page; go: (to: string) => Promise<void> }> => {
-    const page = await browser.openAs(tenant.admin.token, '/overview');
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     const nav = page.getByRole('navigation', { name: 'Pages' });
     return { page, go: (to) => nav.getByRole('link', { name: to, exact: true }).click() };
@@ -74,7 +63,10 @@ describe('A newcomer with a mouse alone', () => {
   }).timeout(60_000);
 
   it('begins a bulk operation from the records that a filter shows', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/records/crate?filter=title+%3D%3D+%22One%22');
+    const page = await site.browser.openAs(
+      tenant.admin.token,
+      '/records/crate?filter=title+%3D%3D+%22One%22',
+    );
     await page.getByRole('link', { name: 'Change these' }).click();
     expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).to.equal('title == "One"');
     await page.getByLabel('Delete').check();

@@ -1,41 +1,22 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type CuttingProxy, startCuttingProxy } from '../../client/cutting-proxy.ts';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
-import {
-  endWorld,
-  type Member,
-  say,
-  sharedWorld,
-  type TestTenant,
-  talk,
-  type World,
-} from '../../support/world.ts';
+import { type Member, say, type TestTenant, talk } from '../../support/world.ts';
 
 const LIVE_EVENTS = 10_000;
 
 describe('The overview of the Console', () => {
-  let world: World;
   let tenant: TestTenant;
-  let proxy: CuttingProxy | undefined;
-  let browser: ConsoleBrowser;
 
-  before(async function () {
-    this.timeout(60_000);
-    // Skipped where no Chromium is installed.
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
-    tenant = await world.tenant();
-    proxy = await startCuttingProxy(world.server.port, { cuts: 0, bytes: 3000, ms: 200 });
-    browser = await startConsole(proxy.url);
-  });
-  after(async () => {
-    await browser?.close();
-    proxy?.close();
-    await endWorld();
-  });
+  const site = consoleSuite(
+    async ({ world }) => {
+      tenant = await world.tenant();
+    },
+    { isCuttable: true },
+  );
 
   const tile = (page: Page, label: string) =>
     page.locator('.tile', { has: page.getByText(label, { exact: true }) }).locator('.tile-value');
@@ -43,7 +24,7 @@ describe('The overview of the Console', () => {
   it('counts messages as they come over the socket, and shows the log as it grows', async () => {
     const ben = await tenant.person('Ben');
     const conversation = await talk(ben, tenant.admin);
-    const page = await browser.openAs(tenant.admin.token, '/overview');
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await tile(page, 'Unread messages').getByText('0', { exact: true }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     await page.getByText('Nothing happened since').waitFor();
@@ -52,32 +33,30 @@ describe('The overview of the Console', () => {
     await tile(page, 'Unread messages').getByText('2', { exact: true }).waitFor();
     await page.getByRole('list', { name: 'Newest events' }).getByText('MessageSent').first().waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
-    expect(browser.problems).to.deep.equal([]);
   }).timeout(60_000);
 
   it('goes on at its place when connections are cut in the middle', async () => {
     const [ada, ben]: Member[] = [await tenant.person('Ada', 'admin'), await tenant.person('Bo')];
     if (ada === undefined || ben === undefined) throw new Error('nobody');
     const conversation = await talk(ben, ada);
-    const page = await browser.openAs(ada.token, '/overview');
+    const page = await site.browser.openAs(ada.token, '/overview');
     await page.getByText('Live', { exact: true }).waitFor();
     await page.getByText('Nothing happened since').waitFor();
-    browser.expect(/net::ERR|WebSocket connection|Failed to load resource/);
-    const before = proxy?.cuts ?? 0;
-    proxy?.cut(8);
+    site.browser.expect(/net::ERR|WebSocket connection|Failed to load resource/);
+    const before = site.proxy.cuts;
+    site.proxy.cut(8);
     for (let nth = 1; nth <= 30; nth += 1) await say(ben, conversation, `message ${nth}`);
-    await eventually('cuts', () => (proxy?.cuts ?? 0) >= before + 8, 30_000);
+    await eventually('cuts', () => site.proxy.cuts >= before + 8, 30_000);
     await tile(page, 'Unread messages').getByText('30', { exact: true }).waitFor();
     const sent = page
       .getByRole('list', { name: 'Events by type' })
       .getByRole('listitem')
       .filter({ hasText: 'MessageSent' });
     await sent.getByText('30', { exact: true }).waitFor();
-    expect(browser.problems).to.deep.equal([]);
   }).timeout(90_000);
 
   it('renders at most four times a second, however many events come', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/overview');
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByText('Nothing happened since').waitFor();
     let given = 0;
     await page.route('**/api/v1/tenant/audit/events?*', async (route) => {

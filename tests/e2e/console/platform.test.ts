@@ -1,43 +1,17 @@
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
-import { ROOT, randomName } from '../../support/server.ts';
-import { endWorld, sharedWorld, type World } from '../../support/world.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, signInPlatform } from '../../support/console-suite.ts';
+import { randomName } from '../../support/server.ts';
 
 const MANY = 100_000;
 
 describe('The platform’s pages of the Console', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
-
-  before(async function () {
-    this.timeout(60_000);
-    // Skipped where no Chromium is installed.
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
-  });
-
-  const open = async (path: string): Promise<Page> => {
-    const page = await browser.open(path);
-    await page.getByRole('tab', { name: 'Platform' }).click();
-    await page.getByLabel('E-mail').fill(ROOT.email);
-    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    return page;
-  };
+  const site = consoleSuite();
 
   it('adds a tenant, changes its entitlements, and suspends it after its id was typed', async () => {
     const id = randomName('t');
-    const page = await open('/platform/tenants');
+    const page = await site.openPlatform('/platform/tenants');
     await page.getByRole('button', { name: 'Add a tenant' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name', { exact: true }).fill(`Tenant ${id}`);
@@ -54,7 +28,7 @@ describe('The platform’s pages of the Console', () => {
     await page.getByRole('checkbox', { name: 'Ledger' }).check();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The tenant was changed.').waitFor();
-    const read = async () => (await world.platform.get(`/super/tenants/${id}`)).json;
+    const read = async () => (await site.world.platform.get(`/super/tenants/${id}`)).json;
     expect(await read()).to.have.nested.property('entitlements.ledger', true);
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'Suspend' }).click();
@@ -66,7 +40,7 @@ describe('The platform’s pages of the Console', () => {
 
   it('adds a partner, says why an id is refused, and changes its name', async () => {
     const id = randomName('p');
-    const page = await open('/platform/partners');
+    const page = await site.openPlatform('/platform/partners');
     await page.getByRole('button', { name: 'Add a partner' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill(`<b>Partner</b> ${id}`);
@@ -84,7 +58,7 @@ describe('The platform’s pages of the Console', () => {
   }).timeout(60_000);
 
   it('shows projections with their lag, and rebuilds one', async () => {
-    const page = await open('/platform/projections');
+    const page = await site.openPlatform('/platform/projections');
     await page.getByRole('button', { name: 'Rebuild notifications' }).click();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
@@ -95,7 +69,7 @@ describe('The platform’s pages of the Console', () => {
   }).timeout(60_000);
 
   it('takes up again a tenant that an event stopped', async () => {
-    const page = await browser.open('/platform/projections');
+    const page = await site.browser.open('/platform/projections');
     const parked = {
       tenant: 'stopped',
       event_id: 'e1',
@@ -113,10 +87,7 @@ describe('The platform’s pages of the Console', () => {
       tried.push(route.request().postDataJSON());
       return route.fulfill({ status: 202, json: { projection: 'records', tenant: 'stopped' } });
     });
-    await page.getByRole('tab', { name: 'Platform' }).click();
-    await page.getByLabel('E-mail').fill(ROOT.email);
-    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signInPlatform(page);
     await page.getByRole('alert').getByText('no such field').waitFor();
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click();
     await page.getByText('stopped is taken up again.').waitFor();
@@ -124,14 +95,14 @@ describe('The platform’s pages of the Console', () => {
   }).timeout(60_000);
 
   it('shows the platform at a glance', async () => {
-    const page = await open('/platform/overview');
+    const page = await site.openPlatform('/platform/overview');
     await page.getByText('Lag of projections').waitFor();
     await page.getByRole('img', { name: /^Events appended per second/ }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
   it('keeps only the rows in view in the document, of a table of 100,000', async () => {
-    const page = await browser.open('/platform/projections');
+    const page = await site.browser.open('/platform/projections');
     const rows = Array.from({ length: MANY }, (_, nth) => ({
       name: `model ${nth}`,
       generation: 'v1',
@@ -140,10 +111,7 @@ describe('The platform’s pages of the Console', () => {
       parked: [],
     }));
     await page.route('**/super/projections', (route) => route.fulfill({ json: rows }));
-    await page.getByRole('tab', { name: 'Platform' }).click();
-    await page.getByLabel('E-mail').fill(ROOT.email);
-    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signInPlatform(page);
     const grid = page.getByRole('grid', { name: 'Read models' });
     await grid.getByRole('row').nth(1).focus();
     await page.keyboard.press('End');

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type ConsoleBrowser, noBrowser, startConsole } from '../../support/console.ts';
-import { ROOT } from '../../support/server.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { consoleSuite, signInPlatform } from '../../support/console-suite.ts';
+import type { TestTenant } from '../../support/world.ts';
 
 /**
  * What a page costs its processor. Processor time of the page's main thread is counted and not the clock, so that other work
@@ -30,36 +29,51 @@ const meterOf = async (page: Page): Promise<() => Promise<number>> => {
 };
 
 describe('The quality of the Console', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
   });
 
   /** ms of a slower processor from an empty page until the page is there and asks for nothing more. */
   const costOf = async (address: string, title: string): Promise<number> => {
-    const page = await browser.open('/assets/none');
+    const page = await site.browser.open('/assets/none');
     const used = await meterOf(page);
     await page.goto('about:blank');
     const before = await used();
-    await page.goto(`${world.server.base}/console${address}`, { waitUntil: 'networkidle' });
+    await page.goto(`${site.world.server.base}/console${address}`, { waitUntil: 'networkidle' });
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
     const cost = SLOWER * ((await used()) - before);
     await page.context().close();
     return cost;
   };
 
+  /**
+   * ms by the clock until the page is there and its last long task has ended, with the processor throttled by the browser. What
+   * else runs on the machine counts: a figure for quiet machines, not a limit.
+   */
+  const interactiveAfter = async (address: string, title: string): Promise<number> => {
+    const page = await site.browser.open('/assets/none');
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
+    await page.addInitScript(`
+      window.ended = 0;
+      new PerformanceObserver((list) => {
+        for (const { startTime, duration } of list.getEntries()) window.ended = Math.max(window.ended, startTime + duration);
+      }).observe({ type: 'longtask', buffered: true });
+      new MutationObserver(() => {
+        if (window.there === undefined && document.querySelector('h1')?.textContent === ${JSON.stringify(title)})
+          window.there = performance.now();
+      }).observe(document, { subtree: true, childList: true, characterData: true });
+    `);
+    await page.goto(`${site.world.server.base}/console${address}`, { waitUntil: 'networkidle' });
+    const after = z.number().parse(await page.evaluate('Math.max(window.there, window.ended)'));
+    await page.context().close();
+    return after;
+  };
+
   it('needs less than a second until it is ready, with a processor four times slower', async () => {
+    site.browser.expect(/status of 404/);
     const token = new URLSearchParams({ token: tenant.admin.token });
     for (const [address, title] of [
       ['', 'Sign in'],
@@ -68,7 +82,15 @@ describe('The quality of the Console', () => {
       let spent = Number.POSITIVE_INFINITY;
       // Neighbours on the processor slow a run down a little, too.
       for (let run = 0; run < 5 && spent >= 1000; run += 1) spent = await costOf(address, title);
-      if (SHOWS) console.log(`${title}: ready after ${Math.round(spent)} ms of a slower processor`);
+      if (SHOWS) {
+        console.log(`${title}: ready after ${Math.round(spent)} ms of a slower processor`);
+        const runs: number[] = [];
+        for (let run = 0; run < 5; run += 1) runs.push(await interactiveAfter(address, title));
+        const [best, , median] = runs.sort((a, b) => a - b).map(Math.round);
+        console.log(
+          `${title}: interactive after ${best} to ${median} ms by the clock, throttled by the browser`,
+        );
+      }
       expect(spent, title).to.be.greaterThan(0).and.lessThan(1000);
     }
   }).timeout(120_000);
@@ -77,12 +99,9 @@ describe('The quality of the Console', () => {
     const rows = Array.from({ length: ROWS }, (_, nth) => ({
       ...{ name: `model ${nth}`, generation: 'v1', state: 'active', checkpoint: '0', parked: [] },
     }));
-    const page = await browser.open('/platform/projections');
+    const page = await site.browser.open('/platform/projections');
     await page.route('**/super/projections', (route) => route.fulfill({ json: rows }));
-    await page.getByRole('tab', { name: 'Platform' }).click();
-    await page.getByLabel('E-mail').fill(ROOT.email);
-    await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await signInPlatform(page);
     await page.getByText('model 3', { exact: true }).waitFor();
     const used = await meterOf(page);
     const before = await used();

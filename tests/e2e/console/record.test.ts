@@ -1,40 +1,19 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
-import {
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  sharedWorld,
-  type TestTenant,
-  type World,
-} from '../../support/world.ts';
+import { type Member, NOTIFICATIONS, type TestTenant } from '../../support/world.ts';
 import { defineEntity, ENTITIES, JOBS, jobDetail, startJob } from '../workflow/support.ts';
 
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
-
 describe('The page of a record', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
   let ben: Member;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
     ben = await tenant.person('Ben');
     await defineEntity(tenant, 'expense');
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   const job = async (id: string) => (await tenant.admin.api.get(`${JOBS}/${id}`)).as(jobDetail);
@@ -42,7 +21,7 @@ describe('The page of a record', () => {
 
   it('draws the job, explains a refused guard, moves, and overrides with a reason', async () => {
     const id = await startJob(ben, 'expense', { title: XSS, amount: 4000 });
-    const page = await browser.openAs(tenant.admin.token, `/records/expense/${id}`);
+    const page = await site.browser.openAs(tenant.admin.token, `/records/expense/${id}`);
     await page.getByRole('heading', { level: 1, name: XSS }).waitFor();
     await page.getByRole('img', { name: /with 4 states. The job is in Draft/ }).waitFor();
     await press(page, 'submit');
@@ -79,7 +58,7 @@ describe('The page of a record', () => {
 
   it('says what an operator needs, and shows no override', async () => {
     const id = await startJob(ben, 'expense', { amount: 1 });
-    const page = await browser.openAs(ben.token, `/records/expense/${id}`);
+    const page = await site.browser.openAs(ben.token, `/records/expense/${id}`);
     await page.getByText('needs Title').waitFor();
     await press(page, 'submit');
     await page.getByRole('alert').filter({ hasText: 'constraint_violated' }).waitFor();
@@ -91,7 +70,7 @@ describe('The page of a record', () => {
 
   it('takes notes with mentions, and files, and makes a public link', async () => {
     const id = await startJob(ben, 'expense', { title: 'Hotel', amount: 90 });
-    const page = await browser.openAs(tenant.admin.token, `/records/expense/${id}`);
+    const page = await site.browser.openAs(tenant.admin.token, `/records/expense/${id}`);
     const note = page.getByRole('textbox', { name: 'New note' });
     await note.pressSequentially('@be');
     await page.getByRole('option', { name: /^Ben/ }).waitFor();
@@ -128,13 +107,13 @@ describe('The page of a record', () => {
     await dialog.getByLabel('Page').fill('status');
     await dialog.getByRole('button', { name: 'Make the link' }).click();
     const link = await dialog.locator('.secret code').textContent();
-    expect((await world.anybody.get(new URL(link ?? '').pathname)).status).to.equal(200);
+    expect((await site.world.anybody.get(new URL(link ?? '').pathname)).status).to.equal(200);
     expect(await flawsOf(page)).to.deep.equal([]);
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Revoke the link to status' }).click();
     await dialog.getByRole('button', { name: 'Revoke link' }).click();
     await page.getByText('Revoked', { exact: true }).waitFor();
-    expect((await world.anybody.get(new URL(link ?? '').pathname)).status).to.equal(404);
+    expect((await site.world.anybody.get(new URL(link ?? '').pathname)).status).to.equal(404);
   }).timeout(60_000);
 
   it('shows the workflows, and publishes a draft', async () => {
@@ -147,7 +126,7 @@ describe('The page of a record', () => {
       transitions: [{ event_name: 'go', from: 'a', to: 'b' }],
     };
     await tenant.admin.api.request('PUT', '/api/v1/tenant/workflows/expense_flow', draft);
-    const page = await browser.openAs(tenant.admin.token, '/workflows');
+    const page = await site.browser.openAs(tenant.admin.token, '/workflows');
     await page.getByText('Draft', { exact: true }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('link', { name: 'expense_flow' }).click();

@@ -1,32 +1,19 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { TestTenant } from '../../support/world.ts';
 import { ENTITIES } from '../workflow/support.ts';
 
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
 const records = z.array(z.looseObject({ id: z.string(), values: z.record(z.string(), z.unknown()) }));
 
 describe('The pages of records', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   const post = async (path: string, body: unknown): Promise<unknown> => {
@@ -40,7 +27,7 @@ describe('The pages of records', () => {
   const cell = (page: Page, text: string) => page.getByRole('gridcell', { name: text, exact: true });
 
   it('define an entity, extend it, and make a record with issues at its fields', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/records');
+    const page = await site.browser.openAs(tenant.admin.token, '/records');
     await page.getByText('No entity yet').waitFor();
     await page.getByRole('button', { name: 'New entity' }).click();
     const dialog = page.getByRole('dialog');
@@ -108,7 +95,7 @@ describe('The pages of records', () => {
     ]) {
       await post(`${ENTITIES}/lead/records`, { values: { name, worth, kind } });
     }
-    const page = await browser.openAs(tenant.admin.token, '/records/lead');
+    const page = await site.browser.openAs(tenant.admin.token, '/records/lead');
     await page.getByText('3 records', { exact: true }).waitFor();
     await filterOf(page).pressSequentially('ki');
     await page.getByRole('option', { name: /^kind/ }).waitFor();
@@ -168,7 +155,7 @@ describe('The pages of records', () => {
       });
       await post(`${ENTITIES}/${name}/records`, { values: { of: customer.id } });
     }
-    const page = await browser.openAs(tenant.admin.token, `/records/by-id/${customer.id}`);
+    const page = await site.browser.openAs(tenant.admin.token, `/records/by-id/${customer.id}`);
     await page.getByRole('heading', { level: 1, name: 'Lyon SA' }).waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
     const dialog = page.getByRole('dialog', { name: 'Delete Lyon SA?' });
@@ -188,7 +175,7 @@ describe('The pages of records', () => {
     const reference = { entity_name: 'place', on_delete: 'clear' };
     const fields = [field, { key: 'at', label: 'At', type: 'reference', reference }];
     await post(ENTITIES, { name: 'stay', label: 'Stay', fields });
-    const page = await browser.openAs(tenant.admin.token, '/records/stay');
+    const page = await site.browser.openAs(tenant.admin.token, '/records/stay');
     const dialog = page.getByRole('dialog');
     await page.getByRole('button', { name: 'New record' }).click();
     await dialog.getByLabel('Name').fill('first');
@@ -222,7 +209,7 @@ describe('The pages of records', () => {
       label: 'Many',
       fields: [{ key: 'title', label: 'Title', type: 'text' }],
     });
-    const page = await browser.open();
+    const page = await site.browser.open();
     let pages = 0;
     await page.route(/\/entities\/many\/records\?/, async (route) => {
       const url = new URL(route.request().url());
@@ -250,7 +237,9 @@ describe('The pages of records', () => {
     const token = tenant.admin.token;
     const returnTo = JSON.stringify('/console/records/many');
     await page.addInitScript(`sessionStorage.setItem('console-return-to', ${returnTo})`);
-    await page.goto(`${world.server.base}/console/signed-in#${new URLSearchParams({ token }).toString()}`);
+    await page.goto(
+      `${site.world.server.base}/console/signed-in#${new URLSearchParams({ token }).toString()}`,
+    );
     await page.getByText('100,000 records').waitFor();
     await page.evaluate(`
       window.stalls = [];

@@ -2,16 +2,11 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import {
-  buildConsole,
-  type ConsoleBrowser,
-  flawsOf,
-  noBrowser,
-  startConsole,
-} from '../../support/console.ts';
+import { buildConsole, flawsOf } from '../../support/console.ts';
+import { consoleSuite } from '../../support/console-suite.ts';
 import { eventually, ROOT } from '../../support/server.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { TestTenant } from '../../support/world.ts';
 
 const PASSWORD = 'a-long-password-1';
 
@@ -34,16 +29,10 @@ const importsOf = (file: string): string[] => {
 };
 
 describe('The shell of the Console', () => {
-  let world: World;
   let tenant: TestTenant;
-  let browser: ConsoleBrowser;
   const email = () => `pia@${tenant.id.replace('_', '-')}.example`;
 
-  before(async function () {
-    this.timeout(60_000);
-    // Skipped where no Chromium is installed.
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld();
+  const site = consoleSuite(async ({ world }) => {
     tenant = await world.tenant();
     await tenant.admin.api.post('/api/v1/tenant/users', {
       email: email(),
@@ -51,14 +40,6 @@ describe('The shell of the Console', () => {
       role: 'operator',
       password: PASSWORD,
     });
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
   });
 
   const signIn = async (page: Page, as: string, password: string): Promise<void> => {
@@ -73,7 +54,7 @@ describe('The shell of the Console', () => {
   });
 
   it('signs in by password, says why not, and shows what the role may see', async () => {
-    const page = await browser.open();
+    const page = await site.browser.open();
     expect(await flawsOf(page)).to.deep.equal([]);
     await signIn(page, email(), 'a-wrong-password');
     await page.getByRole('alert').getByText('invalid_credential').waitFor();
@@ -81,7 +62,7 @@ describe('The shell of the Console', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     expect(await page.getByRole('link', { name: 'Users' }).count()).to.equal(0);
-    await page.goto(`${world.server.base}/console/users`);
+    await page.goto(`${site.world.server.base}/console/users`);
     // The tokens were in memory only.
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await signIn(page, email(), PASSWORD);
@@ -92,7 +73,7 @@ describe('The shell of the Console', () => {
     const mail = (name: string): string => `${name}@${tenant.id.replace('_', '-')}.example`;
     const ends = { email: mail('ends'), display_name: 'Ends', role: 'admin', password: PASSWORD };
     await tenant.admin.api.post('/api/v1/tenant/users', ends);
-    const page = await browser.open('/users');
+    const page = await site.browser.open('/users');
     // The server's own socket would tell of the end before the form is sent.
     await page.routeWebSocket('**/api/v1/ws*', () => {});
     await page.reload();
@@ -102,8 +83,8 @@ describe('The shell of the Console', () => {
     await page.getByLabel('Name').fill('Zoe Typed');
     await page.getByLabel('E-mail').fill(mail('zoe'));
     // A new password ends the sessions of before.
-    const login = await world.anybody.post('/auth/login', { email: ends.email, password: PASSWORD });
-    const other = world.anybody.with(login.as(z.object({ token: z.string() })).token);
+    const login = await site.world.anybody.post('/auth/login', { email: ends.email, password: PASSWORD });
+    const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
     const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
     // Tokens issued in the second of the change go on.
     await eventually('a later second', () => now() > signedIn);
@@ -117,9 +98,9 @@ describe('The shell of the Console', () => {
   }).timeout(60_000);
 
   it('asks for a new sign-in when the token expires', async () => {
-    browser.expect(/WebSocket connection/);
+    site.browser.expect(/WebSocket connection/);
     const token = tenantToken(tenant.admin, { exp: now() + 4 });
-    const page = await browser.openAs(token, '/overview');
+    const page = await site.browser.openAs(token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
     await dialog.getByRole('button', { name: 'Sign in at the identity provider' }).waitFor();
@@ -129,7 +110,7 @@ describe('The shell of the Console', () => {
   }).timeout(60_000);
 
   it('lets a platform admin act in a tenant, with a banner, and leave it', async () => {
-    const page = await browser.open();
+    const page = await site.browser.open();
     await page.getByRole('tab', { name: 'Platform' }).click();
     await signIn(page, ROOT.email, ROOT.password);
     await page.getByRole('button', { name: 'Open a tenant' }).click();
@@ -146,7 +127,7 @@ describe('The shell of the Console', () => {
   }).timeout(60_000);
 
   it('is used by keyboard: skip link, shortcuts, rows of a table', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/overview');
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('u');
@@ -163,7 +144,7 @@ describe('The shell of the Console', () => {
   }).timeout(60_000);
 
   it('keeps the chosen theme', async () => {
-    const page = await browser.openAs(tenant.admin.token, '/overview');
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.getByRole('button', { name: /^Account/ }).click();
     await page.getByRole('menuitem', { name: 'Dark' }).click();

@@ -1,36 +1,26 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite } from '../../support/console-suite.ts';
 import { startProvider, stopProviders } from '../../support/identity-provider.ts';
 import { eventually } from '../../support/server.ts';
 import { users } from '../../support/shapes.ts';
 import { now } from '../../support/tokens.ts';
-import { endWorld, sharedWorld, USERS } from '../../support/world.ts';
+import { USERS } from '../../support/world.ts';
 import { callbackOf, configure, settings } from '../identity/sso-support.ts';
 
 describe('Single sign-on in the Console', () => {
-  let browser: ConsoleBrowser;
-
-  before(function () {
-    // Skipped where no Chromium is installed.
-    if (noBrowser() !== undefined) return this.skip();
-  });
-  after(async () => {
-    await browser?.close();
-    await stopProviders();
-    await endWorld();
-  });
+  const site = consoleSuite(undefined, { end: stopProviders });
 
   it('signs in, comes back to the page, and renews an ended session in a window of its own', async () => {
-    const world = await sharedWorld();
+    const { world } = site;
     const provider = await startProvider({ redirectUri: callbackOf(world) });
     const tenant = await world.tenant();
     const { base } = world.server;
     await configure(world, tenant, { ...settings(provider), return_origins: [base] });
     provider.next = { sub: 'kim', email: 'kim@corp.example', email_verified: true, name: 'Kim' };
-    browser = await startConsole(base);
 
-    const page = await browser.open('/overview');
+    const page = await site.browser.open('/overview');
     await page.getByRole('tab', { name: 'SSO' }).click();
     await page.getByLabel('Tenant').fill('no_such_tenant');
     await page.getByRole('button', { name: 'Go to the identity provider' }).click();
@@ -50,7 +40,7 @@ describe('Single sign-on in the Console', () => {
     const offer = await tenant.admin.api.post(`${USERS}/${kim}/password-reset`);
     const { url } = offer.as(z.object({ url: z.string() }), 201);
     const [, link] = url.split(/#|link=/);
-    browser.expect(/WebSocket connection/);
+    site.browser.expect(/WebSocket connection/);
     const reset = await world.anybody.post('/auth/password-reset', {
       link,
       new_password: 'a-long-password-1',
@@ -62,6 +52,5 @@ describe('Single sign-on in the Console', () => {
     await dialog.getByRole('button', { name: 'Sign in at the identity provider' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('Live', { exact: true }).waitFor();
-    expect(browser.problems).to.deep.equal([]);
   }).timeout(90_000);
 });

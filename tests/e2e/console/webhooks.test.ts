@@ -1,39 +1,27 @@
 import { expect } from 'chai';
-import { type ConsoleBrowser, flawsOf, noBrowser, startConsole } from '../../support/console.ts';
+import { flawsOf } from '../../support/console.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
-import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { TestTenant } from '../../support/world.ts';
 import { addRecord, OPEN, ofStatus, paidTenant, plainEntity, subscribe } from '../webhooks/support.ts';
 
-const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
-
 describe('The webhook pages', () => {
-  let world: World;
-  let browser: ConsoleBrowser;
   let tenant: TestTenant;
 
-  before(async function () {
-    this.timeout(60_000);
-    if (noBrowser() !== undefined) return this.skip();
-    world = await sharedWorld(OPEN);
-    tenant = await paidTenant(world);
-    await plainEntity(tenant, 'crate');
-    browser = await startConsole(world.server.base);
-  });
-  after(async () => {
-    await browser?.close();
-    await closeReceivers();
-    await endWorld();
-  });
-  afterEach(() => {
-    if (browser !== undefined) expect(browser.problems).to.deep.equal([]);
-  });
+  const site = consoleSuite(
+    async ({ world }) => {
+      tenant = await paidTenant(world);
+      await plainEntity(tenant, 'crate');
+    },
+    { env: OPEN, end: closeReceivers },
+  );
 
   it('say why a delivery failed, and send it once more', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url, { description: XSS });
     await addRecord(tenant.admin, 'crate', XSS);
     await ofStatus(tenant.admin, hook.id, 'dead', 1);
-    const page = await browser.openAs(tenant.admin.token, '/webhooks');
+    const page = await site.browser.openAs(tenant.admin.token, '/webhooks');
     await page.getByText('Failing').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('link', { name: receiver.url }).click();
@@ -56,12 +44,12 @@ describe('The webhook pages', () => {
 
   it('subscribe with the secret shown once, test, rotate, pause and delete', async () => {
     const receiver = await startReceiver();
-    const page = await browser.openAs(tenant.admin.token, '/webhooks');
+    const page = await site.browser.openAs(tenant.admin.token, '/webhooks');
     const dialog = page.getByRole('dialog');
     await page.getByRole('button', { name: 'New subscription' }).click();
     await dialog.getByLabel('URL').fill('https://10.0.0.1/internal');
     await dialog.getByLabel('All events').check();
-    browser.expect(/status of 4(?:00|22)/);
+    site.browser.expect(/status of 4(?:00|22)/);
     await dialog.getByRole('button', { name: 'Subscribe' }).click();
     await dialog.getByRole('alert').first().waitFor();
     await dialog.getByLabel('URL').fill(receiver.url);

@@ -170,11 +170,12 @@ const Sources = ({ of: sources }: { of: readonly Citation[] }) =>
           <li key={`${source.source_id} ${source.excerpt}`}>
             <Link href={pathOf(source)}>
               <Icon size={15} aria-hidden /> {at + 1}. {source.title}
-            </Link>{' '}
-            <span className="small muted">
-              {source.source_kind === 'attachment' ? 'file' : source.entity_name} ·{' '}
-              {Math.round(100 * source.score)} % near
-            </span>
+              <span className="small muted">
+                {' '}
+                {source.source_kind === 'attachment' ? 'file' : source.entity_name} ·{' '}
+                {Math.round(100 * source.score)} % near
+              </span>
+            </Link>
             <p className="small">{source.excerpt}</p>
           </li>
         );

@@ -2,10 +2,11 @@ import { Link, useParams } from 'wouter';
 import {
   Button,
   Card,
+  Count,
   Download,
   Facts,
   Page,
-  Problem,
+  Pending,
   Time,
   useAction,
   useConfirm,
@@ -32,11 +33,7 @@ export default function InvoicePage() {
     return (
       <Page title="Invoice" crumbs={CRUMBS}>
         <Card>
-          {read.error === null ? (
-            <span className="skeleton" role="status" aria-label="Loading the invoice" />
-          ) : (
-            <Problem error={read.error} />
-          )}
+          <Pending of={read} what="the invoice" />
         </Card>
       </Page>
     );
@@ -70,8 +67,14 @@ export default function InvoicePage() {
             Customer: `${data.customer.name} (${data.customer.id})`,
             Window: windowText(data.window),
             State: <InvoiceState state={data.state} />,
-            Revision: data.revision,
-            'Rate card': `Version ${data.rate_card_version}`,
+            Revision: (
+              <Count
+                of={data.revision}
+                to={`/billing/invoices?${new URLSearchParams({ customer: data.customer.id })}`}
+                label="the revisions of it"
+              />
+            ),
+            'Rate card': <Link href="/billing/prices">Version {data.rate_card_version}</Link>,
             Made: <Time at={data.generated_at} />,
             Issued: data.issued_at === undefined ? undefined : <Time at={data.issued_at} />,
             'In the billing system': data.upstream_ref,

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ago,
   Badge,
   Button,
   Card,
@@ -9,18 +10,20 @@ import {
   DataTable,
   Dialog,
   Empty,
+  Failed,
+  Filters,
   Form,
-  Money,
   Page,
   SelectField,
+  SelectFilter,
   TextField,
-  Time,
+  TextFilter,
   type Tone,
   useAction,
   useFilters,
   usePages,
 } from '../../kit/index.ts';
-import { BillingLinks, monthBefore, windowText } from './range.tsx';
+import { amounts, BillingLinks, monthBefore, windowText } from './range.tsx';
 import { useStatements } from './statements.tsx';
 import '../../styles/billing.css';
 
@@ -40,30 +43,24 @@ export const InvoiceState = ({ state }: { state: State }) => (
 
 const isState = (text: string): text is State => Object.hasOwn(STATES, text);
 
+const pathOf = ({ id }: Invoice): string => `/billing/invoices/${id}`;
+
 const COLUMNS: readonly Column<Invoice>[] = [
   {
     key: 'number',
     title: 'Number',
     min: 130,
-    cell: ({ id, number }) => <Link href={`/billing/invoices/${id}`}>{number}</Link>,
+    cell: (invoice) => <Link href={pathOf(invoice)}>{invoice.number}</Link>,
   },
   { key: 'customer', title: 'Customer', min: 150, grow: 2, cell: ({ customer }) => customer.name },
   { key: 'window', title: 'Window', min: 260, grow: 2, cell: ({ window }) => windowText(window) },
-  {
-    key: 'retail',
-    title: 'Retail',
-    min: 110,
-    align: 'end',
-    cell: ({ totals, currency }) => <Money minor={totals.retail} currency={currency} />,
-  },
+  amounts('retail', 'Retail', {
+    of: ({ totals }) => totals.retail,
+    currency: ({ currency }) => currency,
+    to: pathOf,
+  }),
   { key: 'state', title: 'State', min: 110, grow: 0, cell: InvoiceState },
-  {
-    key: 'made',
-    title: 'Made',
-    min: 110,
-    grow: 0,
-    cell: ({ generated_at }) => <Time at={generated_at} relative />,
-  },
+  ago('made', 'Made', ({ generated_at }) => generated_at),
 ];
 
 /** Frozen invoices of all states, newest first. */
@@ -93,46 +90,26 @@ export default function Invoices() {
       }
     >
       <BillingLinks at="/billing/invoices" />
-      <search className="filters" aria-label="Filters of the invoices">
-        <label className="filter">
-          <span>State</span>
-          <select
-            className="input"
-            value={state}
-            onChange={({ target }) => filters.set('state', target.value)}
-          >
-            <option value="">All</option>
-            {Object.entries(STATES).map(([value, { text }]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="filter">
-          <span>Customer’s id</span>
-          <input
-            className="input"
-            defaultValue={customer}
-            onBlur={({ target }) => filters.set('customer', target.value.trim())}
-            onKeyDown={({ key, currentTarget }) => {
-              if (key === 'Enter') filters.set('customer', currentTarget.value.trim());
-            }}
-          />
-        </label>
-        {filters.isAny ? (
-          <Button size="small" tone="ghost" onClick={filters.clear}>
-            Clear filters
-          </Button>
-        ) : null}
-      </search>
+      <Filters label="Filters of the invoices" of={filters}>
+        <SelectFilter
+          label="State"
+          value={state}
+          onChange={(value) => filters.set('state', value)}
+          options={Object.entries(STATES).map(([value, { text }]) => [value, text])}
+        />
+        <TextFilter
+          label="Customer’s id"
+          value={customer}
+          onChange={(value) => filters.set('customer', value)}
+        />
+      </Filters>
       <Card flush>
         <DataTable
           label="Invoices"
           rows={rows}
           columns={COLUMNS}
           rowKey={({ id }) => id}
-          onOpen={({ id }) => navigate(`/billing/invoices/${id}`)}
+          onOpen={(invoice) => navigate(pathOf(invoice))}
           empty={
             <Empty title={filters.isAny ? 'No invoice matches these filters' : 'No invoices yet'}>
               <p>{filters.isAny ? 'Take a filter away to see more.' : 'Make one from a statement.'}</p>
@@ -170,13 +147,14 @@ const NewInvoice = ({ onClose }: { onClose: () => void }) => {
             from: values.text('from'),
             to: values.text('to'),
           });
-          navigate(`/billing/invoices/${made.id}`);
+          navigate(pathOf(made));
         }}
       >
         <p>
           Freezes lines, texts and prices of the window. Nothing is sent to the customer; until it is issued
           it can be voided.
         </p>
+        <Failed of={statements} />
         <SelectField name="customer_id" label="Customer" options={customers} />
         <TextField name="from" label="From" type="date" required defaultValue={last.from} />
         <TextField

@@ -1,9 +1,9 @@
 import { Link } from 'wouter';
-import { Badge, Empty, Money } from '../../kit/index.ts';
-import { type Line, METERS, type Range, rangeQuery, type Totals, windowText } from './range.tsx';
+import { Badge, Count, Empty, Money } from '../../kit/index.ts';
+import { type Line, METERS, Percent, type Range, rangeQuery, type Totals, windowText } from './range.tsx';
 
-export const percentText = (percent: number | null): string =>
-  percent === null ? '–' : `${percent.toLocaleString(undefined, { maximumFractionDigits: 2 })} %`;
+/** Where what is included and what it costs is set. */
+const PRICES = '/billing/prices';
 
 interface LinesProps {
   readonly label: string;
@@ -63,20 +63,31 @@ export const Lines = ({
                 )}
               </th>
               <td className="figure">
-                <Link
-                  href={usageOf(line)}
-                  aria-label={`${line.quantity.toLocaleString()}: the events of ${METERS[line.meter]}`}
-                >
-                  {line.quantity.toLocaleString()}
-                </Link>
+                <Count of={line.quantity} to={usageOf(line)} label={`the events of ${METERS[line.meter]}`} />
               </td>
-              <td className="figure">{line.included.toLocaleString()}</td>
-              <td className="figure">{line.billable.toLocaleString()}</td>
-              <td className="figure">{line.wholesale_rate ?? '–'}</td>
+              <td className="figure">
+                <Count
+                  of={line.included}
+                  to={PRICES}
+                  label={`${METERS[line.meter]} that the card includes`}
+                />
+              </td>
+              <td className="figure">
+                <Count
+                  of={line.billable}
+                  to={usageOf(line)}
+                  label={`${METERS[line.meter]} beyond what is included`}
+                />
+              </td>
+              <td className="figure">
+                <Rate of={line.wholesale_rate} />
+              </td>
               <td className="figure">
                 <Money minor={line.wholesale} currency={currency} to={usageOf(line)} />
               </td>
-              <td className="figure">{line.retail_rate ?? '–'}</td>
+              <td className="figure">
+                <Rate of={line.retail_rate} />
+              </td>
               <td className="figure">
                 <Money minor={line.retail} currency={currency} to={usageOf(line)} />
               </td>
@@ -98,7 +109,7 @@ export const Lines = ({
           <tr>
             <th scope="row">Margin</th>
             <td colSpan={6} className="figure">
-              {percentText(totals.margin_pct)}
+              <Percent of={totals.margin_pct} to={totalsTo} />
             </td>
             <td className="figure">
               <Money minor={totals.margin} currency={currency} to={totalsTo} />
@@ -110,3 +121,5 @@ export const Lines = ({
     </section>
   );
 };
+
+const Rate = ({ of }: { of: string | null }) => (of === null ? <>–</> : <Link href={PRICES}>{of}</Link>);

@@ -7,7 +7,7 @@ import {
   Form,
   type FormValues,
   Page,
-  Problem,
+  Pending,
   TextField,
   Time,
   useAction,
@@ -47,15 +47,7 @@ export default function Prices() {
       <BillingLinks at="/billing/prices" />
       {data === undefined ? (
         <Card>
-          {read.error === null ? (
-            <span className="skeleton" role="status" aria-label="Loading the rate card" />
-          ) : (
-            <Problem error={read.error}>
-              <Button size="small" onClick={() => void read.refetch()}>
-                Try again
-              </Button>
-            </Problem>
-          )}
+          <Pending of={read} what="the rate card" />
         </Card>
       ) : (
         // Another version begins with its own values.

@@ -1,6 +1,6 @@
 import { Link, useSearchParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { Button } from '../../kit/index.ts';
+import { Button, type Column, Filters, Money, TimeFilter } from '../../kit/index.ts';
 
 export type Line = components['schemas']['InvoiceLine'];
 export type Meter = Line['meter'];
@@ -73,24 +73,19 @@ interface RangeProps {
 }
 
 export const RangeFields = ({ range, onChange }: RangeProps) => (
-  <search className="filters" aria-label="Window">
+  <Filters label="Window">
     {(
       [
         ['from', 'From'],
         ['to', 'To before'],
       ] as const
     ).map(([side, label]) => (
-      <label key={side} className="filter">
-        <span>{label}</span>
-        <input
-          type="date"
-          className="input"
-          value={dayOf(range[side]) || monthBefore(0)[side]}
-          onChange={({ target }) => {
-            if (target.validity.valid) onChange({ ...range, [side]: target.value });
-          }}
-        />
-      </label>
+      <TimeFilter
+        key={side}
+        label={label}
+        value={dayOf(range[side]) || monthBefore(0)[side]}
+        onChange={(day) => onChange({ ...range, [side]: day })}
+      />
     ))}
     <Button size="small" tone="ghost" onClick={() => onChange({ from: '', to: '' })}>
       This month
@@ -98,8 +93,46 @@ export const RangeFields = ({ range, onChange }: RangeProps) => (
     <Button size="small" tone="ghost" onClick={() => onChange(monthBefore(1))}>
       Last month
     </Button>
-  </search>
+  </Filters>
 );
+
+interface AmountOf<T> {
+  readonly of: (row: T) => number;
+  readonly currency: (row: T) => string;
+  /** The page that the amount comes from. */
+  readonly to: (row: T) => string;
+}
+
+/** A column of amounts, each of which leads to its source. */
+export const amounts = <T,>(key: string, title: string, { of, currency, to }: AmountOf<T>): Column<T> => ({
+  key,
+  title,
+  min: 120,
+  align: 'end',
+  cell: (row) => <Money minor={of(row)} currency={currency(row)} to={to(row)} />,
+});
+
+/** A column of margins as shares of retail. */
+export const shares = <T,>(of: (row: T) => number | null, to: (row: T) => string): Column<T> => ({
+  key: 'percent',
+  title: 'of retail',
+  min: 90,
+  grow: 0,
+  align: 'end',
+  cell: (row) => <Percent of={of(row)} to={to(row)} />,
+});
+
+export const percentText = (percent: number | null): string =>
+  percent === null ? '–' : `${percent.toLocaleString(undefined, { maximumFractionDigits: 2 })} %`;
+
+export const Percent = ({ of, to }: { of: number | null; to: string }) =>
+  of === null ? (
+    <>–</>
+  ) : (
+    <Link href={to} className="number">
+      {percentText(of)}
+    </Link>
+  );
 
 /** The pages of billing beside each other; a window goes with those that have one. */
 export const BillingLinks = ({ at }: { at: string }) => {

@@ -7,24 +7,25 @@ import {
   DataTable,
   Download,
   Empty,
-  Money,
   moneyText,
   Page,
-  Problem,
+  Pending,
   Tabs,
   Tile,
   useRead,
 } from '../../kit/index.ts';
-import { percentText } from './lines.tsx';
 import {
+  amounts,
   BillingLinks,
   givenOf,
   METERS,
   meterOf,
   monthBefore,
+  percentText,
   type Range,
   RangeFields,
   rangeQuery,
+  shares,
   useRange,
   windowText,
 } from './range.tsx';
@@ -140,15 +141,20 @@ const Months = ({ currency }: { currency: string }) => {
       ),
     { stale: 60_000 },
   );
-  if (read.error !== null) return <Problem error={read.error} />;
   const { data } = read;
-  if (data === undefined) return null;
+  const title = `The last ${MONTHS} months, retail`;
+  if (data === undefined)
+    return (
+      <Card title={title}>
+        <Pending of={read} what="the last months" />
+      </Card>
+    );
   const major = (minor: number): string => moneyText(Math.round(minor), currency);
   const text = data
     .map(({ totals }, nth) => `${months[nth]?.from.slice(0, 7)}: ${major(totals.retail)}`)
     .join(', ');
   return (
-    <Card title={`The last ${MONTHS} months, retail`}>
+    <Card title={title}>
       <Chart
         label={`Retail amounts by month that are invoiced and not invoiced, and the margin. In all ${text}.`}
         months
@@ -182,18 +188,8 @@ const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
     `/billing${kind === 'customer' ? `/customers/${id}` : ''}${rangeQuery(range)}`;
   const invoicesOf = ({ kind, id }: Bucket['scope']): string =>
     `/billing/invoices${kind === 'customer' ? `?${new URLSearchParams({ customer: id })}` : ''}`;
-  const money = (
-    key: string,
-    title: string,
-    of: (bucket: Bucket) => number,
-    to = statementsOf,
-  ): Column<Bucket> => ({
-    key,
-    title,
-    min: 120,
-    align: 'end',
-    cell: (bucket) => <Money minor={of(bucket)} currency={currency} to={to(bucket.scope)} />,
-  });
+  const money = (key: string, title: string, of: (bucket: Bucket) => number, to = statementsOf) =>
+    amounts(key, title, { of, currency: () => currency, to: (bucket) => to(bucket.scope) });
   const columns: readonly Column<Bucket>[] = [
     {
       key: 'name',
@@ -222,14 +218,10 @@ const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
     money('unbilled', 'Not invoiced', ({ unbilled }) => unbilled.retail),
     money('wholesale', 'Wholesale', ({ wholesale }) => wholesale),
     money('margin', 'Margin', ({ margin }) => margin),
-    {
-      key: 'percent',
-      title: 'of retail',
-      min: 90,
-      grow: 0,
-      align: 'end',
-      cell: ({ margin_pct }) => percentText(margin_pct),
-    },
+    shares(
+      ({ margin_pct }) => margin_pct,
+      (bucket) => statementsOf(bucket.scope),
+    ),
   ];
   return (
     <Card flush>

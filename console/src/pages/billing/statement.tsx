@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter';
-import { Button, Card, Empty, Page, Problem, useAction, useConfirm } from '../../kit/index.ts';
+import { Button, Card, Empty, Page, Pending, useAction, useConfirm } from '../../kit/index.ts';
 import { Lines } from './lines.tsx';
 import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
 import { type Statement, useStatements } from './statements.tsx';
@@ -19,19 +19,10 @@ export default function CustomerStatement() {
       actions={found?.[0] === undefined ? undefined : <Generate of={found[0]} />}
     >
       <RangeFields range={range} onChange={setRange} />
-      {read.error === null ? null : (
-        <Problem error={read.error}>
-          <Button size="small" onClick={() => void read.refetch()}>
-            Try again
-          </Button>
-        </Problem>
-      )}
       {found === undefined ? (
-        read.error === null ? (
-          <Card>
-            <span className="skeleton" role="status" aria-label="Loading the statement" />
-          </Card>
-        ) : null
+        <Card>
+          <Pending of={read} what="the statement" />
+        </Card>
       ) : found.length === 0 ? (
         <Card>
           <Empty title="It was not your customer in this window" />

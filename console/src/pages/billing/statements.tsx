@@ -3,22 +3,23 @@ import type { components } from '../../../../client/src/index.ts';
 import {
   Card,
   type Column,
+  counts,
   DataTable,
   Download,
   Empty,
-  Money,
   moneyText,
   Page,
   Tile,
   useRead,
 } from '../../kit/index.ts';
-import { percentText } from './lines.tsx';
 import {
+  amounts,
   BillingLinks,
   givenOf,
   type Range,
   RangeFields,
   rangeQuery,
+  shares,
   useRange,
   windowText,
 } from './range.tsx';
@@ -38,6 +39,12 @@ export default function Statements() {
   const [, navigate] = useLocation();
   const statements = useStatements(range);
   const pathOf = ({ customer }: Statement): string => `/billing/customers/${customer.id}${rangeQuery(range)}`;
+  const money = (key: 'wholesale' | 'retail' | 'margin', title: string): Column<Statement> =>
+    amounts(key, title, {
+      of: ({ totals }) => totals[key],
+      currency: ({ currency }) => currency,
+      to: pathOf,
+    });
   const columns: readonly Column<Statement>[] = [
     {
       key: 'customer',
@@ -46,36 +53,11 @@ export default function Statements() {
       grow: 3,
       cell: (each) => <Link href={pathOf(each)}>{each.customer.name}</Link>,
     },
-    { key: 'meters', title: 'Lines', min: 70, grow: 0, align: 'end', cell: ({ lines }) => lines.length },
-    {
-      key: 'wholesale',
-      title: 'Wholesale',
-      min: 120,
-      align: 'end',
-      cell: (each) => <Money minor={each.totals.wholesale} currency={each.currency} to={pathOf(each)} />,
-    },
-    {
-      key: 'retail',
-      title: 'Retail',
-      min: 120,
-      align: 'end',
-      cell: (each) => <Money minor={each.totals.retail} currency={each.currency} to={pathOf(each)} />,
-    },
-    {
-      key: 'margin',
-      title: 'Margin',
-      min: 120,
-      align: 'end',
-      cell: (each) => <Money minor={each.totals.margin} currency={each.currency} to={pathOf(each)} />,
-    },
-    {
-      key: 'percent',
-      title: 'of retail',
-      min: 90,
-      grow: 0,
-      align: 'end',
-      cell: ({ totals }) => percentText(totals.margin_pct),
-    },
+    counts('meters', 'Lines', ({ lines }) => lines.length, pathOf, 70),
+    money('wholesale', 'Wholesale'),
+    money('retail', 'Retail'),
+    money('margin', 'Margin'),
+    shares(({ totals }) => totals.margin_pct, pathOf),
   ];
   return (
     <Page

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import { usePageSession } from '../../kit/client.tsx';
-import { Button, Card, Field, Form, Page, Problem, useAction, useRead } from '../../kit/index.ts';
+import { Card, Field, Form, Page, Pending, useAction, useRead } from '../../kit/index.ts';
 import { BillingLinks, monthBefore } from './range.tsx';
 import '../../styles/billing.css';
 
@@ -23,19 +23,7 @@ export default function Texts() {
     >
       <BillingLinks at="/billing/texts" />
       <Card>
-        {read.data === undefined ? (
-          read.error === null ? (
-            <span className="skeleton" role="status" aria-label="Loading the texts" />
-          ) : (
-            <Problem error={read.error}>
-              <Button size="small" onClick={() => void read.refetch()}>
-                Try again
-              </Button>
-            </Problem>
-          )
-        ) : (
-          <Editor profile={read.data} />
-        )}
+        {read.data === undefined ? <Pending of={read} what="the texts" /> : <Editor profile={read.data} />}
       </Card>
     </Page>
   );

@@ -7,7 +7,7 @@ import '../../styles/billing.css';
 type UsageEvent = components['schemas']['UsageEvent'];
 
 const COLUMNS: readonly Column<UsageEvent>[] = [
-  { key: 'at', title: 'When', min: 170, grow: 1, cell: ({ at }) => <Time at={at} /> },
+  { key: 'at', title: 'When', min: 215, grow: 0, cell: ({ at }) => <Time at={at} /> },
   { key: 'type', title: 'Event', min: 150, cell: ({ type }) => <code>{type}</code> },
   {
     key: 'actor',
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<UsageEvent>[] = [
     grow: 3,
     cell: ({ stream }) => <code title={stream}>{stream}</code>,
   },
-  { key: 'position', title: 'Position', min: 110, grow: 0, cell: ({ position }) => <code>{position}</code> },
+  { key: 'position', title: 'Position', min: 165, grow: 0, cell: ({ position }) => <code>{position}</code> },
   {
     key: 'actions',
     title: '',

@@ -2,7 +2,6 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Client, components } from '../../../../client/src/index.ts';
 import {
-  Button,
   Card,
   Completed,
   Empty,
@@ -10,7 +9,7 @@ import {
   Form,
   type FormValues,
   Page,
-  Problem,
+  Pending,
   TextField,
   useAction,
   useFilters,
@@ -53,15 +52,7 @@ export default function Compose() {
     >
       <Card>
         {entities.data === undefined ? (
-          entities.error === null ? (
-            <span className="skeleton" role="status" aria-label="Loading the entities" />
-          ) : (
-            <Problem error={entities.error}>
-              <Button size="small" onClick={() => void entities.refetch()}>
-                Try again
-              </Button>
-            </Problem>
-          )
+          <Pending of={entities} what="the entities" />
         ) : entities.data.length === 0 ? (
           <Empty title="No entity yet">
             <p>Records belong to entities. Define one first.</p>

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import type { Client } from '../../../../client/src/index.ts';
-import { Card, type Column, DataTable, Download, useRead } from '../../kit/index.ts';
+import { Button, Card, type Column, DataTable, Download, useFilters, useRead } from '../../kit/index.ts';
 import { rowsOf } from './csv.ts';
 import type { Session } from './session-text.tsx';
 
@@ -41,15 +41,18 @@ const readErrors = async (client: Client, id: string): Promise<RowError[]> => {
 /** Records that are refused, by code, with all of them as a file. */
 export const Errors = ({ session }: { session: Session }) => {
   const { id, preview, result } = session;
+  const filters = useFilters(['code']);
   const total = result?.errored ?? preview.would_error;
   const isOver = result !== undefined;
   const read = useRead(['bulk-errors', id, isOver], (client) => readErrors(client, id), {
     enabled: isOver && total > 0,
   });
   if (total === 0) return null;
-  const rows = isOver ? read : { data: preview.errors, error: null, refetch: () => undefined };
+  const all = isOver ? read : { data: preview.errors, error: null, refetch: () => undefined };
   const counts = new Map<string, number>();
-  for (const { code } of rows.data ?? []) counts.set(code, (counts.get(code) ?? 0) + 1);
+  for (const { code } of all.data ?? []) counts.set(code, (counts.get(code) ?? 0) + 1);
+  const chosen = filters.of('code');
+  const rows = { ...all, data: all.data?.filter(({ code }) => chosen === '' || code === chosen) };
   const columns: readonly Column<RowError>[] = [
     {
       key: 'record',
@@ -92,7 +95,15 @@ export const Errors = ({ session }: { session: Session }) => {
             <li key={code}>
               <code>{code}</code>
               <span>
-                {count.toLocaleString()}
+                <Button
+                  size="small"
+                  tone="ghost"
+                  aria-pressed={code === chosen}
+                  aria-label={`${count.toLocaleString()}: show those refused with ${code}`}
+                  onClick={() => filters.set('code', code === chosen ? '' : code)}
+                >
+                  {count.toLocaleString()}
+                </Button>
                 {total > MOST ? ` of the first ${MOST.toLocaleString()}` : ''}
               </span>
             </li>

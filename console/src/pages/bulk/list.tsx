@@ -1,5 +1,5 @@
 import { Link, useLocation } from 'wouter';
-import { Card, type Column, DataTable, Empty, Page, Time, usePages } from '../../kit/index.ts';
+import { ago, Card, type Column, DataTable, Empty, Page, usePages } from '../../kit/index.ts';
 import { filterText, rowsText, type Session, SessionStatus, titleOf } from './session-text.tsx';
 import '../../styles/bulk.css';
 
@@ -20,25 +20,36 @@ const outcomeOf = ({ result, progress, preview, status }: Session): string => {
   return status === 'previewed' ? `${preview.would_succeed.toLocaleString()} would change` : '';
 };
 
+const pathOf = ({ id }: Session): string => `/bulk/${id}`;
+
 const COLUMNS: readonly Column<Session>[] = [
   {
     key: 'operation',
     title: 'Operation',
     min: 180,
     grow: 2,
-    cell: (session) => <Link href={`/bulk/${session.id}`}>{titleOf(session)}</Link>,
+    cell: (session) => <Link href={pathOf(session)}>{titleOf(session)}</Link>,
   },
   { key: 'selection', title: 'Selection', min: 200, grow: 3, cell: (session) => selectionText(session) },
-  { key: 'rows', title: 'Size', min: 110, grow: 0, cell: ({ preview }) => rowsText(preview.total_resolved) },
-  { key: 'status', title: 'Status', min: 110, grow: 0, cell: SessionStatus },
-  { key: 'outcome', title: 'Outcome', min: 190, grow: 2, cell: outcomeOf },
   {
-    key: 'created',
-    title: 'Made',
+    key: 'rows',
+    title: 'Size',
     min: 110,
     grow: 0,
-    cell: ({ created_at }) => <Time at={created_at} relative />,
+    cell: (session) => <Link href={pathOf(session)}>{rowsText(session.preview.total_resolved)}</Link>,
   },
+  { key: 'status', title: 'Status', min: 110, grow: 0, cell: SessionStatus },
+  {
+    key: 'outcome',
+    title: 'Outcome',
+    min: 190,
+    grow: 2,
+    cell: (session) => {
+      const text = outcomeOf(session);
+      return text === '' ? null : <Link href={pathOf(session)}>{text}</Link>;
+    },
+  },
+  ago('created', 'Made', ({ created_at }) => created_at),
 ];
 
 /** Bulk sessions of all admins; those under way are read again every two seconds. */
@@ -65,7 +76,7 @@ export default function Sessions() {
           rows={rows}
           columns={COLUMNS}
           rowKey={({ id }) => id}
-          onOpen={({ id }) => navigate(`/bulk/${id}`)}
+          onOpen={(session) => navigate(pathOf(session))}
           empty={
             <Empty title="No bulk operation yet">
               <p>Begin one: nothing is changed before you have seen its preview.</p>

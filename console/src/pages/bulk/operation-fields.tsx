@@ -1,5 +1,5 @@
 import { Plus, X } from 'lucide-react';
-import { Button, Field, IconButton, Problem, useRead } from '../../kit/index.ts';
+import { Button, Failed, Field, IconButton, useRead } from '../../kit/index.ts';
 import type { Entity } from './session-text.tsx';
 import { type EntityField, ValueField } from './value-field.tsx';
 
@@ -103,7 +103,7 @@ export const Transition = ({ entity: { label, workflow } }: { entity: Entity }) 
   );
   if (workflow === null)
     return <p className="muted">{label} has no workflow, so there are no transitions.</p>;
-  if (read.error !== null) return <Problem error={read.error} />;
+  if (read.error !== null) return <Failed of={read} />;
   const { transitions = [] } = read.data?.published ?? read.data ?? {};
   const events = [...new Map(transitions.map((each) => [each.event_name, each])).values()];
   return (

@@ -42,8 +42,44 @@ export const valueText = (value: unknown): string => {
   return typeof value === 'string' ? value : JSON.stringify(value);
 };
 
-/** The list of records that the session was made of; undefined for a list of ids. */
-export const recordsPath = ({ entity_name, selection }: Session): string | undefined =>
-  selection.kind === 'filter'
-    ? `/records/${entity_name}?${new URLSearchParams({ filter: filterText(selection.filter_expr) })}`
-    : undefined;
+const listPath = (entity: string, filter: string): string =>
+  `/records/${entity}?${new URLSearchParams({ filter })}`;
+
+/** Ids that fit into a filter. */
+const MOST_IDS = 50;
+
+/** The filter that selects the records of a session; undefined for many ids, which no filter can name. */
+const filterOf = ({ selection }: Session): string | undefined => {
+  if (selection.kind === 'filter') return filterText(selection.filter_expr);
+  const { ids } = selection;
+  return ids.length > MOST_IDS ? undefined : `id in ${JSON.stringify(ids)}`;
+};
+
+/** The list of records that the session was made of. */
+export const recordsPath = (session: Session): string | undefined => {
+  const filter = filterOf(session);
+  return filter === undefined ? undefined : listPath(session.entity_name, filter);
+};
+
+/** A value in a filter; undefined for those that filters cannot compare. */
+const literalOf = (
+  type: Entity['fields'][number]['type'] | undefined,
+  value: unknown,
+): string | undefined => {
+  if (value === null) return 'null';
+  if (type === undefined || type === 'json') return undefined;
+  return type === 'datetime' ? `timestamp(${JSON.stringify(value)})` : JSON.stringify(value);
+};
+
+/** Those of the selected records that have the new values already; undefined where no filter can say it. */
+export const skippedPath = (session: Session, fields: Entity['fields']): string | undefined => {
+  const [selected, { op_params }] = [filterOf(session), session];
+  // An object filter cannot be joined to a text.
+  if (selected === undefined || selected.startsWith('{') || op_params.kind !== 'edit') return undefined;
+  const parts = op_params.fields.map(({ field_key: key, new_value: value }) => {
+    const literal = literalOf(fields.find((field) => field.key === key)?.type, value);
+    return literal === undefined ? undefined : `${key} == ${literal}`;
+  });
+  if (parts.includes(undefined)) return undefined;
+  return listPath(session.entity_name, [`(${selected})`, ...parts].join(' && '));
+};

@@ -2,10 +2,11 @@ import { Link, useParams } from 'wouter';
 import {
   Button,
   Card,
-  Copy,
+  Copied,
+  Count,
   Facts,
   Page,
-  Problem,
+  Pending,
   Tile,
   Time,
   useAction,
@@ -13,6 +14,7 @@ import {
   useNames,
   useRead,
 } from '../../kit/index.ts';
+import { useEntity } from '../records/schema.ts';
 import { Errors } from './errors.tsx';
 import { Sample } from './sample.tsx';
 import {
@@ -21,6 +23,7 @@ import {
   rowsText,
   type Session,
   SessionStatus,
+  skippedPath,
   titleOf,
   valueText,
 } from './session-text.tsx';
@@ -43,11 +46,7 @@ export default function SessionPage() {
     return (
       <Page title="Bulk operation" crumbs={CRUMBS}>
         <Card>
-          {read.error === null ? (
-            <span className="skeleton" role="status" aria-label="Loading the session" />
-          ) : (
-            <Problem error={read.error} />
-          )}
+          <Pending of={read} what="the session" />
         </Card>
       </Page>
     );
@@ -194,8 +193,8 @@ const Counts = ({ session }: { session: Session }) => {
       ? [preview.would_succeed, preview.would_skip, preview.would_error]
       : [result.succeeded, result.skipped, result.errored];
   const isOver = result !== undefined;
-  const at = (id: string, count: number): string | undefined =>
-    count === 0 ? undefined : `/bulk/${session.id}#${id}`;
+  const at = (id: string, count: number): string | undefined => (count === 0 ? undefined : `#${id}`);
+  const fields = useEntity(session.entity_name).data?.fields ?? [];
   return (
     <div className="bulk-tiles">
       <Tile
@@ -212,7 +211,8 @@ const Counts = ({ session }: { session: Session }) => {
       <Tile
         label={isOver ? 'Skipped' : 'Would be skipped'}
         value={skipped.toLocaleString()}
-        detail="Have these values already"
+        detail={isOver ? 'Had these values already' : 'Have these values already'}
+        to={skipped === 0 ? undefined : skippedPath(session, fields)}
       />
       <Tile
         label={isOver ? 'Refused' : 'Would be refused'}
@@ -228,12 +228,14 @@ const factsOf = (session: Session, nameOf: (id: string) => string) => {
   const path = recordsPath(session);
   return {
     Records:
-      selection.kind === 'ids' ? (
-        'A list of ids'
-      ) : (
+      selection.kind === 'filter' ? (
         <Link href={path ?? ''}>
           <code>{filterText(selection.filter_expr)}</code>
         </Link>
+      ) : path === undefined ? (
+        'A list of ids'
+      ) : (
+        <Link href={path}>A list of ids</Link>
       ),
     Changes:
       op_params.kind === 'edit' ? (
@@ -247,18 +249,15 @@ const factsOf = (session: Session, nameOf: (id: string) => string) => {
       ) : undefined,
     Transition: op_params.kind === 'transition' ? <code>{op_params.event_name}</code> : undefined,
     Status: <SessionStatus status={session.status} />,
-    'Matched at the commit': session.count_at_commit?.toLocaleString(),
+    'Matched at the commit':
+      session.count_at_commit === undefined ? undefined : <Count of={session.count_at_commit} to={path} />,
     Made: <Time at={created_at} />,
     By: <span title={created_by}>{nameOf(created_by)}</span>,
     'Committed by':
       committed_by === undefined ? undefined : <span title={committed_by}>{nameOf(committed_by)}</span>,
     Ended: result === undefined ? undefined : <Time at={result.committed_at} />,
     Cancelled: cancelled_at === undefined ? undefined : <Time at={cancelled_at} />,
-    Id: (
-      <>
-        <code>{id}</code> <Copy text={id} label="Copy the id" />
-      </>
-    ),
+    Id: <Copied text={id} what="id" />,
   };
 };
 
@@ -272,7 +271,8 @@ const Cascade = ({ session: { preview, result } }: { session: Session }) => {
           <li key={`${entity_name} ${action}`}>
             <Link href={`/records/${entity_name}`}>{entity_name}</Link>
             <span>
-              {count.toLocaleString()} {action === 'delete' ? 'deleted' : 'references cleared'}
+              <Count of={count} to={`/records/${entity_name}`} label={`records of ${entity_name}`} />{' '}
+              {action === 'delete' ? 'deleted' : 'references cleared'}
             </span>
           </li>
         ))}

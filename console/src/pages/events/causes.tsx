@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import type { Client } from '../../../../client/src/index.ts';
-import { Problem, Time, useRead } from '../../kit/index.ts';
+import { Pending, Time, useRead } from '../../kit/index.ts';
 import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
 
 /** How far around an event related ones are looked for. */
@@ -39,8 +39,7 @@ export const Causes = ({ event }: { event: AuditEvent }) => {
   const related = useRead(['related', event.id], (client, signal) => relatedOf(client, event, signal), {
     stale: 60_000,
   });
-  if (related.error !== null) return <Problem error={related.error} />;
-  if (related.data === undefined) return <span className="skeleton" />;
+  if (related.data === undefined) return <Pending of={related} what="related events" />;
   const { events, isCut } = related.data;
   const ids = new Set(events.map(({ id }) => id));
   const causeOf = (each: AuditEvent): string => storyOf(each).causationId ?? '';

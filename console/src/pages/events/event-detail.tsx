@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import { Card, Copy, Facts, Json, Tabs, Time } from '../../kit/index.ts';
+import { Card, Copied, Facts, Json, Tabs, Time } from '../../kit/index.ts';
 import { Causes } from './causes.tsx';
 import { type AuditEvent, storyOf } from './event.ts';
 
@@ -71,9 +71,3 @@ const EventData = ({ event: { data } }: { event: AuditEvent }) =>
   ) : (
     <Json value={data} open={3} />
   );
-
-const Copied = ({ text, what }: { text: string; what: string }) => (
-  <>
-    <code className="event-long">{text}</code> <Copy text={text} label={`Copy the ${what}`} />
-  </>
-);

@@ -1,4 +1,5 @@
 import type { components } from '../../../../client/src/index.ts';
+import { usePageSession } from '../../kit/client.tsx';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
 
@@ -47,6 +48,17 @@ export const partsOf = (stream: string): { readonly category: string; readonly i
 
 export const streamPath = (stream: string, revision?: number): string =>
   `/events/streams/${encodeURIComponent(stream)}${revision === undefined ? '' : `?revision=${revision}`}`;
+
+/** The events of a thing, for those who may read the log. */
+export const useStreamOf = (category: string, id: string): string | undefined => useStreams()(category, id);
+
+export const useStreams = (): ((category: string, id: string) => string | undefined) => {
+  const session = usePageSession();
+  return (category, id) =>
+    session.kind === 'tenant' && session.role === 'admin'
+      ? streamPath(`${session.tenantId}.${category}-${id}`)
+      : undefined;
+};
 
 /** The page that shows the thing that a stream is about; undefined where it has none. */
 export const subjectPath = (stream: string): string | undefined => {

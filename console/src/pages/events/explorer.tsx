@@ -6,10 +6,14 @@ import {
   Button,
   Card,
   type Column,
+  counts,
   DataTable,
   Empty,
+  Filters,
   Page,
+  TextFilter,
   Time,
+  TimeFilter,
   useFilters,
   usePages,
   useRead,
@@ -53,7 +57,13 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
       );
     },
   },
-  { key: 'revision', title: 'Revision', min: 80, grow: 0, align: 'end', cell: ({ revision }) => revision },
+  counts(
+    'revision',
+    'Revision',
+    ({ revision }) => revision,
+    ({ stream, revision }) => streamPath(stream, revision),
+    80,
+  ),
   {
     key: 'actor',
     title: 'Actor',
@@ -89,39 +99,26 @@ export default function Explorer() {
       about="Everything that happened in this tenant, as it is stored. An event leads to its stream, its causes and the state that it made."
     >
       <EventLinks at="/events" />
-      <search className="filters" aria-label="Filters of the events">
+      <Filters label="Filters of the events" of={filters}>
         {(['type', 'category', 'stream', 'actor'] as const).map((name) => (
-          <label key={name} className="filter">
-            <span>{LABELS[name]}</span>
-            <input
-              className="input"
-              defaultValue={filters.of(name)}
-              key={filters.of(name)}
-              placeholder={PLACEHOLDERS[name]}
-              onBlur={({ target }) => filters.set(name, target.value.trim())}
-              onKeyDown={({ key, currentTarget }) => {
-                if (key === 'Enter') filters.set(name, currentTarget.value.trim());
-              }}
-            />
-          </label>
+          <TextFilter
+            key={name}
+            label={LABELS[name]}
+            placeholder={PLACEHOLDERS[name]}
+            value={filters.of(name)}
+            onChange={(value) => filters.set(name, value)}
+          />
         ))}
         {(['from', 'to'] as const).map((name) => (
-          <label key={name} className="filter">
-            <span>{name === 'from' ? 'From' : 'Before'}</span>
-            <input
-              type="datetime-local"
-              className="input"
-              value={filters.of(name)}
-              onChange={({ target }) => filters.set(name, target.value)}
-            />
-          </label>
+          <TimeFilter
+            key={name}
+            label={name === 'from' ? 'From' : 'Before'}
+            type="datetime-local"
+            value={filters.of(name)}
+            onChange={(value) => filters.set(name, value)}
+          />
         ))}
-        {filters.isAny ? (
-          <Button size="small" tone="ghost" onClick={filters.clear}>
-            Clear filters
-          </Button>
-        ) : null}
-      </search>
+      </Filters>
       {filters.isAny ? <Past filters={filters} /> : <Live />}
     </Page>
   );

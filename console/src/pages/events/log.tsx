@@ -1,13 +1,15 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
-  Button,
   Card,
   type Column,
   DataTable,
   Empty,
+  Filters,
   Page,
+  TextFilter,
   Time,
+  TimeFilter,
   useFilters,
   usePages,
 } from '../../kit/index.ts';
@@ -57,38 +59,25 @@ export default function Log() {
   return (
     <Page title="Who did what" about="Actions of people and credentials, newest first.">
       <EventLinks at="/event-log" />
-      <search className="filters" aria-label="Filters of the log">
+      <Filters label="Filters of the log" of={filters}>
         {(['actor', 'action'] as const).map((name) => (
-          <label key={name} className="filter">
-            <span>{name === 'actor' ? 'Id of the actor' : 'Action'}</span>
-            <input
-              key={filters.of(name)}
-              className="input"
-              defaultValue={filters.of(name)}
-              onBlur={({ target }) => filters.set(name, target.value.trim())}
-              onKeyDown={({ key, currentTarget }) => {
-                if (key === 'Enter') filters.set(name, currentTarget.value.trim());
-              }}
-            />
-          </label>
+          <TextFilter
+            key={name}
+            label={name === 'actor' ? 'Id of the actor' : 'Action'}
+            value={filters.of(name)}
+            onChange={(value) => filters.set(name, value)}
+          />
         ))}
         {(['from', 'to'] as const).map((name) => (
-          <label key={name} className="filter">
-            <span>{name === 'from' ? 'From' : 'Before'}</span>
-            <input
-              type="datetime-local"
-              className="input"
-              value={filters.of(name)}
-              onChange={({ target }) => filters.set(name, target.value)}
-            />
-          </label>
+          <TimeFilter
+            key={name}
+            label={name === 'from' ? 'From' : 'Before'}
+            type="datetime-local"
+            value={filters.of(name)}
+            onChange={(value) => filters.set(name, value)}
+          />
         ))}
-        {filters.isAny ? (
-          <Button size="small" tone="ghost" onClick={filters.clear}>
-            Clear filters
-          </Button>
-        ) : null}
-      </search>
+      </Filters>
       <Card flush>
         <DataTable
           label="Log"

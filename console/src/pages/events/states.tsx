@@ -1,4 +1,4 @@
-import { Card, Json, Problem, Tabs, useRead } from '../../kit/index.ts';
+import { Card, Json, Pending, Tabs, useRead } from '../../kit/index.ts';
 import { Differences } from './differences.tsx';
 import type { AuditEvent } from './event.ts';
 
@@ -32,15 +32,8 @@ export const States = ({ stream, event, before, all, other, compare }: StatesPro
   const chosen = other === '' ? before : all.find(({ revision }) => String(revision) === other);
   const after = usePastState(stream, event.position);
   const earlier = usePastState(stream, chosen?.position);
-  const error = after.error ?? earlier.error;
-  if (error !== null) {
-    return (
-      <Card title="State">
-        <Problem error={error} />
-      </Card>
-    );
-  }
-  const isReady = after.data !== undefined && earlier.isSuccess;
+  const isReady = after.isSuccess && earlier.isSuccess;
+  const pending = <Pending of={[after, earlier]} what="the state" />;
   return (
     <Card title={`State after revision ${event.revision}`}>
       <Tabs
@@ -62,18 +55,14 @@ export const States = ({ stream, event, before, all, other, compare }: StatesPro
                     ))}
                   </select>
                 </label>
-                {isReady ? (
-                  <Differences before={earlier.data?.state} after={after.data?.state} />
-                ) : (
-                  <span className="skeleton" />
-                )}
+                {isReady ? <Differences before={earlier.data.state} after={after.data.state} /> : pending}
               </>
             ),
           },
           {
             key: 'state',
             title: 'Whole state',
-            content: isReady ? <Json value={after.data?.state} open={2} /> : <span className="skeleton" />,
+            content: isReady ? <Json value={after.data.state} open={2} /> : pending,
           },
         ]}
       />

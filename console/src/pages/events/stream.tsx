@@ -8,7 +8,7 @@ import {
   Empty,
   IconButton,
   Page,
-  Problem,
+  Pending,
   Time,
   useFilters,
   usePages,
@@ -66,7 +66,9 @@ export default function Stream() {
     >
       <EventLinks at="" />
       {events === undefined ? (
-        <Card>{rows.error === null ? <span className="skeleton" /> : <Problem error={rows.error} />}</Card>
+        <Card>
+          <Pending of={rows} what="the events" />
+        </Card>
       ) : events.length === 0 ? (
         <Card>
           <Empty title="No such stream">

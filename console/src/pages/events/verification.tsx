@@ -1,4 +1,15 @@
-import { Button, Card, Copy, Download, Facts, Page, Problem, Time, useRead } from '../../kit/index.ts';
+import {
+  Button,
+  Card,
+  Copied,
+  Copy,
+  Download,
+  Facts,
+  Page,
+  Pending,
+  Time,
+  useRead,
+} from '../../kit/index.ts';
 import { EventLinks } from './links.tsx';
 import '../../styles/events.css';
 
@@ -27,10 +38,8 @@ export default function Verification() {
           </Button>
         }
       >
-        {proof.error !== null ? (
-          <Problem error={proof.error} />
-        ) : proof.data === undefined ? (
-          <span className="skeleton" />
+        {proof.data === undefined || proof.error !== null ? (
+          <Pending of={proof} what="the signed head" />
         ) : (
           <Facts
             of={{
@@ -86,12 +95,6 @@ export default function Verification() {
     </Page>
   );
 }
-
-const Copied = ({ text, what }: { text: string; what: string }) => (
-  <>
-    <code className="event-long">{text}</code> <Copy text={text} label={`Copy the ${what}`} />
-  </>
-);
 
 const Command = ({ text }: { text: string }) => (
   <div className="secret">

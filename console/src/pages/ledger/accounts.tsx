@@ -10,9 +10,11 @@ import {
   DataTable,
   Dialog,
   Empty,
+  Failed,
   Form,
   Money,
   Page,
+  Pending,
   SelectField,
   TextField,
   useAction,
@@ -56,7 +58,8 @@ export default function Accounts() {
   const rows = usePages(['accounts'], (client, limit) =>
     client.items('/api/v1/tenant/gl/accounts', { params: { query: { limit } } }),
   );
-  const closing = useBalances().data;
+  const balances = useBalances();
+  const closing = balances.data;
   const columns: readonly Column<Account>[] = [
     {
       key: 'code',
@@ -126,6 +129,7 @@ export default function Accounts() {
     >
       <LedgerLinks at="/ledger/accounts" />
       <BooksLock isAdmin={isAdmin} />
+      <Failed of={balances} />
       <section className="card">
         <DataTable
           label="Accounts"
@@ -224,7 +228,12 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
     { invalidates: [['books-lock']], done: 'The lock is set.', errors: 'silent' },
   );
   const through = lock.data?.locked_through ?? null;
-  if (lock.data === undefined) return null;
+  if (lock.data === undefined)
+    return (
+      <Card>
+        <Pending of={lock} what="the lock of the books" />
+      </Card>
+    );
   return (
     <Card>
       <div className="row between">

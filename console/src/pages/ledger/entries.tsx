@@ -1,16 +1,20 @@
-import { Link, useLocation, useSearchParams } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import {
   Badge,
-  Button,
   type Column,
   DataTable,
   Empty,
+  Filters,
   Money,
   Page,
+  SelectFilter,
+  TextFilter,
+  TimeFilter,
   type Tone,
+  useFilters,
   usePages,
 } from '../../kit/index.ts';
-import { DayField, LedgerLinks } from './range.tsx';
+import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
 export const STATES = {
@@ -20,7 +24,7 @@ export const STATES = {
 } as const satisfies Record<string, { text: string; tone: Tone }>;
 export type EntryState = keyof typeof STATES;
 
-const isState = (text: string | null): text is EntryState => text !== null && Object.hasOwn(STATES, text);
+const isState = (text: string): text is EntryState => Object.hasOwn(STATES, text);
 
 export const StateBadge = ({ state }: { state: EntryState }) => (
   <Badge tone={STATES[state].tone}>{STATES[state].text}</Badge>
@@ -38,15 +42,15 @@ interface Listed {
   readonly source: { readonly kind: string };
 }
 
+const pathOf = ({ id }: { readonly id: string }): string => `/ledger/entries/${id}`;
+
 const COLUMNS: readonly Column<Listed>[] = [
   {
     key: 'number',
     title: 'Number',
     min: 90,
     grow: 0,
-    cell: ({ id, number }) => (
-      <Link href={`/ledger/entries/${id}`}>{number === null ? 'Draft' : `#${number}`}</Link>
-    ),
+    cell: ({ id, number }) => <Link href={pathOf({ id })}>{number === null ? 'Draft' : `#${number}`}</Link>,
   },
   { key: 'date', title: 'Date', min: 110, grow: 0, cell: ({ date }) => date },
   { key: 'memo', title: 'Memo', min: 200, grow: 3, cell: ({ memo }) => memo },
@@ -57,38 +61,26 @@ const COLUMNS: readonly Column<Listed>[] = [
     title: 'Amount',
     min: 140,
     align: 'end',
-    cell: ({ total_debit, currency }) => <Money minor={total_debit} currency={currency} />,
+    cell: ({ id, total_debit, currency }) => (
+      <Money minor={total_debit} currency={currency} to={pathOf({ id })} />
+    ),
   },
 ];
 
 /** The journal: drafts, posted and reversed entries, newest date first. */
 export default function Entries() {
   const [, navigate] = useLocation();
-  const [params, setParams] = useSearchParams();
-  const state = params.get('state');
-  const account = params.get('account') ?? '';
-  const from = params.get('from') ?? '';
-  const to = params.get('to') ?? '';
+  const filters = useFilters(['state', 'account', 'from', 'to']);
+  const state = filters.of('state');
+  const given = (name: 'account' | 'from' | 'to') =>
+    filters.of(name) === '' ? {} : { [name]: filters.of(name) };
   const filter = {
     ...(isState(state) ? { state } : {}),
-    ...(account === '' ? {} : { account }),
-    ...(from === '' ? {} : { from }),
-    ...(to === '' ? {} : { to }),
+    ...{ ...given('account'), ...given('from'), ...given('to') },
   };
-  const set = (name: string, value: string): void =>
-    setParams(
-      (present) => {
-        const next = new URLSearchParams(present);
-        if (value === '') next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
   const rows = usePages(['entries', filter], (client, limit) =>
     client.items('/api/v1/tenant/gl/entries', { params: { query: { ...filter, limit } } }),
   );
-  const isFiltered = Object.keys(filter).length > 0;
   return (
     <Page
       title="Entries"
@@ -101,46 +93,37 @@ export default function Entries() {
       }
     >
       <LedgerLinks at="/ledger/entries" />
-      <search className="filters">
-        <label className="filter">
-          <span>State</span>
-          <select className="input" value={state ?? ''} onChange={({ target }) => set('state', target.value)}>
-            <option value="">All</option>
-            {Object.entries(STATES).map(([value, { text }]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="filter">
-          <span>Account</span>
-          <input
-            className="input"
-            value={account}
-            placeholder="Code"
-            onChange={({ target }) => set('account', target.value)}
-          />
-        </label>
-        <DayField label="From" value={from} onChange={(value) => set('from', value)} />
-        <DayField label="To" value={to} onChange={(value) => set('to', value)} />
-        {isFiltered ? (
-          <Button size="small" tone="ghost" onClick={() => setParams({}, { replace: true })}>
-            Clear filters
-          </Button>
-        ) : null}
-      </search>
+      <Filters label="Filters of the entries" of={filters}>
+        <SelectFilter
+          label="State"
+          value={state}
+          onChange={(value) => filters.set('state', value)}
+          options={Object.entries(STATES).map(([value, { text }]) => [value, text])}
+        />
+        <TextFilter
+          label="Account"
+          placeholder="Code"
+          value={filters.of('account')}
+          onChange={(value) => filters.set('account', value)}
+        />
+        <TimeFilter
+          label="From"
+          value={filters.of('from')}
+          onChange={(value) => filters.set('from', value)}
+        />
+        <TimeFilter label="To" value={filters.of('to')} onChange={(value) => filters.set('to', value)} />
+      </Filters>
       <section className="card">
         <DataTable
           label="Journal entries"
           rows={rows}
           columns={COLUMNS}
           rowKey={({ id }) => id}
-          onOpen={({ id }) => navigate(`/ledger/entries/${id}`)}
+          onOpen={(entry) => navigate(pathOf(entry))}
           empty={
-            <Empty title={isFiltered ? 'No entry matches these filters' : 'No entries yet'}>
+            <Empty title={filters.isAny ? 'No entry matches these filters' : 'No entries yet'}>
               <p>
-                {isFiltered
+                {filters.isAny
                   ? 'Take a filter away to see more.'
                   : 'Entries are written here, by posting rules and by the API.'}
               </p>

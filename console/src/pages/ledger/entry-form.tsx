@@ -9,12 +9,12 @@ import {
   IconButton,
   moneyText,
   Page,
+  Pending,
   TextField,
   useAction,
   useRead,
 } from '../../kit/index.ts';
 import { majorText, minorOf } from './money-input.ts';
-import { Pending } from './trial-balance.tsx';
 import '../../styles/ledger.css';
 
 interface Line {
@@ -78,7 +78,9 @@ export default function EntryForm() {
           }
         />
       ) : (
-        <Pending error={books.error ?? entry.error} />
+        <Card>
+          <Pending of={[books, entry]} what="the entry" />
+        </Card>
       )}
     </Page>
   );

@@ -1,24 +1,24 @@
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Button,
   Card,
-  Copy,
+  Copied,
   Dialog,
   Facts,
   Form,
   Money,
   Page,
+  Pending,
   TextField,
   Time,
   useAction,
   useConfirm,
   useRead,
 } from '../../kit/index.ts';
+import { useStreamOf } from '../events/event.ts';
 import { StateBadge } from './entries.tsx';
 import { entriesPath } from './range.tsx';
-import { Pending } from './trial-balance.tsx';
 import '../../styles/ledger.css';
 
 const CHANGED = [['entries'], ['entry'], ['reports'], ['accounts']] as const;
@@ -29,7 +29,7 @@ export default function Entry() {
   const { id = '' } = useParams();
   const [, navigate] = useLocation();
   const confirm = useConfirm();
-  const session = usePageSession();
+  const events = useStreamOf('entry', id);
   const [isReversing, setReversing] = useState(false);
   const path = { id };
   const entry = useRead(['entry', id], (client, signal) => client.get(PATH, { params: { path }, signal }));
@@ -51,13 +51,14 @@ export default function Entry() {
   if (data === undefined) {
     return (
       <Page title="Entry" crumbs={crumbs}>
-        <Pending error={entry.error} />
+        <Card>
+          <Pending of={entry} what="the entry" />
+        </Card>
       </Page>
     );
   }
   const { currency, state, number, lines, source } = data;
   const title = number === null ? 'Draft' : `Entry #${number}`;
-  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
   const askToPost = (): void =>
     confirm({
       title: 'Post this entry?',
@@ -108,16 +109,8 @@ export default function Entry() {
             Source: <Source kind={source.kind} id={source.id} ruleId={source.rule_id} />,
             Reverses: data.reversal_of === undefined ? undefined : <EntryLink id={data.reversal_of} />,
             'Reversed by': data.reversed_by === undefined ? undefined : <EntryLink id={data.reversed_by} />,
-            Id: (
-              <>
-                <code>{id}</code> <Copy text={id} label="Copy the id" />
-              </>
-            ),
-            Events: (
-              <Link href={`/events/streams/${encodeURIComponent(`${tenantId}.entry-${id}`)}`}>
-                What happened to this entry
-              </Link>
-            ),
+            Id: <Copied text={id} what="id" />,
+            Events: events === undefined ? undefined : <Link href={events}>What happened to this entry</Link>,
           }}
         />
       </Card>
@@ -146,10 +139,10 @@ export default function Entry() {
                   </th>
                   <td>{line.memo}</td>
                   <td className="figure">
-                    {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} />}
+                    {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} to={events} />}
                   </td>
                   <td className="figure">
-                    {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} />}
+                    {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} to={events} />}
                   </td>
                 </tr>
               ))}
@@ -160,10 +153,10 @@ export default function Entry() {
                   Total
                 </th>
                 <td className="figure">
-                  <Money minor={data.total_debit} currency={currency} />
+                  <Money minor={data.total_debit} currency={currency} to={events} />
                 </td>
                 <td className="figure">
-                  <Money minor={data.total_credit} currency={currency} />
+                  <Money minor={data.total_credit} currency={currency} to={events} />
                 </td>
               </tr>
             </tfoot>

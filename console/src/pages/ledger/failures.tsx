@@ -1,17 +1,19 @@
 import { Link } from 'wouter';
 import {
+  ago,
   Badge,
   Button,
   type Column,
   Copy,
+  counts,
   DataTable,
   Empty,
   Page,
-  Time,
   toast,
   useAction,
   usePages,
 } from '../../kit/index.ts';
+import { useStreams } from '../events/event.ts';
 import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
@@ -29,6 +31,7 @@ interface Failure {
 
 /** Events that a posting rule could not be applied to, each with a way to try again. */
 export default function Failures() {
+  const streamOf = useStreams();
   const rows = usePages(['posting-failures'], (client, limit) =>
     client.items('/api/v1/tenant/gl/posting-failures', { params: { query: { limit } } }),
   );
@@ -45,13 +48,7 @@ export default function Failures() {
     else toast('The entry is written; the failure is resolved.');
   };
   const columns: readonly Column<Failure>[] = [
-    {
-      key: 'created',
-      title: 'When',
-      min: 110,
-      grow: 0,
-      cell: ({ created_at }) => <Time at={created_at} relative />,
-    },
+    ago('created', 'When', ({ created_at }) => created_at),
     { key: 'code', title: 'Reason', min: 150, cell: ({ code }) => <code>{code}</code> },
     {
       key: 'message',
@@ -77,7 +74,12 @@ export default function Failures() {
         </>
       ),
     },
-    { key: 'attempts', title: 'Attempts', min: 90, grow: 0, align: 'end', cell: ({ attempts }) => attempts },
+    counts(
+      'attempts',
+      'Attempts',
+      ({ attempts }) => attempts,
+      ({ id }) => streamOf('posting_failure', id),
+    ),
     {
       key: 'actions',
       title: '',

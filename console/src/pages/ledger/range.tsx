@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { Button } from '../../kit/index.ts';
+import { Button, Filters, TimeFilter } from '../../kit/index.ts';
 
 /** What a report is about, as it is in the address of the page. */
 export interface ReportQuery {
@@ -48,34 +48,33 @@ export const givenOf = ({ from, to, currency, position }: ReportQuery) => ({
   ...(position === '' ? {} : { as_of_position: position }),
 });
 
-/** The journal entries that make up a figure of an account. */
-export const entriesPath = (account: string, range: { from?: string | null; to?: string | null }): string => {
-  const query = new URLSearchParams({ account });
-  if (range.from) query.set('from', range.from);
-  if (range.to) query.set('to', range.to);
+export interface Days {
+  /** First and last day; null or undefined: without a bound. */
+  readonly from?: string | null;
+  readonly to?: string | null;
+}
+
+/** The journal entries that make up a figure: of an account, or of all (undefined). */
+export const entriesPath = (account: string | undefined, { from, to }: Days): string => {
+  const query = new URLSearchParams(account === undefined ? {} : { account });
+  if (from) query.set('from', from);
+  if (to) query.set('to', to);
   return `/ledger/entries?${query}`;
 };
 
-interface DayFieldProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (day: string) => void;
-}
+/** A report of other days, in the currency and at the position of a query. */
+export const reportPath = (
+  report: 'trial-balance' | 'pnl' | 'balance-sheet',
+  { currency, position }: ReportQuery,
+  { from, to }: Days,
+): string => {
+  const days = givenOf({ from: from ?? '', to: to ?? '', currency, position });
+  return `/ledger?${new URLSearchParams({ report, ...days })}`;
+};
 
-/** A day of the calendar; an unfinished one is not taken. */
-export const DayField = ({ label, value, onChange }: DayFieldProps) => (
-  <label className="filter">
-    <span>{label}</span>
-    <input
-      type="date"
-      className="input"
-      value={value}
-      onChange={({ target }) => {
-        if (target.validity.valid) onChange(target.value);
-      }}
-    />
-  </label>
-);
+/** The day before a day of the calendar. */
+export const dayBefore = (day: string): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
 
 interface RangeFieldsProps {
   readonly query: ReportQuery;
@@ -87,9 +86,9 @@ interface RangeFieldsProps {
 
 /** The range of a report, and whether it is shown as it stood earlier. */
 export const RangeFields = ({ query, change, asOf = false, children }: RangeFieldsProps) => (
-  <search className="filters" aria-label="Range of the report">
-    {asOf ? null : <DayField label="From" value={query.from} onChange={(from) => change({ from })} />}
-    <DayField label={asOf ? 'As of' : 'To'} value={query.to} onChange={(to) => change({ to })} />
+  <Filters label="Range of the report">
+    {asOf ? null : <TimeFilter label="From" value={query.from} onChange={(from) => change({ from })} />}
+    <TimeFilter label={asOf ? 'As of' : 'To'} value={query.to} onChange={(to) => change({ to })} />
     {query.from === '' && query.to === '' ? null : (
       <Button size="small" tone="ghost" onClick={() => change({ from: '', to: '' })}>
         Clear days
@@ -104,7 +103,7 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
         </Button>
       </p>
     )}
-  </search>
+  </Filters>
 );
 
 /** The pages of the ledger beside each other. */

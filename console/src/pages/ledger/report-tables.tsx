@@ -1,5 +1,4 @@
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import { Badge, Empty, Money } from '../../kit/index.ts';
 import { entriesPath } from './range.tsx';
 
@@ -21,19 +20,23 @@ const AccountRow = ({ row, currency }: { row: Row; currency: string }) => (
       <span className="muted">{row.code}</span> {row.name}
     </th>
     <td className="figure">
-      <Link href={entriesPath(row.code, row)}>
-        <Money minor={row.amount} currency={currency} />
-      </Link>
+      <Money minor={row.amount} currency={currency} to={entriesPath(row.code, row)} />
     </td>
   </tr>
 );
 
+/** A row that is no account, with the report that it comes from. */
+export interface Sum {
+  readonly title: string;
+  readonly minor: number;
+  readonly to: string;
+}
+
 export interface Section {
   readonly title: string;
   readonly lines: readonly Amount[];
-  readonly total: readonly [title: string, minor: number];
-  /** Rows that are no accounts. */
-  readonly more?: readonly (readonly [title: string, minor: number])[];
+  readonly more?: Sum;
+  readonly total: Sum;
 }
 
 interface StatementProps {
@@ -42,7 +45,7 @@ interface StatementProps {
   readonly from: string | null;
   readonly to: string;
   readonly sections: readonly Section[];
-  readonly result?: readonly [title: string, minor: number];
+  readonly result?: Sum;
 }
 
 /** A profit and loss or a balance sheet: sections of accounts with their totals. */
@@ -58,7 +61,7 @@ export const Statement = ({ label, currency, from, to, sections, result }: State
           </th>
         </tr>
       </thead>
-      {sections.map(({ title, lines, total: [name, minor], more = [] }) => (
+      {sections.map(({ title, lines, total, more }) => (
         <tbody key={title}>
           <tr className="section">
             <th scope="colgroup" colSpan={2}>
@@ -68,34 +71,32 @@ export const Statement = ({ label, currency, from, to, sections, result }: State
           {lines.map((line) => (
             <AccountRow key={line.code} row={{ ...line, from, to }} currency={currency} />
           ))}
-          {more.map(([what, sum]) => (
-            <tr key={what}>
-              <th scope="row">{what}</th>
-              <td className="figure">
-                <Money minor={sum} currency={currency} />
-              </td>
-            </tr>
-          ))}
-          <tr className="total">
-            <th scope="row">{name}</th>
-            <td className="figure">
-              <Money minor={minor} currency={currency} />
-            </td>
-          </tr>
+          {more === undefined ? null : <SumRow of={more} currency={currency} />}
+          <SumRow isTotal of={total} currency={currency} />
         </tbody>
       ))}
       {result === undefined ? null : (
         <tfoot>
-          <tr className="total">
-            <th scope="row">{result[0]}</th>
-            <td className="figure">
-              <Money minor={result[1]} currency={currency} />
-            </td>
-          </tr>
+          <SumRow isTotal of={result} currency={currency} />
         </tfoot>
       )}
     </table>
   </section>
+);
+
+interface SumRowProps {
+  readonly of: Sum;
+  readonly currency: string;
+  readonly isTotal?: boolean;
+}
+
+const SumRow = ({ of: { title, minor, to }, currency, isTotal = false }: SumRowProps) => (
+  <tr className={isTotal ? 'total' : undefined}>
+    <th scope="row">{title}</th>
+    <td className="figure">
+      <Money minor={minor} currency={currency} to={to} />
+    </td>
+  </tr>
 );
 
 /** Whether both sides are equal; anything else is a fault of the product. */

@@ -13,14 +13,14 @@ import {
   Form,
   Json,
   Page,
+  Pending,
   Time,
   useAction,
   useConfirm,
   usePages,
   useRead,
 } from '../../kit/index.ts';
-import { LedgerLinks } from './range.tsx';
-import { Pending } from './trial-balance.tsx';
+import { entriesPath, LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
 interface Rule {
@@ -127,7 +127,9 @@ const RuleDetail = ({ id }: { id: string }) => {
   if (data === undefined) {
     return (
       <Page title="Posting rule" crumbs={crumbs}>
-        <Pending error={rule.error} />
+        <Card>
+          <Pending of={rule} what="the rule" />
+        </Card>
       </Page>
     );
   }
@@ -175,9 +177,7 @@ const RuleDetail = ({ id }: { id: string }) => {
                 // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id, and are not reordered here
                 <tr key={at}>
                   <th scope="row">
-                    <Link href={`/ledger/entries?account=${encodeURIComponent(line.account_code)}`}>
-                      {line.account_code}
-                    </Link>
+                    <Link href={entriesPath(line.account_code, {})}>{line.account_code}</Link>
                   </th>
                   <td>{line.side}</td>
                   <td>

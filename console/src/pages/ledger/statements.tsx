@@ -1,10 +1,11 @@
 import { Chart } from '../../kit/chart.tsx';
-import { Card, moneyText, useRead } from '../../kit/index.ts';
-import { givenOf, type ReportQuery } from './range.tsx';
-import { Balanced, NoEntries, Statement } from './report-tables.tsx';
-import { Pending } from './trial-balance.tsx';
+import { Card, moneyText, Pending, type Read, useRead } from '../../kit/index.ts';
+import { givenOf, type ReportQuery, reportPath } from './range.tsx';
+import { Balanced, NoEntries, Statement, type Sum } from './report-tables.tsx';
 
 const MONTHS = 12;
+/** Before every entry: earnings of a balance sheet are of all years. */
+const FIRST_DAY = '0001-01-01';
 const isoDay = (date: Date): string => date.toISOString().slice(0, 10);
 
 /** First and last day of each of the twelve months up to a day. */
@@ -17,6 +18,12 @@ const monthsTo = (day: string): { readonly from: string; readonly to: string }[]
     return { from: isoDay(from), to: isoDay(to) };
   });
 };
+
+const PendingReport = ({ of }: { of: Read<unknown> }) => (
+  <Card>
+    <Pending of={of} what="the report" />
+  </Card>
+);
 
 const secondsOf = ({ from }: { from: string }): number => Date.parse(`${from}T00:00:00Z`) / 1000;
 
@@ -37,15 +44,29 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
       ),
     { enabled: report.data !== undefined },
   );
-  if (report.data === undefined) return <Pending error={report.error} />;
-  const { currency, from, to, revenue, expenses, total_revenue, total_expenses, net_income } = report.data;
+  if (report.data === undefined) return <PendingReport of={report} />;
+  const {
+    currency,
+    from,
+    to: last,
+    revenue,
+    expenses,
+    total_revenue,
+    total_expenses,
+    net_income,
+  } = report.data;
   const major = (minor: number): string => moneyText(Math.round(minor), currency);
+  // Its accounts lead to their entries.
+  const to = reportPath('trial-balance', query, { from, to: last });
+  const sum = (title: string, minor: number): Sum => ({ title, minor, to });
   return (
     <div className="ledger-tab">
-      {chart.data === undefined ? null : (
-        <Card title="By month">
+      <Card title="By month">
+        {chart.data === undefined ? (
+          <Pending of={chart} what="the months" />
+        ) : (
           <Chart
-            label={`Revenue, expenses and net income of the months ${months[0]?.from.slice(0, 7)} to ${to.slice(0, 7)}; net income of the range is ${major(net_income)}.`}
+            label={`Revenue, expenses and net income of the months ${months[0]?.from.slice(0, 7)} to ${last.slice(0, 7)}; net income of the range is ${major(net_income)}.`}
             months
             x={months.map(secondsOf)}
             series={[
@@ -55,9 +76,9 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
             ]}
             format={major}
           />
-        </Card>
-      )}
-      <Card flush title={`Profit and loss from ${from} to ${to}`}>
+        )}
+      </Card>
+      <Card flush title={`Profit and loss from ${from} to ${last}`}>
         {revenue.length + expenses.length === 0 ? (
           <NoEntries />
         ) : (
@@ -65,12 +86,12 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
             label="Profit and loss"
             currency={currency}
             from={from}
-            to={to}
+            to={last}
             sections={[
-              { title: 'Revenue', lines: revenue, total: ['Total revenue', total_revenue] },
-              { title: 'Expenses', lines: expenses, total: ['Total expenses', total_expenses] },
+              { title: 'Revenue', lines: revenue, total: sum('Total revenue', total_revenue) },
+              { title: 'Expenses', lines: expenses, total: sum('Total expenses', total_expenses) },
             ]}
-            result={['Net income', net_income]}
+            result={sum('Net income', net_income)}
           />
         )}
       </Card>
@@ -99,15 +120,19 @@ export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
       ),
     { enabled: report.data !== undefined },
   );
-  if (report.data === undefined) return <Pending error={report.error} />;
+  if (report.data === undefined) return <PendingReport of={report} />;
   const sheet = report.data;
   const { currency, as_of: day } = sheet;
   const major = (minor: number): string => moneyText(Math.round(minor), currency);
   const isEmpty = sheet.assets.length + sheet.liabilities.length + sheet.equity.length === 0;
+  const to = reportPath('trial-balance', query, { to: day });
+  const sum = (title: string, minor: number): Sum => ({ title, minor, to });
   return (
     <div className="ledger-tab">
-      {chart.data === undefined ? null : (
-        <Card title="At the end of each month">
+      <Card title="At the end of each month">
+        {chart.data === undefined ? (
+          <Pending of={chart} what="the months" />
+        ) : (
           <Chart
             label={`Total assets, liabilities and equity at the end of each month up to ${day}; assets are ${major(sheet.total_assets)} now.`}
             months
@@ -119,8 +144,8 @@ export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
             ]}
             format={major}
           />
-        </Card>
-      )}
+        )}
+      </Card>
       <Card flush title={`Balance sheet as of ${day}`} actions={<Balanced is={sheet.balanced} />}>
         {isEmpty && sheet.current_earnings === 0 ? (
           <NoEntries />
@@ -131,17 +156,21 @@ export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
             from={null}
             to={day}
             sections={[
-              { title: 'Assets', lines: sheet.assets, total: ['Total assets', sheet.total_assets] },
+              { title: 'Assets', lines: sheet.assets, total: sum('Total assets', sheet.total_assets) },
               {
                 title: 'Liabilities',
                 lines: sheet.liabilities,
-                total: ['Total liabilities', sheet.total_liabilities],
+                total: sum('Total liabilities', sheet.total_liabilities),
               },
               {
                 title: 'Equity',
                 lines: sheet.equity,
-                more: [['Current earnings', sheet.current_earnings]],
-                total: ['Total equity', sheet.total_equity],
+                more: {
+                  title: 'Current earnings',
+                  minor: sheet.current_earnings,
+                  to: reportPath('pnl', query, { from: FIRST_DAY, to: day }),
+                },
+                total: sum('Total equity', sheet.total_equity),
               },
             ]}
           />

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
-import { Badge, Card, Money, Problem, useRead } from '../../kit/index.ts';
-import { entriesPath, givenOf, type ReportQuery } from './range.tsx';
+import { Badge, Card, Money, Pending, useRead } from '../../kit/index.ts';
+import { type Days, dayBefore, entriesPath, givenOf, type ReportQuery } from './range.tsx';
 import { Balanced, NoEntries } from './report-tables.tsx';
 
 const SUMS = [
@@ -12,13 +12,25 @@ const SUMS = [
   ['closing_credit', 'Closing credit'],
 ] as const;
 
+/** The days of the entries that a sum is of. */
+const daysOf = (key: (typeof SUMS)[number][0], { from, to }: { from: string | null; to: string }): Days => {
+  if (key.startsWith('closing')) return { to };
+  if (key.startsWith('opening')) return { to: from === null ? to : dayBefore(from) };
+  return { from, to };
+};
+
 /** Every account with its opening, movement and closing. */
 export const TrialBalance = ({ query }: { query: ReportQuery }) => {
   const report = useRead(['reports', 'trial-balance', query], (client, signal) =>
     client.get('/api/v1/tenant/reports/trial-balance', { params: { query: givenOf(query) }, signal }),
   );
   const { data } = report;
-  if (data === undefined) return <Pending error={report.error} />;
+  if (data === undefined)
+    return (
+      <Card>
+        <Pending of={report} what="the report" />
+      </Card>
+    );
   const { currency, from, to, accounts, totals, balanced } = data;
   return (
     <Card
@@ -55,14 +67,11 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
                       {account[key] === 0 ? (
                         <span className="muted">–</span>
                       ) : (
-                        <Link
-                          href={entriesPath(account.code, {
-                            from: key.startsWith('opening') ? null : from,
-                            to,
-                          })}
-                        >
-                          <Money minor={account[key]} currency={currency} />
-                        </Link>
+                        <Money
+                          minor={account[key]}
+                          currency={currency}
+                          to={entriesPath(account.code, daysOf(key, data))}
+                        />
                       )}
                     </td>
                   ))}
@@ -74,7 +83,11 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
                 <th scope="row">Total</th>
                 {SUMS.map(([key]) => (
                   <td key={key} className="figure">
-                    <Money minor={totals[key]} currency={currency} />
+                    <Money
+                      minor={totals[key]}
+                      currency={currency}
+                      to={entriesPath(undefined, daysOf(key, data))}
+                    />
                   </td>
                 ))}
               </tr>
@@ -85,18 +98,3 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
     </Card>
   );
 };
-
-/** A report that is not there yet, or why. */
-export const Pending = ({ error }: { error: Error | null }) => (
-  <Card>
-    {error === null ? (
-      <div className="stack" role="status" aria-label="Loading the report">
-        <span className="skeleton" />
-        <span className="skeleton" />
-        <span className="skeleton" />
-      </div>
-    ) : (
-      <Problem error={error} />
-    )}
-  </Card>
-);

@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import { Button, Empty, Problem, Time } from '../../kit/index.ts';
+import { Button, Empty, Failed, Pending, Time } from '../../kit/index.ts';
 import { titleOf, useConversations, useSelf } from './conversations.ts';
 
 /** Conversations, the one with the newest message first, with what is unread. */
@@ -9,19 +9,13 @@ export const ConversationList = ({ open }: { open: string | undefined }) => {
   const items = read.data?.pages.flatMap((page) => page.items);
   return (
     <nav className="talk-list" aria-label="Conversations">
-      {read.error === null ? null : (
-        <Problem error={read.error}>
-          <Button size="small" onClick={() => void read.refetch()}>
-            Try again
-          </Button>
-        </Problem>
-      )}
-      {items === undefined && read.error === null ? (
-        <div className="stack card-body" role="status" aria-label="Loading conversations">
-          <span className="skeleton" />
-          <span className="skeleton" />
+      {items === undefined ? (
+        <div className="card-body">
+          <Pending of={read} what="conversations" />
         </div>
-      ) : null}
+      ) : (
+        <Failed of={read} />
+      )}
       {items?.length === 0 ? (
         <Empty title="No conversation yet">
           <p>Begin one with people of your tenant.</p>

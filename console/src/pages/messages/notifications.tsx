@@ -5,8 +5,9 @@ import {
   Button,
   Card,
   Empty,
+  Failed,
   Page,
-  Problem,
+  Pending,
   Time,
   useAction,
   useFilters,
@@ -70,15 +71,11 @@ export default function Notifications() {
             Unread only
           </label>
         </search>
-        {read.error === null ? null : (
+        {items === undefined || read.error !== null ? (
           <div className="card-body">
-            <Problem error={read.error}>
-              <Button size="small" onClick={() => void read.refetch()}>
-                Try again
-              </Button>
-            </Problem>
+            {items === undefined ? <Pending of={read} what="notifications" /> : <Failed of={read} />}
           </div>
-        )}
+        ) : null}
         {items?.length === 0 ? (
           <Empty title={isUnread ? 'Everything is read' : 'Nobody mentioned you yet'} />
         ) : null}

@@ -1,6 +1,6 @@
 import { useId, useState } from 'react';
 import { useLocation } from 'wouter';
-import { Button, Dialog, Problem, useAction, usePeople } from '../../kit/index.ts';
+import { Button, Dialog, Pending, Problem, useAction, usePeople } from '../../kit/index.ts';
 import { useSelf } from './conversations.ts';
 
 /** Of people who fit. */
@@ -64,7 +64,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
         </div>
         <fieldset className="field talk-people">
           <legend>With whom?</legend>
-          {people.error === null ? null : <Problem error={people.error} />}
+          {people.data === undefined ? <Pending of={people} what="people" /> : null}
           {found.slice(0, SHOWN).map((one) => (
             <label key={one.id} className="choice">
               <input type="checkbox" checked={chosen.has(one.id)} onChange={() => toggle(one.id)} />

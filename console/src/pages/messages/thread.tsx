@@ -1,7 +1,7 @@
 import { ArrowLeft } from 'lucide-react';
 import { Fragment, type UIEvent } from 'react';
 import { Link } from 'wouter';
-import { Button, Problem } from '../../kit/index.ts';
+import { Button, Failed, Menu, MenuLabel, Pending } from '../../kit/index.ts';
 import { Composer } from './composer.tsx';
 import { type Conversation, titleOf, useConversation, useSelf } from './conversations.ts';
 import { MessageRow } from './message.tsx';
@@ -23,7 +23,7 @@ export const Thread = ({ id }: { id: string }) => {
   if (data === undefined) {
     return (
       <div className="talk-thread card-body">
-        {conversation.error === null ? <span className="skeleton" /> : <Problem error={conversation.error} />}
+        <Pending of={conversation} what="the conversation" />
         <Link href="/messages">All conversations</Link>
       </div>
     );
@@ -48,17 +48,21 @@ export const Thread = ({ id }: { id: string }) => {
           <ArrowLeft size={17} aria-hidden />
         </Link>
         <h2 className="truncate">{title}</h2>
-        <span className="small muted">{data.participants.length} people</span>
+        <Menu
+          trigger={
+            <Button size="small" tone="ghost">
+              {data.participants.length} people
+            </Button>
+          }
+        >
+          {data.participants.map(({ user_id, display_name }) => (
+            <MenuLabel key={user_id}>{display_name}</MenuLabel>
+          ))}
+        </Menu>
       </header>
       <div className="talk-box" onScroll={onScroll} tabIndex={0} role="log" aria-label="Messages">
         <div>
-          {messages.error === null ? null : (
-            <Problem error={messages.error}>
-              <Button size="small" onClick={() => void messages.refetch()}>
-                Try again
-              </Button>
-            </Problem>
-          )}
+          {all === undefined ? <Pending of={messages} what="the messages" /> : <Failed of={messages} />}
           {messages.hasNextPage ? (
             <p className="talk-older">
               <Button size="small" tone="ghost" onClick={readOlder}>
@@ -66,9 +70,7 @@ export const Thread = ({ id }: { id: string }) => {
               </Button>
             </p>
           ) : null}
-          {all === undefined ? (
-            <span className="skeleton" />
-          ) : all.length === 0 ? (
+          {all === undefined ? null : all.length === 0 ? (
             <p className="talk-older muted">Nothing was said yet.</p>
           ) : (
             <Messages messages={all} conversation={data} self={self} />

@@ -24,7 +24,8 @@ const BulkSessions = () => {
   return (
     <Tile
       label="Bulk sessions under way"
-      value={sessions.error === null ? committing?.length.toLocaleString() : '–'}
+      value={committing?.length.toLocaleString()}
+      error={sessions.error}
       detail={rows === undefined ? undefined : `${rows.toLocaleString()} rows to go`}
       to={pathIfThere('/bulk')}
     />
@@ -40,15 +41,8 @@ const SignedHead = () => {
   return (
     <Tile
       label="Log signed"
-      value={
-        proof.data === undefined ? (
-          proof.error === null ? undefined : (
-            '–'
-          )
-        ) : (
-          <Time at={proof.data.signed_at} relative />
-        )
-      }
+      value={proof.data === undefined ? undefined : <Time at={proof.data.signed_at} relative />}
+      error={proof.error}
       detail={proof.data === undefined ? undefined : <code>{proof.data.root.slice(0, 16)}…</code>}
       to={pathIfThere('/events/verification')}
     />

@@ -71,6 +71,7 @@ export const LiveEvents = () => {
   const lastMinute = seen.rate.counts.slice(-60).reduce((sum, count) => sum + count, 0);
   const types = [...seen.byType].sort(([, a], [, b]) => b - a).slice(0, TYPES);
   const events = pathIfThere('/events');
+  const lastMinuteText = `${lastMinute.toLocaleString()} in the last minute`;
   return (
     <>
       <Card
@@ -79,7 +80,7 @@ export const LiveEvents = () => {
           <>
             {tail.kind === 'waiting' ? <Badge tone="warn">Reconnecting</Badge> : null}
             <span className="small muted number" data-testid="last-minute">
-              {lastMinute.toLocaleString()} in the last minute
+              {events === undefined ? lastMinuteText : <Link href={events}>{lastMinuteText}</Link>}
             </span>
             <Button size="small" onClick={() => setPaused(!isPaused)}>
               {isPaused ? <Play size={14} aria-hidden /> : <Pause size={14} aria-hidden />}

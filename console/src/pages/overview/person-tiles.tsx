@@ -37,7 +37,8 @@ const Messages = () => {
   return (
     <Tile
       label="Unread messages"
-      value={conversations.error === null ? unread?.toLocaleString() : '–'}
+      value={unread?.toLocaleString()}
+      error={conversations.error}
       detail={
         affected === undefined
           ? undefined
@@ -55,7 +56,8 @@ const Notifications = () => {
   return (
     <Tile
       label="Unread notifications"
-      value={count.error === null ? count.data?.unread.toLocaleString() : '–'}
+      value={count.data?.unread.toLocaleString()}
+      error={count.error}
       detail="mentions of you"
       to={pathIfThere('/notifications')}
     />
@@ -96,6 +98,7 @@ const Webhooks = () => {
   return (
     <Tile
       label="Webhooks delivered, 24 h"
+      error={figures.error}
       value={data === undefined ? undefined : share === undefined ? '–' : `${Math.floor(share * 10) / 10} %`}
       detail={
         data === undefined
@@ -126,6 +129,7 @@ const PostingFailures = () => {
   return (
     <Tile
       label="Open posting failures"
+      error={failures.error}
       value={data === undefined ? undefined : `${data.open}${data.isAll ? '' : '+'}`}
       detail={data?.open === 0 ? 'every rule was applied' : 'rules that could not post'}
       to={pathIfThere('/ledger/failures')}

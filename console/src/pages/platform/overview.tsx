@@ -1,11 +1,18 @@
 import { useEffect, useState } from 'react';
 import { Chart } from '../../kit/chart.tsx';
-import { Card, Page, Problem, Tile, useRead } from '../../kit/index.ts';
+import { Card, Page, Tile, useRead } from '../../kit/index.ts';
 import { readMetrics, sumOf, worstOf } from './metrics.ts';
+import { Samples, samplesPath } from './samples.tsx';
 import { secondsText } from './seconds.ts';
 
 const EVERY_MS = 2000;
 const POINTS = 150;
+
+const FIGURES = [
+  ['Open posting failures', 'workflow_posting_failures_open'],
+  ['Bulk rows queued', 'workflow_bulk_rows_queued'],
+  ['Sockets open', 'workflow_websockets_open'],
+] as const;
 
 interface Point {
   /** Seconds since 1970. */
@@ -32,20 +39,19 @@ const PlatformOverview = () => {
   const delivered = sumOf(data, attempts, { result: 'delivered' });
   const lag = worstOf(data, 'workflow_projection_lag_seconds');
   const subscriber = worstOf(data, 'workflow_subscriber_lag_seconds');
-  const figure = (name: string): string | undefined =>
-    data === undefined ? undefined : sumOf(data, name).toLocaleString();
   return (
     <Page title="Platform" about="All tenants, as the process that answers sees them.">
-      {metrics.error === null ? null : <Problem error={metrics.error} />}
       <div className="grid">
         <Tile
           label="Lag of projections"
+          error={metrics.error}
           value={data === undefined ? undefined : secondsText(lag?.value)}
           detail={`${sumOf(data, 'workflow_projection_parked_tenants')} tenants parked`}
           to="/platform/projections"
         />
         <Tile
           label="Lag of subscribers"
+          error={metrics.error}
           value={data === undefined ? undefined : secondsText(subscriber?.value)}
           detail={
             subscriber === undefined || subscriber.value === 0
@@ -56,6 +62,7 @@ const PlatformOverview = () => {
         />
         <Tile
           label="Webhook attempts delivered"
+          error={metrics.error}
           value={
             data === undefined
               ? undefined
@@ -64,10 +71,17 @@ const PlatformOverview = () => {
                 : `${Math.floor((1000 * delivered) / tried) / 10} %`
           }
           detail={`${sumOf(data, 'workflow_webhook_deliveries_pending').toLocaleString()} pending · ${sumOf(data, 'workflow_webhook_dead_letters').toLocaleString()} dead letters`}
+          to={samplesPath('workflow_webhook_')}
         />
-        <Tile label="Open posting failures" value={figure('workflow_posting_failures_open')} />
-        <Tile label="Bulk rows queued" value={figure('workflow_bulk_rows_queued')} />
-        <Tile label="Sockets open" value={figure('workflow_websockets_open')} />
+        {FIGURES.map(([label, metric]) => (
+          <Tile
+            key={metric}
+            label={label}
+            value={data === undefined ? undefined : sumOf(data, metric).toLocaleString()}
+            error={metrics.error}
+            to={samplesPath(metric)}
+          />
+        ))}
       </div>
       <Card title="Events per second">
         <Chart
@@ -76,6 +90,7 @@ const PlatformOverview = () => {
           series={[{ name: 'Events per second', values: rates }]}
         />
       </Card>
+      <Samples read={metrics} />
     </Page>
   );
 };

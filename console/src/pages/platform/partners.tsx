@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ago,
   Button,
   Card,
   type Column,
@@ -12,7 +13,6 @@ import {
   Form,
   Page,
   TextField,
-  Time,
   useAction,
   usePages,
 } from '../../kit/index.ts';
@@ -41,13 +41,7 @@ const Partners = () => {
           <Link href={`/platform/tenants/${home}`}>{home}</Link>
         ),
     },
-    {
-      key: 'created',
-      title: 'Created',
-      min: 110,
-      grow: 0,
-      cell: ({ created_at }) => <Time at={created_at} relative />,
-    },
+    ago('created', 'Created', ({ created_at }) => created_at),
     {
       key: 'actions',
       title: '',

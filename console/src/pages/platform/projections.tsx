@@ -1,9 +1,11 @@
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   Button,
   Card,
   type Column,
+  counts,
   DataTable,
   Facts,
   Page,
@@ -14,6 +16,7 @@ import {
   useRead,
 } from '../../kit/index.ts';
 import { byLabel, readMetrics } from './metrics.ts';
+import { samplesPath } from './samples.tsx';
 import { secondsText } from './seconds.ts';
 
 type Projection = components['schemas']['Projection'];
@@ -55,12 +58,18 @@ const Projections = () => {
       cell: ({ checkpoint }) => <code>{checkpoint ?? '–'}</code>,
       min: 165,
     },
-    { key: 'lag', title: 'Lag', cell: ({ name }) => secondsText(lags.get(name)), min: 80, align: 'end' },
+    lag(({ name }) => lags.get(name), 'workflow_projection_lag_seconds'),
     {
       key: 'parked',
       title: 'Parked',
       cell: ({ parked: { length } }) =>
-        length === 0 ? <span className="muted">none</span> : <Badge tone="danger">{length} tenants</Badge>,
+        length === 0 ? (
+          <span className="muted">none</span>
+        ) : (
+          <a href="#parked">
+            <Badge tone="danger">{length} tenants</Badge>
+          </a>
+        ),
       min: 100,
       grow: 0,
     },
@@ -68,8 +77,14 @@ const Projections = () => {
   ];
   const subscriberColumns: Column<Subscriber>[] = [
     { key: 'name', title: 'Subscriber', cell: ({ name }) => <code>{name}</code>, min: 190, grow: 2 },
-    { key: 'lag', title: 'Lag', cell: ({ lag }) => secondsText(lag), min: 80, align: 'end' },
-    { key: 'behind', title: 'Tenants behind', cell: ({ behind: count }) => count, min: 120, align: 'end' },
+    lag((each) => each.lag, 'workflow_subscriber_lag_seconds'),
+    counts(
+      'behind',
+      'Tenants behind',
+      (each) => each.behind,
+      () => samplesPath('workflow_subscriber_tenants_behind'),
+      120,
+    ),
   ];
   const subscribers = [...subscriberLags].map(([name, lag]) => ({
     name,
@@ -78,9 +93,11 @@ const Projections = () => {
   }));
   return (
     <Page title="Projections" about="Read models are folded from the log, and can be built anew at any time.">
-      {parked?.map((each) => (
-        <Parked key={`${each.projection} ${each.tenant}`} {...each} />
-      ))}
+      <div id="parked" className="stack">
+        {parked?.map((each) => (
+          <Parked key={`${each.projection} ${each.tenant}`} {...each} />
+        ))}
+      </div>
       <Card title="Read models" flush>
         <DataTable
           label="Read models"
@@ -100,6 +117,15 @@ const Projections = () => {
     </Page>
   );
 };
+
+/** A column of lags, each of which leads to the samples that it is one of. */
+const lag = <T,>(of: (row: T) => number | undefined, metric: string): Column<T> => ({
+  key: 'lag',
+  title: 'Lag',
+  min: 80,
+  align: 'end',
+  cell: (row) => <Link href={samplesPath(metric)}>{secondsText(of(row))}</Link>,
+});
 
 const Rebuild = ({ name }: { name: string }) => {
   const confirm = useConfirm();

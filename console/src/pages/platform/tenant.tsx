@@ -10,7 +10,7 @@ import {
   Facts,
   Form,
   Page,
-  Problem,
+  Pending,
   SelectField,
   TextField,
   Time,
@@ -73,8 +73,11 @@ const TenantPage = () => {
         )
       }
     >
-      {tenant.error === null ? null : <Problem error={tenant.error} />}
-      {data === undefined ? null : (
+      {data === undefined ? (
+        <Card>
+          <Pending of={tenant} what="the tenant" />
+        </Card>
+      ) : (
         <>
           <Card>
             <Facts

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ago,
   Badge,
   Button,
   Card,
@@ -15,7 +16,6 @@ import {
   Page,
   SelectField,
   TextField,
-  Time,
   useAction,
   usePages,
 } from '../../kit/index.ts';
@@ -56,12 +56,7 @@ const Tenants = () => {
       min: 130,
     },
     { key: 'partner', title: 'Partner', cell: ({ partner_id }) => partner_id ?? '–', min: 100 },
-    {
-      key: 'created',
-      title: 'Created',
-      cell: ({ created_at }) => <Time at={created_at} relative />,
-      min: 100,
-    },
+    ago('created', 'Created', ({ created_at }) => created_at),
   ];
   return (
     <Page

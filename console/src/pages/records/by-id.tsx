@@ -1,6 +1,6 @@
 import { Redirect } from 'wouter';
 import type { Client } from '../../../../client/src/index.ts';
-import { Card, Empty, Page, Problem, useRead } from '../../kit/index.ts';
+import { Card, Empty, Page, Pending, useRead } from '../../kit/index.ts';
 import { recordPath, useEntities } from './schema.ts';
 
 /** Entities that are asked at the same time. */
@@ -30,15 +30,12 @@ export const ById = ({ id }: { id: string }) => {
     },
     { enabled: entities.isSuccess },
   );
-  const error = entities.error ?? found.error;
   if (found.data?.name !== undefined) return <Redirect to={recordPath(found.data.name, id)} replace />;
   return (
     <Page title="Record" crumbs={[['/records', 'Records']]}>
       <Card>
-        {error !== null ? (
-          <Problem error={error} />
-        ) : found.data === undefined ? (
-          <span className="skeleton" />
+        {found.data === undefined ? (
+          <Pending of={[entities, found]} what="the record" />
         ) : (
           <Empty title="No such record">
             <p>It was deleted, or never was.</p>

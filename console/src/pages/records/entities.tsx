@@ -3,13 +3,15 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  ago,
   Button,
   Card,
   type Column,
+  Count,
+  counts,
   DataTable,
   Empty,
   Page,
-  Time,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -18,7 +20,7 @@ import { RecordLinks } from './links.tsx';
 import type { Entity } from './schema.ts';
 import '../../styles/records.css';
 
-const Count = ({ name }: { name: string }) => {
+const Records = ({ name }: { name: string }) => {
   const { data, error } = useRead(
     ['records', name, 'count', ''],
     async (client) => ({
@@ -29,7 +31,12 @@ const Count = ({ name }: { name: string }) => {
     { stale: 30_000 },
   );
   if (error !== null) return <>–</>;
-  return data === undefined ? <span className="skeleton" /> : (data.total?.toLocaleString() ?? 'many');
+  if (data === undefined) return <span className="skeleton" />;
+  return data.total === undefined ? (
+    <Link href={`/records/${name}`}>many</Link>
+  ) : (
+    <Count of={data.total} to={`/records/${name}`} />
+  );
 };
 
 const COLUMNS: readonly Column<Entity>[] = [
@@ -47,9 +54,15 @@ const COLUMNS: readonly Column<Entity>[] = [
     min: 90,
     grow: 0,
     align: 'end',
-    cell: ({ name }) => <Count name={name} />,
+    cell: ({ name }) => <Records name={name} />,
   },
-  { key: 'fields', title: 'Fields', min: 80, grow: 0, align: 'end', cell: ({ fields }) => fields.length },
+  counts(
+    'fields',
+    'Fields',
+    ({ fields }) => fields.length,
+    ({ name }) => `/records/${name}`,
+    80,
+  ),
   {
     key: 'workflow',
     title: 'Workflow',
@@ -57,13 +70,7 @@ const COLUMNS: readonly Column<Entity>[] = [
     cell: ({ workflow }) =>
       workflow === null ? null : <Link href={`/workflows/${workflow}`}>{workflow}</Link>,
   },
-  {
-    key: 'changed',
-    title: 'Changed',
-    min: 110,
-    grow: 0,
-    cell: ({ updated_at }) => <Time at={updated_at} relative />,
-  },
+  ago('changed', 'Changed', ({ updated_at }) => updated_at),
 ];
 
 /** What kinds of records the tenant keeps. */

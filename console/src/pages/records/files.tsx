@@ -4,6 +4,8 @@ import type { components } from '../../../../client/src/index.ts';
 import {
   Button,
   Copy,
+  Failed,
+  Pending,
   Problem,
   Time,
   toast,
@@ -67,7 +69,7 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
         <span className="small muted">at most 25 MiB</span>
       </div>
       {upload.error === null ? null : <Problem error={upload.error} />}
-      {files.error === null ? null : <Problem error={files.error} />}
+      {items === undefined ? <Pending of={files} what="the files" /> : <Failed of={files} />}
       {items?.length === 0 ? <p className="muted">No file yet.</p> : null}
       <ul className="files">
         {items?.map((file) => (

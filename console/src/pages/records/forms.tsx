@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  ago,
   Badge,
   Button,
   Card,
@@ -13,7 +14,6 @@ import {
   Menu,
   MenuItem,
   Page,
-  Time,
   type Tone,
   useAction,
   useConfirm,
@@ -69,13 +69,7 @@ export default function Forms() {
         );
       },
     },
-    {
-      key: 'changed',
-      title: 'Changed',
-      min: 110,
-      grow: 0,
-      cell: ({ updated_at }) => <Time at={updated_at} relative />,
-    },
+    ago('changed', 'Changed', ({ updated_at }) => updated_at),
     ...(isAdmin
       ? [
           {

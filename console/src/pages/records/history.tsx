@@ -1,5 +1,5 @@
 import type { components } from '../../../../client/src/index.ts';
-import { Badge, Problem, Time, useNames, useRead } from '../../kit/index.ts';
+import { Badge, Pending, Time, useNames, useRead } from '../../kit/index.ts';
 import { useWorkflow } from './schema.ts';
 
 export type Job = components['schemas']['JobDetail'];
@@ -18,9 +18,7 @@ export const History = ({ jobId, workflow: name }: { jobId: string; workflow: st
   const nameOf = useNames();
   const labels = new Map(workflow.data?.states.map(({ key, label }) => [key, label]));
   const labelOf = (state: string): string => labels.get(state) ?? state;
-  if (job.data === undefined) {
-    return job.error === null ? <span className="skeleton" /> : <Problem error={job.error} />;
-  }
+  if (job.data === undefined) return <Pending of={job} what="the history" />;
   const { history } = job.data;
   if (history.length === 0) return <p className="muted">The job is in its first state.</p>;
   return (

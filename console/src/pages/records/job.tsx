@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { usePageSession } from '../../kit/client.tsx';
-import { Badge, Button, Card, Problem, useAction, useConfirm } from '../../kit/index.ts';
+import { Badge, Button, Card, Pending, useAction, useConfirm } from '../../kit/index.ts';
 import { type Job, useJob } from './history.tsx';
 import { Override, PayloadDialog } from './job-dialogs.tsx';
 import { type Definition, startsOf, type Transition } from './machine.ts';
@@ -23,11 +23,12 @@ interface JobCardProps {
 export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
   const job = useJob(jobId);
   const workflow = useWorkflow(job.data?.workflow);
-  const error = job.error ?? workflow.error;
   const definition = workflow.data === undefined ? undefined : publishedOf(workflow.data);
   if (job.data === undefined || definition === undefined || workflow.data === undefined) {
     return (
-      <Card title="Job">{error === null ? <span className="skeleton" /> : <Problem error={error} />}</Card>
+      <Card title="Job">
+        <Pending of={[job, workflow]} what="the job" />
+      </Card>
     );
   }
   const labels = new Map(definition.states.map(({ key, label }) => [key, label]));
@@ -39,8 +40,9 @@ export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
         <>
           <Badge tone={job.data.final ? 'ok' : 'info'}>{labels.get(job.data.state) ?? job.data.state}</Badge>
           <span className="small muted">
-            <Link href={`/workflows/${job.data.workflow}`}>{job.data.workflow}</Link>, version{' '}
-            {job.data.workflow_version}
+            <Link href={`/workflows/${job.data.workflow}`}>
+              {job.data.workflow}, version {job.data.workflow_version}
+            </Link>
           </span>
         </>
       }

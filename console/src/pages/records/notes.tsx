@@ -2,8 +2,10 @@ import { useState } from 'react';
 import { usePageSession } from '../../kit/client.tsx';
 import {
   Button,
+  Failed,
   MentionField,
   MentionText,
+  Pending,
   Problem,
   Time,
   useAction,
@@ -25,8 +27,7 @@ export const Notes = ({ name, id }: { name: string; id: string }) => {
   return (
     <div className="stack">
       <Write name={name} id={id} />
-      {notes.error === null ? null : <Problem error={notes.error} />}
-      {items === undefined && notes.error === null ? <span className="skeleton" /> : null}
+      {items === undefined ? <Pending of={notes} what="the notes" /> : <Failed of={notes} />}
       {items?.length === 0 ? <p className="muted">No note yet.</p> : null}
       <ul className="notes">
         {items?.map((note) => (

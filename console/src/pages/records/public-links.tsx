@@ -3,8 +3,9 @@ import {
   Badge,
   Button,
   Dialog,
+  Failed,
   Form,
-  Problem,
+  Pending,
   Secret,
   SelectField,
   TextField,
@@ -52,7 +53,7 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
       <div className="row">
         <Button onClick={() => setMaking(true)}>New link</Button>
       </div>
-      {links.error === null ? null : <Problem error={links.error} />}
+      {items === undefined ? <Pending of={links} what="the links" /> : <Failed of={links} />}
       {items?.length === 0 ? <p className="muted">No link yet.</p> : null}
       <ul className="files">
         {items?.map(({ id, page_slug, expires_at, revoked_at }) => {

@@ -2,21 +2,21 @@ import { Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
 import { ApiError } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Button,
   Card,
-  Copy,
+  Copied,
+  Count,
   Facts,
   Page,
-  Problem,
+  Pending,
   Tabs,
   Time,
   useFilters,
   useNames,
   useRead,
 } from '../../kit/index.ts';
-import { streamPath } from '../events/event.ts';
+import { useStreamOf } from '../events/event.ts';
 import { ById } from './by-id.tsx';
 import { useDeletion } from './deletion.ts';
 import { Files } from './files.tsx';
@@ -48,7 +48,7 @@ const ReadRecord = ({ name, id }: { name: string; id: string }) => {
     return (
       <Page title={isGone ? 'No such record' : 'Record'} crumbs={crumbsOf(name, entity.data)}>
         <Card>
-          {error === null ? <span className="skeleton" /> : <Problem error={error} />}
+          <Pending of={[entity, record]} what="the record" />
           {isGone ? <Past id={id} /> : null}
         </Card>
       </Page>
@@ -63,16 +63,8 @@ const crumbsOf = (name: string, entity: Entity | undefined) =>
     [`/records/${name}`, entity?.label ?? name],
   ] as const;
 
-/** The stream of a record, for those who may read the log. */
-const useStreamPath = (id: string): string | undefined => {
-  const session = usePageSession();
-  return session.kind === 'tenant' && session.role === 'admin'
-    ? streamPath(`${session.tenantId}.record-${id}`)
-    : undefined;
-};
-
 const Past = ({ id }: { id: string }) => {
-  const path = useStreamPath(id);
+  const path = useStreamOf('record', id);
   return path === undefined ? null : (
     <p>
       If it was deleted, <Link href={path}>its events</Link> show what it was.
@@ -86,7 +78,7 @@ const Whole = ({ entity, record }: { entity: Entity; record: EntityRecord }) => 
   const remove = useDeletion(entity, record, () => navigate(`/records/${entity.name}`));
   const filters = useFilters(['show']);
   const nameOf = useNames();
-  const stream = useStreamPath(record.id);
+  const stream = useStreamOf('record', record.id);
   const { id, job_id: job } = record;
   const at = { name: entity.name, id };
   return (
@@ -129,12 +121,8 @@ const Whole = ({ entity, record }: { entity: Entity; record: EntityRecord }) => 
               Made: <Time at={record.created_at} />,
               By: nameOf(record.created_by),
               Changed: <Time at={record.updated_at} />,
-              Version: record.version.toLocaleString(),
-              Id: (
-                <>
-                  <code>{id}</code> <Copy text={id} label="Copy the id" />
-                </>
-              ),
+              Version: <Count of={record.version} to={stream} label="the events of the record" />,
+              Id: <Copied text={id} what="id" />,
             }}
           />
         </Card>

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  ago,
   Badge,
   Button,
   Card,
@@ -10,8 +11,7 @@ import {
   DataTable,
   Empty,
   Page,
-  Problem,
-  Time,
+  Pending,
   useFilters,
   usePages,
   useRead,
@@ -46,7 +46,7 @@ export default function Records() {
     return (
       <Page title={name} crumbs={CRUMBS}>
         <Card>
-          {entity.error === null ? <span className="skeleton" /> : <Problem error={entity.error} />}
+          <Pending of={entity} what="the entity" />
         </Card>
       </Page>
     );
@@ -98,14 +98,7 @@ const columnsOf = (entity: Entity, workflow: Workflow | undefined): readonly Col
         cell: ({ values }) => <CellValue field={field} value={values[field.key]} />,
       }),
     ),
-    {
-      key: 'updated_at',
-      title: 'Changed',
-      min: 120,
-      grow: 0,
-      isSortable: true,
-      cell: ({ updated_at }) => <Time at={updated_at} relative />,
-    },
+    { ...ago<EntityRecord>('updated_at', 'Changed', ({ updated_at }) => updated_at), isSortable: true },
   ];
 };
 

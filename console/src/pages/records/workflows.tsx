@@ -1,25 +1,31 @@
 import { Link, useLocation, useParams } from 'wouter';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  ago,
   Badge,
   Button,
   Card,
   type Column,
+  Count,
+  counts,
   DataTable,
   Empty,
   Facts,
   Page,
-  Problem,
+  Pending,
   Time,
   useAction,
   useConfirm,
   usePages,
 } from '../../kit/index.ts';
+import { useStreamOf } from '../events/event.ts';
 import { publishedOf } from './job.tsx';
 import { RecordLinks } from './links.tsx';
 import { MachineDrawing } from './machine-drawing.tsx';
 import { useEntities, useWorkflow, type Workflow } from './schema.ts';
 import '../../styles/records.css';
+
+const pathOf = ({ name }: Workflow): string => `/workflows/${name}`;
 
 const COLUMNS: readonly Column<Workflow>[] = [
   {
@@ -27,35 +33,26 @@ const COLUMNS: readonly Column<Workflow>[] = [
     title: 'Workflow',
     min: 160,
     grow: 2,
-    cell: ({ name }) => <Link href={`/workflows/${name}`}>{name}</Link>,
+    cell: (workflow) => <Link href={pathOf(workflow)}>{workflow.name}</Link>,
   },
   {
     key: 'status',
     title: 'Status',
     min: 150,
-    cell: ({ status, version }) => (
+    cell: (workflow) => (
       <>
-        {version > 0 ? <Badge tone="ok">Version {version}</Badge> : null}{' '}
-        {status === 'draft' ? <Badge tone="warn">Draft</Badge> : null}
+        {workflow.version > 0 ? (
+          <Link href={pathOf(workflow)}>
+            <Badge tone="ok">Version {workflow.version}</Badge>
+          </Link>
+        ) : null}{' '}
+        {workflow.status === 'draft' ? <Badge tone="warn">Draft</Badge> : null}
       </>
     ),
   },
-  { key: 'states', title: 'States', min: 80, grow: 0, align: 'end', cell: ({ states }) => states.length },
-  {
-    key: 'transitions',
-    title: 'Transitions',
-    min: 100,
-    grow: 0,
-    align: 'end',
-    cell: ({ transitions }) => transitions.length,
-  },
-  {
-    key: 'changed',
-    title: 'Changed',
-    min: 120,
-    grow: 0,
-    cell: ({ updated_at }) => <Time at={updated_at} relative />,
-  },
+  counts('states', 'States', ({ states }) => states.length, pathOf, 80),
+  counts('transitions', 'Transitions', ({ transitions }) => transitions.length, pathOf, 100),
+  ago('changed', 'Changed', ({ updated_at }) => updated_at),
 ];
 
 /** The workflows of the tenant, or one of them. */
@@ -78,7 +75,7 @@ const List = () => {
           rows={rows}
           columns={COLUMNS}
           rowKey={({ name }) => name}
-          onOpen={({ name }) => navigate(`/workflows/${name}`)}
+          onOpen={(workflow) => navigate(pathOf(workflow))}
           empty={
             <Empty title="No workflow yet">
               <p>
@@ -96,6 +93,7 @@ const CRUMBS = [['/workflows', 'Workflows']] as const;
 
 const One = ({ name }: { name: string }) => {
   const read = useWorkflow(name);
+  const stream = useStreamOf('workflow', name);
   const entities = useEntities();
   const session = usePageSession();
   const confirm = useConfirm();
@@ -111,7 +109,9 @@ const One = ({ name }: { name: string }) => {
   if (data === undefined) {
     return (
       <Page title={name} crumbs={CRUMBS}>
-        <Card>{read.error === null ? <span className="skeleton" /> : <Problem error={read.error} />}</Card>
+        <Card>
+          <Pending of={read} what="the workflow" />
+        </Card>
       </Page>
     );
   }
@@ -144,7 +144,12 @@ const One = ({ name }: { name: string }) => {
       <Card title="Workflow">
         <Facts
           of={{
-            'Published version': data.version === 0 ? 'none yet' : data.version,
+            'Published version':
+              data.version === 0 ? (
+                'none yet'
+              ) : (
+                <Count of={data.version} to={stream} label="the events of the workflow" />
+              ),
             Published: data.published_at === null ? undefined : <Time at={data.published_at} />,
             'Used by':
               users.length === 0

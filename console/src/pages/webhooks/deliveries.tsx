@@ -1,13 +1,16 @@
 import { Link, useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ago,
   Badge,
-  Button,
   Card,
   type Column,
+  counts,
   DataTable,
   Empty,
-  Time,
+  Filters,
+  SelectFilter,
+  TimeFilter,
   type Tone,
   useFilters,
   usePages,
@@ -51,21 +54,14 @@ const COLUMNS: readonly Column<Delivery>[] = [
       </span>
     ),
   },
-  { key: 'attempts', title: 'Attempts', min: 90, grow: 0, align: 'end', cell: ({ attempts }) => attempts },
-  {
-    key: 'next',
-    title: 'Next attempt',
-    min: 120,
-    grow: 0,
-    cell: ({ next_attempt_at }) => (next_attempt_at === null ? '' : <Time at={next_attempt_at} relative />),
-  },
-  {
-    key: 'created',
-    title: 'Created',
-    min: 120,
-    grow: 0,
-    cell: ({ created_at }) => <Time at={created_at} relative />,
-  },
+  counts(
+    'attempts',
+    'Attempts',
+    ({ attempts }) => attempts,
+    ({ id }) => `/webhooks/deliveries/${id}`,
+  ),
+  ago('next', 'Next attempt', ({ next_attempt_at }) => next_attempt_at),
+  ago('created', 'Created', ({ created_at }) => created_at),
 ];
 
 /** The deliveries of a subscription, newest first; what changes by itself is read again every five seconds. */
@@ -88,50 +84,23 @@ export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
   );
   return (
     <Card flush title="Deliveries">
-      <search className="filters card-body" aria-label="Filters of the deliveries">
-        <label className="filter">
-          <span>Status</span>
-          <select
-            className="input"
+      <div className="card-body">
+        <Filters label="Filters of the deliveries" of={filters}>
+          <SelectFilter
+            label="Status"
             value={status}
-            onChange={({ target }) => filters.set('status', target.value)}
-          >
-            <option value="">All</option>
-            {Object.entries(STATUSES).map(([value, { text }]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="filter">
-          <span>Event</span>
-          <select
-            className="input"
-            value={event ?? ''}
-            onChange={({ target }) => filters.set('event', target.value)}
-          >
-            <option value="">All</option>
-            {DELIVERED.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label className="filter">
-          <span>Since</span>
-          <input
-            type="date"
-            className="input"
-            value={from}
-            onChange={({ target }) => filters.set('from', target.value)}
+            onChange={(value) => filters.set('status', value)}
+            options={Object.entries(STATUSES).map(([value, { text }]) => [value, text])}
           />
-        </label>
-        {filters.isAny ? (
-          <Button size="small" tone="ghost" onClick={filters.clear}>
-            Clear filters
-          </Button>
-        ) : null}
-      </search>
+          <SelectFilter
+            label="Event"
+            value={event ?? ''}
+            onChange={(value) => filters.set('event', value)}
+            options={DELIVERED.map((name) => [name, name])}
+          />
+          <TimeFilter label="Since" value={from} onChange={(value) => filters.set('from', value)} />
+        </Filters>
+      </div>
       <DataTable
         label="Deliveries"
         rows={rows}

@@ -4,17 +4,19 @@ import {
   Badge,
   Button,
   Card,
+  Copied,
   Copy,
   Facts,
   Json,
   Page,
-  Problem,
+  Pending,
   Tabs,
   Time,
   useAction,
   useConfirm,
   useRead,
 } from '../../kit/index.ts';
+import { useStreamOf } from '../events/event.ts';
 import { DeliveryStatus } from './deliveries.tsx';
 
 type Detail = components['schemas']['WebhookDeliveryDetail'];
@@ -56,7 +58,9 @@ export default function Delivery() {
   if (data === undefined) {
     return (
       <Page title="Delivery" crumbs={[['/webhooks', 'Webhooks']]}>
-        <Card>{read.error === null ? <span className="skeleton" /> : <Problem error={read.error} />}</Card>
+        <Card>
+          <Pending of={read} what="the delivery" />
+        </Card>
       </Page>
     );
   }
@@ -89,16 +93,12 @@ export default function Delivery() {
             Created: <Time at={data.created_at} />,
             'Last attempt': data.last_attempt_at === null ? undefined : <Time at={data.last_attempt_at} />,
             'Next attempt': data.next_attempt_at === null ? undefined : <Time at={data.next_attempt_at} />,
-            Id: (
-              <>
-                <code>{id}</code> <Copy text={id} label="Copy the id" />
-              </>
-            ),
+            Id: <Copied text={id} what="id" />,
           }}
         />
       </Card>
       <Attempts of={data} />
-      <Body text={data.body} />
+      <Body text={data.body} id={id} />
     </Page>
   );
 }
@@ -156,25 +156,30 @@ const parsed = (text: string): unknown => {
   }
 };
 
-const Body = ({ text }: { text: string }) => (
-  <Card title="Body" actions={<Copy text={text} label="Copy the body" />}>
-    <Tabs
-      label="Forms of the body"
-      tabs={[
-        { key: 'tree', title: 'Fields', content: <Json value={parsed(text)} open={3} /> },
-        {
-          key: 'raw',
-          title: 'As sent',
-          content: (
-            <section className="json" aria-label="The bytes as sent" tabIndex={0}>
-              {text}
-            </section>
-          ),
-        },
-      ]}
-    />
-    <p className="small muted">
-      What caused it is in the <Link href="/events">log of events</Link>.
-    </p>
-  </Card>
-);
+const Body = ({ text, id }: { text: string; id: string }) => {
+  const stream = useStreamOf('delivery', id);
+  return (
+    <Card title="Body" actions={<Copy text={text} label="Copy the body" />}>
+      <Tabs
+        label="Forms of the body"
+        tabs={[
+          { key: 'tree', title: 'Fields', content: <Json value={parsed(text)} open={3} /> },
+          {
+            key: 'raw',
+            title: 'As sent',
+            content: (
+              <section className="json" aria-label="The bytes as sent" tabIndex={0}>
+                {text}
+              </section>
+            ),
+          },
+        ]}
+      />
+      {stream === undefined ? null : (
+        <p className="small muted">
+          What caused it is in <Link href={stream}>its events</Link>.
+        </p>
+      )}
+    </Card>
+  );
+};

@@ -2,22 +2,25 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ago,
   Badge,
   Button,
   Card,
   type Column,
+  counts,
   DataTable,
   Dialog,
   Empty,
   Page,
   Secret,
-  Time,
   useAction,
   usePages,
 } from '../../kit/index.ts';
 import { type Subscription, SubscriptionForm } from './subscription-form.tsx';
 
 type Created = components['schemas']['WebhookSubscriptionWithSecret'];
+
+export const deadLettersPath = (id: string): string => `/webhooks/${id}?status=dead`;
 
 export const SubscriptionState = ({
   of,
@@ -42,21 +45,14 @@ const COLUMNS: readonly Column<Subscription>[] = [
   },
   { key: 'events', title: 'Events', min: 180, grow: 2, cell: ({ events }) => eventsText(events) },
   { key: 'state', title: 'State', min: 100, grow: 0, cell: (each) => <SubscriptionState of={each} /> },
-  {
-    key: 'failing',
-    title: 'Given up in a row',
-    min: 140,
-    grow: 0,
-    align: 'end',
-    cell: ({ consecutive_dead_letters }) => consecutive_dead_letters,
-  },
-  {
-    key: 'created',
-    title: 'Created',
-    min: 110,
-    grow: 0,
-    cell: ({ created_at }) => <Time at={created_at} relative />,
-  },
+  counts(
+    'failing',
+    'Given up in a row',
+    ({ consecutive_dead_letters }) => consecutive_dead_letters,
+    ({ id }) => deadLettersPath(id),
+    140,
+  ),
+  ago('created', 'Created', ({ created_at }) => created_at),
 ];
 
 export const eventsText = (events: readonly string[]): string =>

@@ -1,13 +1,13 @@
 import { useState } from 'react';
-import { useLocation, useParams } from 'wouter';
+import { Link, useLocation, useParams } from 'wouter';
 import {
   Button,
   Card,
-  Copy,
+  Copied,
   Dialog,
   Facts,
   Page,
-  Problem,
+  Pending,
   Secret,
   Time,
   useAction,
@@ -15,7 +15,7 @@ import {
   useRead,
 } from '../../kit/index.ts';
 import { Deliveries } from './deliveries.tsx';
-import { eventsText, SubscriptionState } from './list.tsx';
+import { deadLettersPath, eventsText, SubscriptionState } from './list.tsx';
 import { type Subscription, SubscriptionForm } from './subscription-form.tsx';
 
 const PATH = '/api/v1/tenant/webhooks/{id}';
@@ -29,7 +29,9 @@ export default function SubscriptionPage() {
   if (read.data === undefined) {
     return (
       <Page title="Subscription" crumbs={CRUMBS}>
-        <Card>{read.error === null ? <span className="skeleton" /> : <Problem error={read.error} />}</Card>
+        <Card>
+          <Pending of={read} what="the subscription" />
+        </Card>
       </Page>
     );
   }
@@ -51,17 +53,18 @@ const Present = ({ subscription }: { subscription: Subscription }) => {
           of={{
             State: <SubscriptionState of={subscription} />,
             Events: eventsText(events),
-            'Given up in a row': `${subscription.consecutive_dead_letters}; the tenth pauses the subscription`,
+            'Given up in a row': (
+              <>
+                <Link href={deadLettersPath(id)}>{subscription.consecutive_dead_letters}</Link>; the tenth
+                pauses the subscription
+              </>
+            ),
             Created: <Time at={subscription.created_at} />,
             'Secret rotated':
               subscription.secret_rotated_at === null ? undefined : (
                 <Time at={subscription.secret_rotated_at} />
               ),
-            Id: (
-              <>
-                <code>{id}</code> <Copy text={id} label="Copy the id" />
-              </>
-            ),
+            Id: <Copied text={id} what="id" />,
           }}
         />
       </Card>

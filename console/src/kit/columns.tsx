@@ -1,0 +1,35 @@
+import { Count } from './count.tsx';
+import type { Column } from './data-table.tsx';
+import { Time } from './time.tsx';
+
+/** A column that tells how long ago something was; nothing where it was not yet. */
+export const ago = <T,>(
+  key: string,
+  title: string,
+  at: (row: T) => string | null | undefined,
+): Column<T> => ({
+  key,
+  title,
+  min: 110,
+  grow: 0,
+  cell: (row) => {
+    const moment = at(row);
+    return moment === null || moment === undefined ? null : <Time at={moment} relative />;
+  },
+});
+
+/** A column of numbers, each of which leads to its source. */
+export const counts = <T,>(
+  key: string,
+  title: string,
+  of: (row: T) => number,
+  to: (row: T) => string | undefined,
+  min = 90,
+): Column<T> => ({
+  key,
+  title,
+  min,
+  grow: 0,
+  align: 'end',
+  cell: (row) => <Count of={of(row)} to={to(row)} />,
+});

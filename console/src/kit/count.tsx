@@ -1,0 +1,20 @@
+import { Link } from 'wouter';
+
+interface CountProps {
+  readonly of: number;
+  /** The page that the number comes from; undefined: it is its own source. */
+  readonly to: string | undefined;
+  /** What is counted, for those who do not see what stands around it. */
+  readonly label?: string;
+}
+
+/** A number that leads to its source. */
+export const Count = ({ of, to, label }: CountProps) => {
+  const text = of.toLocaleString();
+  if (to === undefined) return <span className="number">{text}</span>;
+  return (
+    <Link href={to} className="number" aria-label={label === undefined ? undefined : `${text}: ${label}`}>
+      {text}
+    </Link>
+  );
+};

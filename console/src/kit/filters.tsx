@@ -1,0 +1,89 @@
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+
+interface FiltersProps {
+  readonly label: string;
+  /** Whether something is filtered, and what takes all filters away. */
+  readonly of?: { readonly isAny: boolean; readonly clear: () => void };
+  readonly children: ReactNode;
+}
+
+/** The filters of a list beside each other. */
+export const Filters = ({ label, of, children }: FiltersProps) => (
+  <search className="filters" aria-label={label}>
+    {children}
+    {of?.isAny === true ? (
+      <Button size="small" tone="ghost" onClick={of.clear}>
+        Clear filters
+      </Button>
+    ) : null}
+  </search>
+);
+
+interface FilterProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** A text that counts once it is typed: at Enter, or when the field is left. */
+export const TextFilter = ({
+  label,
+  value,
+  onChange,
+  placeholder,
+}: FilterProps & { readonly placeholder?: string }) => (
+  <label className="filter">
+    <span>{label}</span>
+    <input
+      key={value}
+      className="input"
+      defaultValue={value}
+      placeholder={placeholder}
+      onBlur={({ target }) => onChange(target.value.trim())}
+      onKeyDown={({ key, currentTarget }) => {
+        if (key === 'Enter') onChange(currentTarget.value.trim());
+      }}
+    />
+  </label>
+);
+
+/** One of some values; an empty text: all. */
+export const SelectFilter = ({
+  label,
+  value,
+  onChange,
+  options,
+}: FilterProps & { readonly options: readonly (readonly [value: string, text: string])[] }) => (
+  <label className="filter">
+    <span>{label}</span>
+    <select className="input" value={value} onChange={({ target }) => onChange(target.value)}>
+      <option value="">All</option>
+      {options.map(([each, text]) => (
+        <option key={each} value={each}>
+          {text}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+/** A day of the calendar or a moment; an unfinished one is not taken. */
+export const TimeFilter = ({
+  label,
+  value,
+  onChange,
+  type = 'date',
+}: FilterProps & { readonly type?: 'date' | 'datetime-local' }) => (
+  <label className="filter">
+    <span>{label}</span>
+    <input
+      type={type}
+      className="input"
+      value={value}
+      onChange={({ target }) => {
+        if (target.validity.valid) onChange(target.value);
+      }}
+    />
+  </label>
+);

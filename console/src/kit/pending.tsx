@@ -1,0 +1,40 @@
+import { Button } from './button.tsx';
+import { Problem } from './problem.tsx';
+
+/** An answer of `useRead` or `usePages`. */
+export interface Answered {
+  readonly error: Error | null;
+  readonly refetch: () => unknown;
+}
+
+/** Why something could not be read, with a way to read it again; nothing where it could. */
+export const Failed = ({ of: { error, refetch } }: { of: Answered }) =>
+  error === null ? null : (
+    <Problem error={error}>
+      <Button size="small" onClick={() => void refetch()}>
+        Try again
+      </Button>
+    </Problem>
+  );
+
+interface PendingProps {
+  /** What is awaited; of several the first that failed is shown. */
+  readonly of: Answered | readonly Answered[];
+  /** Named to those who do not see the page: "the report". */
+  readonly what: string;
+}
+
+const isList = (of: PendingProps['of']): of is readonly Answered[] => Array.isArray(of);
+
+/** In the place of what is read: that it is on its way, or why it is not there and a way to read it again. */
+export const Pending = ({ of, what }: PendingProps) => {
+  const failed = (isList(of) ? of : [of]).find(({ error }) => error !== null);
+  return failed === undefined ? (
+    <div className="stack" role="status" aria-label={`Loading ${what}`}>
+      <span className="skeleton" />
+      <span className="skeleton" style={{ width: '70%' }} />
+    </div>
+  ) : (
+    <Failed of={failed} />
+  );
+};

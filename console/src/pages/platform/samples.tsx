@@ -1,0 +1,75 @@
+import { useEffect, useRef } from 'react';
+import {
+  Card,
+  type Column,
+  DataTable,
+  Empty,
+  Filters,
+  type Read,
+  TextFilter,
+  useFilters,
+} from '../../kit/index.ts';
+import type { Metrics } from './metrics.ts';
+
+interface Row {
+  readonly name: string;
+  readonly labels: string;
+  readonly value: number;
+}
+
+/** The samples of a metric: what figures of the platform are made of. */
+export const samplesPath = (metric: string): string =>
+  `/platform/overview?${new URLSearchParams({ metric })}`;
+
+const COLUMNS: readonly Column<Row>[] = [
+  { key: 'name', title: 'Metric', min: 260, grow: 2, cell: ({ name }) => <code>{name}</code> },
+  { key: 'labels', title: 'Of', min: 220, grow: 2, cell: ({ labels }) => <code>{labels}</code> },
+  { key: 'value', title: 'Value', min: 120, align: 'end', cell: ({ value }) => value.toLocaleString() },
+];
+
+const rowsOf = (metrics: Metrics, metric: string): readonly Row[] =>
+  [...metrics]
+    // Buckets of histograms are thousands; they are found by name.
+    .filter(([name]) => (metric === '' ? !name.endsWith('_bucket') : name.includes(metric)))
+    .flatMap(([name, samples]) =>
+      samples.map(({ labels, value }) => ({
+        ...{ name, value },
+        labels: Object.entries(labels)
+          .map(([key, each]) => `${key}="${each}"`)
+          .join(' '),
+      })),
+    );
+
+/** All samples as the server gives them to a monitoring system, or those whose metric is in the address. */
+export const Samples = ({ read }: { read: Read<Metrics> }) => {
+  const filters = useFilters(['metric']);
+  const metric = filters.of('metric');
+  const card = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (metric !== '') card.current?.scrollIntoView({ block: 'start' });
+  }, [metric]);
+  const rows = { ...read, data: read.data === undefined ? undefined : rowsOf(read.data, metric) };
+  return (
+    <div ref={card}>
+      <Card flush title="What the figures are made of">
+        <div className="card-body">
+          <Filters label="Filters of the samples" of={filters}>
+            <TextFilter
+              label="Metric"
+              placeholder="workflow_"
+              value={metric}
+              onChange={(value) => filters.set('metric', value)}
+            />
+          </Filters>
+        </div>
+        <DataTable
+          label="Samples"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={({ name, labels }) => `${name} ${labels}`}
+          empty={<Empty title="The server has no such metric" />}
+        />
+      </Card>
+    </div>
+  );
+};

@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { type CuttingProxy, startCuttingProxy } from '../client/cutting-proxy.ts';
+import { type ConsoleBrowser, noBrowser, startConsole } from './console.ts';
+import { assertion } from './partners.ts';
+import { ROOT } from './server.ts';
+import { endWorld, sharedWorld, type World } from './world.ts';
+
+/** Markup as a text; no page may make elements of it. */
+export const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
+
+interface Options {
+  /** Of the server. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Puts a proxy before the server that can cut connections. */
+  readonly isCuttable?: boolean;
+  /** Ends what the preparation began. */
+  readonly end?: () => unknown;
+}
+
+/** The server and the browser of a suite, between its first test and its last. */
+export class Site {
+  #world: World | undefined;
+  #browser: ConsoleBrowser | undefined;
+  #proxy: CuttingProxy | undefined;
+
+  get world(): World {
+    if (this.#world === undefined) throw new Error('there is no server before the first test');
+    return this.#world;
+  }
+
+  get browser(): ConsoleBrowser {
+    if (this.#browser === undefined) throw new Error('there is no browser before the first test');
+    return this.#browser;
+  }
+
+  get proxy(): CuttingProxy {
+    if (this.#proxy === undefined) throw new Error('the suite has no proxy');
+    return this.#proxy;
+  }
+
+  /** Refusals of the policy and errors of the pages so far. */
+  get problems(): readonly string[] {
+    return this.#browser?.problems ?? [];
+  }
+
+  async start({ env, isCuttable = false }: Options): Promise<void> {
+    this.#world = await sharedWorld(env);
+    const { base, port } = this.#world.server;
+    if (isCuttable) this.#proxy = await startCuttingProxy(port, { cuts: 0, bytes: 3000, ms: 200 });
+    this.#browser = await startConsole(this.#proxy?.url ?? base);
+  }
+
+  async end(): Promise<void> {
+    await this.#browser?.close();
+    this.#proxy?.close();
+  }
+
+  /** Signed in as the platform's admin. */
+  async openPlatform(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await this.browser.open(path, options);
+    await signInPlatform(page);
+    return page;
+  }
+
+  /** Signed in with rights for billing, as the hosting portal of a partner opens it. */
+  async openPartner(
+    partner: string,
+    own: Record<string, unknown> = {},
+    options: BrowserContextOptions = {},
+  ): Promise<Page> {
+    const token = new URLSearchParams({ assertion: assertion(partner, own) });
+    const page = await this.browser.open(`/partner#${token.toString()}`, options);
+    await page.getByRole('heading', { level: 1, name: 'Partner billing' }).waitFor();
+    return page;
+  }
+}
+
+export const signInPlatform = async (page: Page): Promise<void> => {
+  await page.getByRole('tab', { name: 'Platform' }).click();
+  await page.getByLabel('E-mail').fill(ROOT.email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(ROOT.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+};
+
+/** Goes to a page without a new load, which would sign out. */
+export const goTo = async (page: Page, path: string): Promise<void> => {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console${path}`)})`);
+};
+
+/** The page has read what it shows, and sends nothing. */
+export const settled = async (page: Page): Promise<void> => {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+  await page.getByText('Working…').first().waitFor({ state: 'detached' });
+};
+
+/**
+ * Gives the tests of a suite a server and a browser. They are skipped where no browser is installed, and each fails on refusals
+ * of the page's policy and on errors of the page.
+ * @param prepare runs before the first test
+ */
+export const consoleSuite = (
+  prepare: (site: Site) => Promise<unknown> = async () => undefined,
+  options: Options = {},
+): Site => {
+  const site = new Site();
+  before(async function () {
+    this.timeout(120_000);
+    if (noBrowser() !== undefined) return this.skip();
+    await site.start(options);
+    await prepare(site);
+  });
+  after(async () => {
+    await site.end();
+    await options.end?.();
+    await endWorld();
+  });
+  afterEach(() => expect(site.problems).to.deep.equal([]));
+  return site;
+};
