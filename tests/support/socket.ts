@@ -106,7 +106,9 @@ export const listen = async (
       what,
       () => {
         if (broken !== undefined) throw broken;
-        return find();
+        const found = find();
+        if (found === undefined && raw.readyState === WebSocket.CLOSED) throw new Error('it was closed');
+        return found;
       },
       withinMs,
     );
