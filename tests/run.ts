@@ -79,7 +79,7 @@ const rank = ({ files, needsMongo }: Batch): number => {
 
 /**
  * Files that also run over EventStoreDB's test server: the main path of each area that leans on the log, and what depends on how a
- * store answers (several processes, replays, outages). Kills with several nodes are in `tests/e2e/stores`.
+ * store answers (several processes, replays). Kills with several nodes are in `tests/e2e/stores`.
  */
 const OVER_EVENTSTOREDB = [
   'messaging/messages',
@@ -87,7 +87,6 @@ const OVER_EVENTSTOREDB = [
   'websocket/envelopes',
   'websocket/replay',
   'bulk/commits',
-  'bulk/outage',
   'ledger/entries',
   'ledger/processes',
   'webhooks/deliveries',
