@@ -37,6 +37,16 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
+/** Leaves calls from now on without an answer. @returns the answers that are open */
+export const holdAnswers = (receiver: Receiver): ServerResponse[] => {
+  const held: ServerResponse[] = [];
+  receiver.behave((_one, response) => {
+    held.push(response);
+    return undefined;
+  });
+  return held;
+};
+
 const receivers: Receiver[] = [];
 export const closeReceivers = async (): Promise<void> => {
   await Promise.all(receivers.splice(0).map((each) => each.close()));

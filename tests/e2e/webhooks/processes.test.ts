@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
-import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
+import { closeReceivers, holdAnswers, startReceiver } from '../../support/webhook-receiver.ts';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { deliveries, OPEN, ofStatus, paidTenant, subscribe, test, WEBHOOKS } from './support.ts';
 
@@ -27,16 +27,21 @@ describe('Webhooks of two processes', () => {
     await ofStatus(tenant.admin, hook.id, 'delivered', 20);
     expect(new Set(receiver.received.map(({ envelope }) => envelope.id)).size).to.equal(20);
     expect(receiver.received).to.have.length(20);
-    receiver.behave(() => 500);
     for (const at of [tenant.admin, there]) {
+      const held = holdAnswers(receiver);
       for (let i = 0; i < 4; i += 1) await test(at, hook.id);
+      await eventually('open calls', () => held.length >= 4);
       await at.api.patch(`${WEBHOOKS}/${hook.id}`, { state: 'paused' });
-      // Open calls end, and the change needs a moment to arrive.
+      // The change needs a moment to arrive at the process that sends.
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      for (const response of held) response.writeHead(500).end();
       await new Promise((resolve) => setTimeout(resolve, 400));
-      const before = receiver.received.length;
-      await new Promise((resolve) => setTimeout(resolve, 400));
-      expect(receiver.received.length).to.equal(before);
+      expect(held, 'no retry').to.have.length(4);
+      receiver.behave(() => 500);
       await at.api.patch(`${WEBHOOKS}/${hook.id}`, { state: 'active' });
+      await eventually('their end', async () =>
+        (await deliveries(tenant.admin, hook.id)).every(({ status }) => status !== 'pending'),
+      );
     }
     const small = await paidTenant(world, 'pro');
     const both = [small.admin.api, small.admin.api.at(other)];
