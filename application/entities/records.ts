@@ -63,8 +63,9 @@ export class Records extends WithDeps<{
   ): Promise<WrittenRecord> {
     const createdBy = context.cause.actor.id;
     return this.#write(
-      { tenantId, entityName, id, context, before: () => undefined, input: values },
-      (state, { schema, job, facts }) => createRecord(state, schema, { id, values, createdBy, job }, facts),
+      { tenantId, entityName, id, context, input: values },
+      (state, { schema, job, facts, resolved }) =>
+        createRecord(state, schema, { id, values, createdBy, job }, facts, resolved),
     );
   }
 
@@ -78,7 +79,7 @@ export class Records extends WithDeps<{
   ): Promise<WrittenRecord> {
     const before = (state: RecordState) => ('values' in state ? state.values : NO_VALUES);
     return this.#write(
-      { tenantId, entityName, id, context, before, input: command.values, isUpdate: true },
+      { tenantId, entityName, id, context, before, input: command.values },
       (state, { schema, facts, resolved }) => updateRecord(state, schema, command, facts, resolved),
     );
   }
@@ -135,20 +136,18 @@ export class Records extends WithDeps<{
       readonly entityName: string;
       readonly id: string;
       readonly context: RequestContext;
-      readonly before: (state: RecordState) => LiveRecord['values'] | undefined;
+      /** The record's values before an update; undefined for a new record, which may start a job. */
+      readonly before?: (state: RecordState) => LiveRecord['values'];
       readonly input: Input;
-      /** Set for an update, which starts no job. */
-      readonly isUpdate?: boolean;
     },
     decide: (state: RecordState, known: KnownToWrite) => readonly RecordEvent[],
   ): Promise<WrittenRecord> {
-    const { tenantId, entityName, id, context, before, input, isUpdate = false } = target;
+    const { tenantId, entityName, id, context, before, input } = target;
     const { cause } = context;
     const attempt = async (): Promise<WrittenRecord | 'again'> => {
       const session = new LinkSession(this.deps.links, { tenantId, recordId: id, entityName, cause });
-      const schema = await this.deps.schemas.fresh(tenantId, entityName);
-      const present = before(await this.deps.links.known(tenantId, id));
-      const resolved = resolve(schema.fields, present, input);
+      const present = before?.(await this.deps.links.known(tenantId, id));
+      const { fields, resolved } = await this.#resolved(tenantId, entityName, present, input);
       if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
       await session.open(resolved.links);
       try {
@@ -156,12 +155,16 @@ export class Records extends WithDeps<{
           await this.deps.streams.of(recordStream, tenantId, id).execute(context, {
             prepare: async () => {
               const now = await this.deps.schemas.fresh(tenantId, entityName);
-              return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
+              return {
+                schema: now,
+                job: before === undefined ? await this.#newJob(tenantId, now) : undefined,
+              };
             },
+            isNew: before === undefined,
             decide: (state, _context, { schema: now, job }) => {
-              const values = before(state);
+              const values = before?.(state);
               // Reuses the resolved values when nothing has changed since.
-              const isSame = values === present && now.fields === schema.fields;
+              const isSame = values === present && now.fields === fields;
               const known = isSame ? resolved : resolve(now.fields, values, input);
               return decide(state, {
                 schema: now,
@@ -185,6 +188,20 @@ export class Records extends WithDeps<{
       }
       throw tooBusy();
     });
+  }
+
+  /** By the cached schema, which the decision compares with the stored one; a refusal is by the stored one. */
+  async #resolved(
+    tenantId: string,
+    entityName: string,
+    before: LiveRecord['values'] | undefined,
+    input: Input,
+  ): Promise<{ readonly fields: SchemaView['fields']; readonly resolved: Resolved }> {
+    const { fields } = await this.#known(tenantId, entityName);
+    const resolved = resolve(fields, before, input);
+    if (!hasWrongTypes(resolved)) return { fields, resolved };
+    const { fields: stored } = await this.deps.schemas.fresh(tenantId, entityName);
+    return { fields: stored, resolved: resolve(stored, before, input) };
   }
 
   async #newJob(tenantId: string, { workflow }: Schema): Promise<Job | undefined> {

@@ -194,15 +194,19 @@ export const checkVersion = (version: number, ifVersion: number | undefined): vo
   throw new DomainError('conflict', 'The record has changed since.', { version });
 };
 
-/** @throws `validation_failed`, `constraint_violated`, each with every issue; `conflict` */
+/**
+ * @param known values that the caller has resolved already for these fields
+ * @throws `validation_failed`, `constraint_violated`, each with every issue; `conflict`
+ */
 export const createRecord = (
   state: RecordState,
   schema: SchemaView,
   command: CreateRecord,
   facts: LinkFacts,
+  known?: Resolved,
 ): readonly RecordEvent[] => {
   if (state.status !== 'none') throw new DomainError('conflict', 'There is a record of this id.');
-  const resolved = resolve(schema.fields, undefined, command.values);
+  const resolved = known ?? resolve(schema.fields, undefined, command.values);
   checkTypes(resolved, facts.missing);
   checkConstraints(resolved, facts.missing);
   checkProposed(schema, resolved);

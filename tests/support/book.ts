@@ -53,10 +53,17 @@ const base = (causationId: string, book: string) => ({
 /** Writes one entry with the next number. @throws `conflict` while the book is closed */
 export const write = (
   entry: string,
-  options: { book?: string; text?: string; secret?: boolean; priorAttempt?: PriorAttempt | undefined } = {},
+  options: {
+    book?: string;
+    text?: string;
+    secret?: boolean;
+    isNew?: boolean;
+    priorAttempt?: PriorAttempt | undefined;
+  } = {},
 ): Command<Book, BookEvent> => ({
   ...base(entry, options.book ?? 'one'),
   priorAttempt: options.priorAttempt,
+  isNew: options.isNew,
   decide: (state) => {
     if (state.closed) throw new DomainError('conflict', 'The book is closed.');
     return [

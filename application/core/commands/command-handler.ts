@@ -10,7 +10,7 @@ import { WithDeps } from '../with-deps.ts';
 import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
-import type { StreamState } from './stream-states.ts';
+import { emptyOf, type StreamState } from './stream-states.ts';
 
 export type { Command, Outcome, PriorAttempt } from './command.ts';
 
@@ -150,13 +150,20 @@ export class CommandHandler extends WithDeps<
   async #runBatch(stream: string, batch: readonly Waiting[]): Promise<void> {
     let rest = batch;
     let fresh = this.deps.states.cached(stream) === undefined;
+    let wasRead = false;
     while (rest.length > 0) {
       const [first] = rest;
       if (first === undefined) return;
       try {
+        const { isNew = false, priorAttempt, type } = first.command;
+        // An append to a stream without events fails when it has some; it is read then.
+        const assumed = isNew && !wasRead && priorAttempt === undefined ? emptyOf(type) : undefined;
         const loaded =
           (fresh ? undefined : this.deps.states.cached(stream)) ??
-          (await this.deps.states.refresh(stream, first.command.type));
+          assumed ??
+          (await this.deps.states.refresh(stream, type));
+        fresh &&= assumed === undefined;
+        wasRead = true;
         const done = await this.#batch.append(stream, rest, loaded, { isFresh: fresh });
         rest = rest.slice(done);
         // A decision to write nothing is confirmed on a fresh state before it is answered.

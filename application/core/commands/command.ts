@@ -20,6 +20,8 @@ export interface Command<S, E, Facts = undefined> {
    * with its causation id before the command is decided.
    */
   readonly priorAttempt?: PriorAttempt | undefined;
+  /** The stream most likely has no events, so that it is read only when the append finds some. */
+  readonly isNew?: boolean | undefined;
 }
 
 /** The earliest place of an earlier try's events: after a position, or since a time (ms). */
@@ -62,7 +64,8 @@ export interface ExecuteAllOptions<Facts = undefined> {
 }
 
 /** A {@link Command} without its types. Its functions are methods, which take any state of the stream's type. */
-interface AnyCommand extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt'> {
+interface AnyCommand
+  extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt' | 'isNew'> {
   readonly type: AnyStreamType;
   prepare?(head: StreamState): Promise<unknown>;
   decide(state: unknown, context: DecisionContext, facts: unknown): readonly Decided<AnyEvent>[];

@@ -33,7 +33,8 @@ const SLICE = 32;
 
 type See = (event: LoggedEvent) => void;
 
-const emptyOf = (type: AnyStreamType): StreamState => ({
+/** The state of a stream without events. */
+export const emptyOf = (type: AnyStreamType): StreamState => ({
   ...CHAIN_START,
   state: type.initial,
   at: 0,

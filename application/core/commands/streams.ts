@@ -15,6 +15,8 @@ interface StreamEvent {
 export interface PreparedDecision<S, E, Facts> {
   readonly prepare: (head: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
+  /** As of a {@link Command}. */
+  readonly isNew?: boolean;
 }
 
 /** A typed handle on one stream. It holds no state. */

@@ -17,12 +17,15 @@ interface Step {
   readonly node: 0 | 1;
   readonly what: 'write' | 'close' | 'reopen';
   readonly pause: number;
+  /** Whether a write assumes that the stream has no events. */
+  readonly isNew: boolean;
 }
 const steps = fc.array(
   fc.record<Step>({
     node: fc.constantFrom(0, 1),
     what: fc.constantFrom('write', 'write', 'write', 'close', 'reopen'),
     pause: fc.nat(3),
+    isNew: fc.boolean(),
   }),
   { maxLength: 30 },
 );
@@ -32,10 +35,14 @@ const faults = fc.array(
 );
 
 /** Repeats until the store answers, as a client with an Idempotency-Key does. */
-const untilAnswered = async (commands: CommandHandler, entry: string): Promise<'written' | 'refused'> => {
+const untilAnswered = async (
+  commands: CommandHandler,
+  entry: string,
+  isNew: boolean,
+): Promise<'written' | 'refused'> => {
   for (let again = false; ; again = true) {
     try {
-      await commands.execute(write(entry, again ? { priorAttempt: { since: 0 } } : {}));
+      await commands.execute(write(entry, again ? { isNew, priorAttempt: { since: 0 } } : { isNew }));
       return 'written';
     } catch (error) {
       if (error instanceof DomainError) return 'refused';
@@ -60,11 +67,11 @@ describe('two nodes on one log', () => {
           );
           const written: Promise<readonly [string, 'written' | 'refused']>[] = [];
           const others: Promise<unknown>[] = [];
-          for (const [n, { node, what, pause }] of story.entries()) {
+          for (const [n, { node, what, pause, isNew }] of story.entries()) {
             const commands = nodes[node]?.commands;
             if (commands === undefined) throw new Error('no such node');
             if (what === 'write')
-              written.push(untilAnswered(commands, `e${n}`).then((end) => [`e${n}`, end] as const));
+              written.push(untilAnswered(commands, `e${n}`, isNew).then((end) => [`e${n}`, end] as const));
             else others.push(quietly(commands.execute(what === 'close' ? close() : reopen())));
             for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
           }

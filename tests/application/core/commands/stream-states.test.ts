@@ -71,6 +71,25 @@ describe('folded states', () => {
     expect(seen).to.deep.equal([0, 1, 2, 3]);
   });
 
+  it('are read for a stream that is assumed to be new only if it has events', async () => {
+    const stores = memoryStores();
+    let reads = 0;
+    const counting: EventStore = {
+      ...stores.events,
+      readStream: (...args) => {
+        reads += 1;
+        return stores.events.readStream(...args);
+      },
+    };
+    const { commands } = nodeOver({ ...stores, events: counting });
+    await commands.execute(write('first', { isNew: true }));
+    expect(reads).to.equal(0);
+    await nodeOver(stores).commands.execute(write('elsewhere', { book: 'two' }));
+    const { events } = await commands.execute(write('here', { book: 'two', isNew: true }));
+    expect(events.map(({ data }) => data)).to.deep.equal([{ entry: 'here', number: 2, text: 'here' }]);
+    expect(reads).to.equal(1);
+  });
+
   it('of a long stream are read in a few pages with a snapshot', async () => {
     const stores = await bookOf(450);
     let events = 0;
