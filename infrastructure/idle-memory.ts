@@ -4,8 +4,8 @@ const SAMPLE_MS = 1_000;
 const IDLE_MS = 25;
 /** Idle seconds before a collection. */
 const IDLE_SAMPLES = 3;
-/** Processor time (ms) after a collection that may have left enough for another one. */
-const WORKED_MS = 10_000;
+/** Processor time (ms) of busy seconds after which a thread may hold enough garbage for another collection. */
+const WORKED_MS = 1_000;
 
 /** Says after each second, given its processor time in ms, whether a collection is due. */
 export const dueWhenIdle = (): ((used: number) => boolean) => {
@@ -13,7 +13,7 @@ export const dueWhenIdle = (): ((used: number) => boolean) => {
   let worked = WORKED_MS;
   let idle = 0;
   return (used) => {
-    worked += used;
+    if (used > IDLE_MS) worked += used;
     idle = used <= IDLE_MS ? idle + 1 : 0;
     if (idle < IDLE_SAMPLES || worked < WORKED_MS) return false;
     worked = 0;

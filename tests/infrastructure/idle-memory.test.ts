@@ -13,9 +13,13 @@ describe('A collection in idle times', () => {
     expect(dueAfter([900, 10, 10, 40, 10, 10, 10, ...idle(500)])).to.deep.equal([7]);
   });
 
-  it('is due again only after ten seconds of processor time', () => {
-    const work = (seconds: number): number[] => new Array(seconds).fill(900);
-    expect(dueAfter([...idle(3), ...work(5), ...idle(10), ...work(8), ...idle(10)])).to.deep.equal([3, 29]);
+  it('is due again only after a second of processor time', () => {
+    const work = (seconds: number): number[] => new Array(seconds).fill(300);
+    expect(dueAfter([...idle(3), ...work(3), ...idle(10), ...work(1), ...idle(10)])).to.deep.equal([3, 20]);
+  });
+
+  it('is not due again for the timers of an idle thread', () => {
+    expect(dueAfter(idle(10_000))).to.deep.equal([3]);
   });
 
   it('is never due while a thread works', () => {
