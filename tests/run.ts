@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import Mocha, { type Suite } from 'mocha';
+import Mocha, { type Hook, type Test } from 'mocha';
 import { bundleProduct } from './support/bundle.ts';
 import { prepareMongo } from './support/mongodb-server.ts';
 import { cleanUp, startServer } from './support/server.ts';
@@ -42,10 +42,9 @@ const SIMULATION = 'tests/simulation';
 /** Characters of an error that are printed again at the end. */
 const FAILURE_CHARACTERS = 1500;
 
-/** A test's own limit is for a run of its own: beside others it gets {@link TIMEOUT_MS} at least. */
-const allowTime = (suite: Suite): void => {
-  for (const test of suite.tests) test.timeout(Math.max(test.timeout(), TIMEOUT_MS));
-  for (const one of suite.suites) allowTime(one);
+/** The limit of a test or hook is for a run of its own: beside others it gets {@link TIMEOUT_MS} at least. */
+const allowTime = (one: Test | Hook): void => {
+  one.timeout(Math.max(one.timeout(), TIMEOUT_MS));
 };
 
 /** Runs the files in this process and sends the outcome to the parent. */
@@ -53,7 +52,6 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: 'spec', forbidOnly: true });
   for (const file of files) mocha.addFile(file);
   await mocha.loadFilesAsync();
-  allowTime(mocha.suite);
   const failures: string[] = [];
   const runner = mocha.run((failed) => {
     const { passes = 0, pending = 0 } = runner.stats ?? {};
@@ -62,6 +60,8 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
     process.send?.(outcome, () => process.exit(0));
   });
   const times = process.env.TEST_TIMES === '1' ? measureFiles(runner) : () => [];
+  runner.on('test', allowTime);
+  runner.on('hook', allowTime);
   runner.on('fail', (test, error: unknown) => {
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
     failures.push(`${test.fullTitle()}\n${why.slice(0, FAILURE_CHARACTERS)}\n`);

@@ -9,7 +9,7 @@ readStoreContract('SQLite', async () => {
   return {
     open: () => openSqliteReadStore({ path: join(folder, 'read.db') }),
     isAtomic: true,
-    runs: 200,
+    runs: 100,
     dispose: () => rm(folder, { recursive: true }),
   };
 });

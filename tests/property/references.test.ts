@@ -98,7 +98,7 @@ describe('References between records', () => {
           expect(await flawsIn(base)).to.deep.equal([]);
         },
       ),
-      { numRuns: 250 },
+      { numRuns: 120 },
     );
   }).timeout(120_000);
 });

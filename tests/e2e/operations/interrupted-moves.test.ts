@@ -158,7 +158,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       for (const stage of STAGES) {
         expect(await killed(env, async (reported) => reported.includes(stage)), stage).to.equal(true);
       }
-      for (const appended of [400, 1200, 2000]) {
+      for (const appended of [400, 2000]) {
         const isDue = async (): Promise<boolean> => (await server.counts()).appended > appended;
         expect(await killed(env, isDue), `after ${appended} events`).to.equal(true);
       }
