@@ -106,8 +106,6 @@ interface PageOf {
 
 const deliveries = collection<DeliveryDoc>('webhook_deliveries');
 
-export const deliveryDocOf = deliveries.get;
-
 /** What is undefined selects all. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
