@@ -22,6 +22,7 @@ export { MentionField, MentionText, useMentions } from './mentions.tsx';
 export { Menu, MenuItem, MenuLabel } from './menu.tsx';
 export { Money, moneyText } from './money.tsx';
 export { Page } from './page.tsx';
+export { PageLinks } from './page-links.tsx';
 export { Failed, Pending } from './pending.tsx';
 export { type Person, useNames, usePeople } from './people.ts';
 export { Problem } from './problem.tsx';

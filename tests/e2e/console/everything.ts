@@ -21,6 +21,8 @@ export interface ListedPage {
   /** As `console/src/pages/index.ts` lists it. */
   readonly pattern: string;
   readonly audience: Audience;
+  /** Admins of the tenant only. */
+  readonly isForAdmins: boolean;
 }
 
 /** All pages of the Console. */
@@ -29,6 +31,7 @@ export const allPages = (): readonly ListedPage[] => {
   return [...source.matchAll(/page\('([^']+)', '(\w+)'/g)].map(([, pattern = '', isFor = '']) => ({
     pattern,
     audience: isFor === 'platform' || isFor === 'partner' ? isFor : 'tenant',
+    isForAdmins: isFor === 'admin',
   }));
 };
 
@@ -61,7 +64,7 @@ export const everything = async (world: World, text: string): Promise<Everything
   const [tenant] = tenants;
   if (tenant === undefined) throw new Error('no customer');
   const { api } = tenant.admin;
-  const change = { name: text, plan: 'enterprise', entitlements: { ledger: true } };
+  const change = { name: text, plan: 'business', entitlements: { ledger: true } };
   (await world.platform.patch(`/super/tenants/${tenant.id}`, change)).as(z.looseObject({}));
   await putCard(partner, { records_created: { wholesale: '40', retail: '125', included: 1 } });
 

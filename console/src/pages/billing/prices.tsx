@@ -69,11 +69,6 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
   );
   return (
     <Card title={card.version === 0 ? 'No prices yet' : `Version ${card.version}`}>
-      {card.updated_at === null ? null : (
-        <p className="muted">
-          Saved <Time at={card.updated_at} />.
-        </p>
-      )}
       <Form
         submit="Save as a new version"
         onSubmit={async (values) => {
@@ -86,6 +81,11 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
           }
         }}
       >
+        {card.updated_at === null ? null : (
+          <p className="muted">
+            Saved <Time at={card.updated_at} />.
+          </p>
+        )}
         <TextField
           name="currency"
           label="Currency"

@@ -1,6 +1,6 @@
 import { Link, useSearchParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { Button, type Column, Filters, Money, TimeFilter } from '../../kit/index.ts';
+import { Button, type Column, Filters, Money, PageLinks, TimeFilter } from '../../kit/index.ts';
 
 export type Line = components['schemas']['InvoiceLine'];
 export type Meter = Line['meter'];
@@ -138,20 +138,16 @@ export const Percent = ({ of, to }: { of: number | null; to: string }) =>
 export const BillingLinks = ({ at }: { at: string }) => {
   const [range] = useRange();
   return (
-    <nav className="page-links" aria-label="Billing">
-      {(
-        [
-          [`/billing${rangeQuery(range)}`, 'Statements'],
-          [`/billing/reconciliation${rangeQuery(range)}`, 'Reconciliation'],
-          ['/billing/invoices', 'Invoices'],
-          ['/billing/prices', 'Rate card'],
-          ['/billing/texts', 'Texts'],
-        ] as const
-      ).map(([path, title]) => (
-        <Link key={title} href={path} aria-current={path.split('?')[0] === at ? 'page' : undefined}>
-          {title}
-        </Link>
-      ))}
-    </nav>
+    <PageLinks
+      label="Billing"
+      at={at}
+      pages={[
+        [`/billing${rangeQuery(range)}`, 'Statements'],
+        [`/billing/reconciliation${rangeQuery(range)}`, 'Reconciliation'],
+        ['/billing/invoices', 'Invoices'],
+        ['/billing/prices', 'Rate card'],
+        ['/billing/texts', 'Texts'],
+      ]}
+    />
   );
 };

@@ -1,19 +1,11 @@
-import { Link } from 'wouter';
+import { PageLinks } from '../../kit/index.ts';
+
+const PAGES = [
+  ['/events', 'Events'],
+  ['/event-log', 'Who did what'],
+  ['/time-travel', 'Time travel'],
+  ['/events/verification', 'Verification'],
+] as const;
 
 /** The pages on the log beside each other. */
-export const EventLinks = ({ at }: { at: string }) => (
-  <nav className="page-links" aria-label="Events">
-    {(
-      [
-        ['/events', 'Events'],
-        ['/event-log', 'Who did what'],
-        ['/time-travel', 'Time travel'],
-        ['/events/verification', 'Verification'],
-      ] as const
-    ).map(([path, title]) => (
-      <Link key={path} href={path} aria-current={path === at ? 'page' : undefined}>
-        {title}
-      </Link>
-    ))}
-  </nav>
-);
+export const EventLinks = ({ at }: { at: string }) => <PageLinks label="Events" at={at} pages={PAGES} />;

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { Link, useSearchParams } from 'wouter';
-import { Button, Filters, TimeFilter } from '../../kit/index.ts';
+import { useSearchParams } from 'wouter';
+import { Button, Filters, PageLinks, TimeFilter } from '../../kit/index.ts';
 
 /** What a report is about, as it is in the address of the page. */
 export interface ReportQuery {
@@ -106,21 +106,13 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
   </Filters>
 );
 
+const PAGES = [
+  ['/ledger', 'Reports'],
+  ['/ledger/entries', 'Entries'],
+  ['/ledger/accounts', 'Accounts'],
+  ['/ledger/rules', 'Posting rules'],
+  ['/ledger/failures', 'Failures'],
+] as const;
+
 /** The pages of the ledger beside each other. */
-export const LedgerLinks = ({ at }: { at: string }) => (
-  <nav className="page-links" aria-label="Ledger">
-    {(
-      [
-        ['/ledger', 'Reports'],
-        ['/ledger/entries', 'Entries'],
-        ['/ledger/accounts', 'Accounts'],
-        ['/ledger/rules', 'Posting rules'],
-        ['/ledger/failures', 'Failures'],
-      ] as const
-    ).map(([path, title]) => (
-      <Link key={path} href={path} aria-current={path === at ? 'page' : undefined}>
-        {title}
-      </Link>
-    ))}
-  </nav>
-);
+export const LedgerLinks = ({ at }: { at: string }) => <PageLinks label="Ledger" at={at} pages={PAGES} />;

@@ -1,18 +1,10 @@
-import { Link } from 'wouter';
+import { PageLinks } from '../../kit/index.ts';
+
+const PAGES = [
+  ['/records', 'Records'],
+  ['/workflows', 'Workflows'],
+  ['/forms', 'Forms'],
+] as const;
 
 /** The pages on records beside each other. */
-export const RecordLinks = ({ at }: { at: string }) => (
-  <nav className="page-links" aria-label="Records">
-    {(
-      [
-        ['/records', 'Records'],
-        ['/workflows', 'Workflows'],
-        ['/forms', 'Forms'],
-      ] as const
-    ).map(([path, title]) => (
-      <Link key={path} href={path} aria-current={path === at ? 'page' : undefined}>
-        {title}
-      </Link>
-    ))}
-  </nav>
-);
+export const RecordLinks = ({ at }: { at: string }) => <PageLinks label="Records" at={at} pages={PAGES} />;

@@ -160,26 +160,28 @@ const Body = ({ text, id }: { text: string; id: string }) => {
   const stream = useStreamOf('delivery', id);
   return (
     <Card title="Body" actions={<Copy text={text} label="Copy the body" />}>
-      <Tabs
-        label="Forms of the body"
-        tabs={[
-          { key: 'tree', title: 'Fields', content: <Json value={parsed(text)} open={3} /> },
-          {
-            key: 'raw',
-            title: 'As sent',
-            content: (
-              <section className="json" aria-label="The bytes as sent" tabIndex={0}>
-                {text}
-              </section>
-            ),
-          },
-        ]}
-      />
-      {stream === undefined ? null : (
-        <p className="small muted">
-          What caused it is in <Link href={stream}>its events</Link>.
-        </p>
-      )}
+      <div className="stack">
+        <Tabs
+          label="Forms of the body"
+          tabs={[
+            { key: 'tree', title: 'Fields', content: <Json value={parsed(text)} open={3} /> },
+            {
+              key: 'raw',
+              title: 'As sent',
+              content: (
+                <section className="json" aria-label="The bytes as sent" tabIndex={0}>
+                  {text}
+                </section>
+              ),
+            },
+          ]}
+        />
+        {stream === undefined ? null : (
+          <p className="small muted">
+            What caused it is in <Link href={stream}>its events</Link>.
+          </p>
+        )}
+      </div>
     </Card>
   );
 };

@@ -1,0 +1,34 @@
+import { useEffect, useRef } from 'react';
+import { Link } from 'wouter';
+
+interface PageLinksProps {
+  readonly label: string;
+  /** The path of the present page. */
+  readonly at: string;
+  readonly pages: readonly (readonly [path: string, title: string])[];
+}
+
+/** The pages of an area beside each other. Where they need more room than there is, the present one is in view. */
+export const PageLinks = ({ label, at, pages }: PageLinksProps) => {
+  const present = useRef<HTMLAnchorElement>(null);
+  useEffect(() => {
+    present.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, []);
+  return (
+    <nav className="page-links" aria-label={label}>
+      {pages.map(([path, title]) => {
+        const isPresent = path.split('?')[0] === at;
+        return (
+          <Link
+            key={title}
+            href={path}
+            ref={isPresent ? present : undefined}
+            aria-current={isPresent ? 'page' : undefined}
+          >
+            {title}
+          </Link>
+        );
+      })}
+    </nav>
+  );
+};

@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import { z } from 'zod';
+import { consoleSuite, goTo, type Site, settled, XSS } from '../../support/console-suite.ts';
+import { closeReceivers } from '../../support/webhook-receiver.ts';
+import { OPEN } from '../webhooks/support.ts';
+import { type Audience, allPages, type Everything, everything } from './everything.ts';
+
+const TEXTS =
+  'input:is(:not([type]), [type=text], [type=email], [type=url], [type=password], [type=search]), textarea';
+/** Elements that only markup in a text would have made. */
+const MADE = 'img[src="x"], [onerror], script:not([src])';
+const BUTTONS = 'main button:not([type=submit])';
+
+/** Texts that markup was put into, and pages. */
+let [count, visited] = [0, 0];
+
+/** Puts markup into each text of a part of a page. @returns how many */
+const fill = async (part: Locator): Promise<number> => {
+  let filled = 0;
+  for (const field of await part.locator(TEXTS).all()) {
+    if (!(await field.isVisible()) || !(await field.isEditable())) continue;
+    await field.fill(XSS);
+    // Filters count at Enter.
+    if ((await field.locator('xpath=ancestor::search').count()) > 0) await field.press('Enter');
+    filled += 1;
+    count += 1;
+  }
+  return filled;
+};
+
+/** The browser itself would hold back an address that is none. */
+const withoutValidation = (page: Page): Promise<unknown> =>
+  page.evaluate('for (const form of document.forms) form.noValidate = true');
+
+/** Fills and sends what a button opened, and closes it. @returns whether there was a text in it */
+const answerDialog = async (page: Page): Promise<boolean> => {
+  const dialog = page.locator('dialog[open]').last();
+  if ((await dialog.count()) === 0) return false;
+  const isForm = (await fill(dialog)) > 0;
+  if (isForm) {
+    await withoutValidation(page);
+    const send = dialog.locator('button[type=submit]');
+    if ((await send.count()) > 0 && (await send.isEnabled())) await send.click();
+    await settled(page);
+  }
+  // What was sent may have closed it, or opened another one.
+  for (let left = 3; left > 0 && (await page.locator('dialog[open]').count()) > 0; left -= 1) {
+    await page.keyboard.press('Escape');
+  }
+  return isForm;
+};
+
+/** Lists are read again meanwhile, and what one button did can take another one away. @returns whether it was there */
+const click = async (target: Locator): Promise<boolean> => {
+  try {
+    await target.click({ timeout: 10_000 });
+    return true;
+  } catch (error) {
+    if (await target.isVisible()) throw error;
+    return false;
+  }
+};
+
+/** Presses a button, and each choice of a menu that it opens. @returns how many forms it led to */
+const press = async (page: Page, button: Locator): Promise<number> => {
+  let forms = 0;
+  if (!(await click(button))) return 0;
+  const choices = await page.getByRole('menuitem').count();
+  if (choices === 0) return (await answerDialog(page)) ? 1 : 0;
+  for (let nth = 0; nth < choices; nth += 1) {
+    if ((await page.getByRole('menuitem').count()) === 0 && !(await click(button))) break;
+    if ((await click(page.getByRole('menuitem').nth(nth))) && (await answerDialog(page))) forms += 1;
+  }
+  return forms;
+};
+
+/** Texts and labels of buttons, one for those that are alike. */
+const labels = z.array(z.string());
+
+describe('Markup in every text of the Console', () => {
+  let all: Everything;
+  const site: Site = consoleSuite(
+    async ({ world }) => {
+      all = await everything(world, XSS);
+    },
+    { env: OPEN, end: closeReceivers },
+  );
+
+  const open = (audience: Audience): Promise<Page> => {
+    if (audience === 'platform') return site.openPlatform('/platform/overview');
+    if (audience === 'partner') return site.openPartner(all.partner.id);
+    return site.browser.openAs(all.tenant.admin.token, '/overview');
+  };
+
+  it('has an address for each page', () => {
+    expect(Object.keys(all.addresses).sort()).to.deep.equal(
+      allPages()
+        .map(({ pattern }) => pattern)
+        .sort(),
+    );
+  });
+
+  for (const { pattern, audience } of allPages()) {
+    it(`stays a text on ${pattern}`, async () => {
+      const page = await open(audience);
+      await settled(page);
+      visited += 1;
+      const address = all.addresses[pattern] ?? '';
+      const go = async (): Promise<void> => {
+        await goTo(page, address);
+        await settled(page);
+      };
+      const isClean = async (): Promise<void> => {
+        expect(await page.locator(MADE).count(), 'elements made by a text').to.equal(0);
+      };
+      await go();
+      await isClean();
+      // Filters, and forms of the page itself.
+      const main = page.getByRole('main');
+      await fill(main);
+      await withoutValidation(page);
+      for (const send of await main.locator('button[type=submit]').all()) {
+        if ((await send.isVisible()) && (await send.isEnabled())) await send.click();
+      }
+      await settled(page);
+      await isClean();
+      await go();
+      const present = labels.parse(
+        await page.locator(BUTTONS).evaluateAll((buttons) => buttons.map((each) => each.textContent)),
+      );
+      for (const label of new Set(present)) {
+        const alike = page.locator(BUTTONS);
+        const button =
+          label === '' ? alike.nth(present.indexOf('')) : alike.filter({ hasText: label }).first();
+        if ((await button.and(page.locator(':enabled')).count()) === 0 || !(await button.isVisible()))
+          continue;
+        const forms = await press(page, button);
+        await isClean();
+        if (forms > 0) await go();
+      }
+      await page.context().close();
+    }).timeout(180_000);
+  }
+
+  it('was put into the fields of filters, forms and dialogues', () => {
+    expect(count / visited).to.be.greaterThan(2);
+  });
+});
