@@ -52,7 +52,7 @@ const main = async (): Promise<void> => {
     server.once('error', reject);
     // The system hands connections out to the processes of a group.
     const shared = member === undefined ? {} : { reusePort: true };
-    server.listen({ port: config.PORT, host: config.HOST, ...shared }, resolve);
+    server.listen({ port: config.PORT, host: config.HOST, backlog: BACKLOG, ...shared }, resolve);
   });
   if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
   const { address, port } = server.address() as AddressInfo;
@@ -64,6 +64,9 @@ const main = async (): Promise<void> => {
   member?.listening();
   releaseWhenIdle();
 };
+
+/** Connections that wait to be accepted; the system may allow fewer. More are refused, and tried again after a second or more. */
+const BACKLOG = 4096;
 
 /** What an operator can do about an address that cannot be bound. */
 const REMEDIES: Readonly<Record<string, string>> = {

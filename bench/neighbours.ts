@@ -34,7 +34,7 @@ export const benchNeighbours = async (scale: number): Promise<Line[]> => {
     if (chosen !== undefined && !attack.name.includes(chosen)) continue;
     lines.push(...(await inFolder((folder) => measure(folder, [attack], attack.name, seconds))));
   }
-  if (chosen === undefined) {
+  if (chosen === undefined || chosen === 'all') {
     lines.push(...(await inFolder((folder) => measure(folder, attacks, 'all', seconds * 2))));
   }
   return lines;

@@ -46,6 +46,7 @@ const metricsRoute = (metrics: HttpMetrics): Route =>
     description: 'Not for the internet: keep it behind a proxy.',
     tag: 'Operations',
     access: { kind: 'public' },
+    isPrompt: true,
     responses: { 200: null },
     handle: async () => ({
       status: 200,

@@ -93,7 +93,7 @@ export class Endpoint {
     const reading = readBody(exchange.request, this.#bodyRules, slice);
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
     // Requests that came together begin tick by tick, tenants in turn.
-    if (reading === undefined && principal !== undefined) await slice.begin();
+    if (reading === undefined && route.isPrompt !== true) await slice.begin();
     // Meanwhile earlier answers may have filled the room of the caller.
     if (principal !== undefined) exchange.pending.admit(principal);
     if (route.limit === 'login' && typeof body.email === 'string') {

@@ -44,6 +44,7 @@ export const versionRoute = ({ version, revision = null }: Build): Route =>
       'Answers `version` as in `package.json`, `revision` of the sources where the build was given one (`BUILD_REVISION`), and the version of `node`. During an upgrade it tells which build a node runs.',
     tag: 'Operations',
     access: { kind: 'public' },
+    isPrompt: true,
     responses: { 200: z.object({ version: z.string(), revision: z.string().nullable(), node: z.string() }) },
     handle: async () => ({ status: 200, body: { version, revision, node: process.versions.node } }),
   });
@@ -59,6 +60,7 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
     description: 'For a supervisor that restarts the process: it looks at no store.',
     tag: 'Operations',
     access: { kind: 'public' },
+    isPrompt: true,
     responses: { 200: z.object({ status: z.literal('live') }) },
     handle: async () => ({ status: 200, body: { status: 'live' } }),
   }),
@@ -71,6 +73,7 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
     description: 'For a load balancer. `checks` names what is missing.',
     tag: 'Operations',
     access: { kind: 'public' },
+    isPrompt: true,
     responses: { 200: ready.meta({ id: 'Ready' }), 503: notReady },
     handle: async ({ requestId }) => {
       const { checks, serves } = await readiness();

@@ -139,6 +139,8 @@ export interface Route {
   readonly honoursIfMatch?: boolean;
   /** A few requests of a tenant run at a time, see `expensive-requests.ts`. */
   readonly expensive?: boolean;
+  /** Begins at once, and not in its owner's turn: what watches a process must hear from a busy one. */
+  readonly isPrompt?: boolean;
   /** Maximum bytes of a body; default 1 MiB. */
   readonly bodyLimit?: number;
   /** Maximum number of values in a JSON body; default 100,000. */

@@ -164,7 +164,8 @@ class RowLoop {
   async #apply(rows: readonly number[]): Promise<void> {
     const { job, ids } = { job: this.#job, ids: rows.map((row) => this.#idOf(row)) };
     for (const row of rows) this.#open.add(row);
-    const turn = await this.#deps.turns.take(job.tenantId);
+    const turn = await this.#deps.turns.take(job.tenantId, 'bulkRows');
+    await turn.begin();
     const settled = await this.#deps.rows.apply(job, ids, job.isRetaken).finally(turn.end);
     const ends = await Promise.allSettled(rows.map((row, at) => this.#end(row, settled[at])));
     this.#sizer.wrote(settled);

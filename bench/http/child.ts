@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
@@ -21,6 +21,7 @@ const STOP_MS = 12_000;
 /**
  * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200.
  * @param script relative to `bench/`
+ * `BENCH_LOG` names a file for its standard output, with the log of everything.
  * @throws when the process ends or does not answer in time; its standard error is inherited
  */
 export const startChild = async (
@@ -31,9 +32,16 @@ export const startChild = async (
 ): Promise<Child> => {
   const port = await freePort();
   const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
+  const log = process.env.BENCH_LOG;
   const child = spawn(process.execPath, [...nodeOptions, file], {
-    env: { ...inherited(), ...environment, PORT: String(port), HOST: '127.0.0.1' },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...inherited(),
+      ...environment,
+      ...(log !== undefined && { LOG_LEVEL: 'debug' }),
+      PORT: String(port),
+      HOST: '127.0.0.1',
+    },
+    stdio: ['ignore', log === undefined ? 'ignore' : openSync(log, 'a'), 'inherit'],
   });
   try {
     await answering(child, `http://127.0.0.1:${port}${path}`);

@@ -1,4 +1,6 @@
-import { clearTimeout, monotonic, nextTick, setTimeout, type Timer } from '../runtime/timers.ts';
+import { clearTimeout, monotonic, setTimeout, type Timer } from '../runtime/timers.ts';
+import { type TimeSlices, timeSlices } from './time-slices.ts';
+
 /** Time (ms) of one turn. */
 export const TURN_MS = 20;
 /** Turns at the same time; most of them wait for a store. */
@@ -23,12 +25,15 @@ export interface Turn {
   readonly isOver: boolean;
   /** Goes on in the tenant's next turn if this one is over. For loops in a handler. */
   next(): Promise<void>;
+  /** Waits, if needed, until a tick has time for a work of the tenant, among its requests and those of others. */
+  begin(): Promise<void> | undefined;
   end(): void;
 }
 
 export interface TurnOptions {
   readonly atOnce?: number;
   readonly now?: () => number;
+  readonly slices?: TimeSlices;
   /** How long (ms) the oldest waiting read has waited for its read model. */
   readonly longestRead?: () => number;
   /** A tenant's share of the turns, relative to others; at least 1. */
@@ -36,7 +41,12 @@ export interface TurnOptions {
 }
 
 /** A turn without a limit, for callers outside a schedule. */
-const ENDLESS_TURN: Turn = { isOver: false, next: async () => undefined, end: () => undefined };
+const ENDLESS_TURN: Turn = {
+  isOver: false,
+  next: async () => undefined,
+  begin: () => undefined,
+  end: () => undefined,
+};
 
 /**
  * Shares the process between the background work of tenants: deficit round robin over time spent, weighted by plan
@@ -47,6 +57,7 @@ export class TenantTurns {
   readonly #now: () => number;
   readonly #longestRead: () => number;
   readonly #weightOf: (tenantId: string) => number;
+  readonly #slices: TimeSlices;
   #grantedAt = Number.NEGATIVE_INFINITY;
   #heldBack: Timer | undefined;
   #free: number;
@@ -59,20 +70,22 @@ export class TenantTurns {
     now = () => monotonic(),
     longestRead = () => 0,
     weightOf = () => 1,
+    slices = timeSlices,
   }: TurnOptions = {}) {
+    this.#slices = slices;
     this.#weightOf = weightOf;
     this.#free = atOnce;
     this.#now = now;
     this.#longestRead = longestRead;
   }
 
-  /** Waits for the tenant's next turn. The caller ends it. */
-  async take(tenantId: string): Promise<Turn> {
+  /** Waits for the tenant's next turn. The caller ends it. @param code names its works in figures of long ticks */
+  async take(tenantId: string, code: string): Promise<Turn> {
     await this.#granted(tenantId);
-    return this.#turnOf(tenantId);
+    return this.#turnOf(tenantId, code);
   }
 
-  #turnOf(tenantId: string): Turn {
+  #turnOf(tenantId: string, code: string): Turn {
     let since = this.#now();
     let slot = this.#slot();
     const charge = (): void => {
@@ -92,6 +105,7 @@ export class TenantTurns {
         since = this.#now();
         slot = this.#slot();
       },
+      begin: () => this.#slices.of(tenantId, code).begin(),
       end: charge,
     };
   }
@@ -169,9 +183,8 @@ export class TenantTurns {
   }
 }
 
-/** Works that are run together, and those of them that begin in one tick of the event loop. */
-const GROUP = 128;
-const PER_TICK = 16;
+/** Works that are run together. */
+const GROUP = 32;
 
 /** Starts works in order, a group at a time, with a turn for each group. @throws the first error of a group */
 export const inTurns = async (
@@ -182,7 +195,8 @@ export const inTurns = async (
     if (from > 0) await turn.next();
     const group: Promise<readonly PromiseSettledResult<unknown>[]>[] = [];
     for (const work of works.slice(from, from + GROUP)) {
-      if (group.length > 0 && group.length % PER_TICK === 0) await nextTick();
+      const wait = turn.begin();
+      if (wait !== undefined) await wait;
       // Settled alone, so that a work that fails during the wait above does not end the process.
       group.push(Promise.allSettled([work()]));
     }

@@ -161,7 +161,7 @@ export class TenantQueues {
     // The rest of the batch is queued first.
     await Promise.resolve();
     while (!signal.aborted && hasWork(queue)) {
-      const turn = await turns.take(tenantId);
+      const turn = await turns.take(tenantId, name);
       try {
         while (!signal.aborted && hasWork(queue) && !turn.isOver) {
           await this.#step(tenantId, queue, turn);
@@ -188,6 +188,7 @@ export class TenantQueues {
       await this.#readOn(tenantId, queue, behindFrom);
     const part = queue.events.slice(0, queue.part);
     if (part.length === 0) return;
+    await turn.begin();
     const began = monotonic();
     await this.#deps.handle(part, turn, (events) => this.#shift(queue, events));
     const ms = monotonic() - began;

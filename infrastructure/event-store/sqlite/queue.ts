@@ -16,7 +16,7 @@ interface Waiting extends Append {
 
 /** Bounds of one transaction, so that many appends do not block the event loop. */
 const MAX_EVENTS = 512;
-const MAX_UNITS = 1024 * 1024;
+const MAX_UNITS = 256 * 1024;
 const RETRY_MS = 3;
 
 /**

@@ -6,6 +6,7 @@ import {
   TURN_MS,
   type Turn,
 } from '../../../../application/core/concurrency/tenant-turns.ts';
+import { TimeSlices } from '../../../../application/core/concurrency/time-slices.ts';
 import { severalTicks } from '../../../support/eventually.ts';
 import { withFakeTimers } from '../../../support/fake-timers.ts';
 
@@ -15,7 +16,7 @@ const schedule = (weightOf: (tenant: string) => number = () => 1) => {
   const turns = new TenantTurns({ atOnce: 1, now: () => now, weightOf });
   const served: { readonly tenant: string; readonly from: number; readonly to: number }[] = [];
   const work = async (tenant: string, ms: number): Promise<void> => {
-    const turn = await turns.take(tenant);
+    const turn = await turns.take(tenant, 'test');
     const from = now;
     now += ms;
     served.push({ tenant, from, to: now });
@@ -60,7 +61,7 @@ describe('the turns of tenants', () => {
       const turns = new TenantTurns({ atOnce: 4, longestRead: () => longestRead });
       const granted: number[] = [];
       const all = Array.from({ length: 6 }, async (_, n) => {
-        const turn = await turns.take(`tenant${n}`);
+        const turn = await turns.take(`tenant${n}`, 'test');
         granted.push(now());
         turn.end();
       });
@@ -97,9 +98,9 @@ describe('the turns of tenants', () => {
   it('give the slot of a long work to others while it goes on', () =>
     withFakeTimers(async ({ now, pass }) => {
       const turns = new TenantTurns({ atOnce: 1 });
-      const slow = await turns.take('busy');
+      const slow = await turns.take('busy', 'test');
       let servedAt = 0;
-      const waiting = turns.take('quiet').then((quick) => {
+      const waiting = turns.take('quiet', 'test').then((quick) => {
         servedAt = now();
         quick.end();
       });
@@ -107,15 +108,15 @@ describe('the turns of tenants', () => {
       await waiting;
       expect(servedAt).to.equal(TURN_MS);
       slow.end();
-      (await turns.take('busy')).end();
+      (await turns.take('busy', 'test')).end();
     }));
 
   it('go on until their time is over, and then let others pass', async () => {
     const { turns, advance } = schedule();
-    const turn = await turns.take('busy');
+    const turn = await turns.take('busy', 'test');
     await turn.next();
     let isServed = false;
-    const waiting = turns.take('quiet').then((quiet) => {
+    const waiting = turns.take('quiet', 'test').then((quiet) => {
       isServed = true;
       quiet.end();
     });
@@ -138,36 +139,39 @@ describe('works in turns', () => {
       next: async () => {
         turns += 1;
       },
+      begin: () => undefined,
       end: () => undefined,
     };
-    const works = Array.from({ length: 300 }, (_, n) => async () => {
+    const works = Array.from({ length: 80 }, (_, n) => async () => {
       started.push(n);
       await severalTicks(1);
-      if (n === 130) throw new Error('the one');
+      if (n === 40) throw new Error('the one');
     });
     const error = await inTurns(works, turn).catch((reason: unknown) => reason);
     expect(String(error)).to.include('the one');
-    expect([turns, started.length]).to.deep.equal([1, 256]);
+    expect([turns, started.length]).to.deep.equal([1, 64]);
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
   });
 
-  it('begin few in one tick, and a work that fails early does not end the process', async () => {
-    let ticks = 0;
-    let isOver = false;
-    const tick = (): void => {
-      ticks += 1;
-      if (!isOver) setImmediate(tick);
-    };
-    tick();
-    const begun = new Map<number, number>();
-    const works = Array.from({ length: 100 }, (_, n) => async () => {
-      begun.set(ticks, (begun.get(ticks) ?? 0) + 1);
+  it('begin while a tick has time, among the works of other tenants, and one that fails early does not end the process', async () => {
+    let now = 0;
+    const slices = new TimeSlices(() => now);
+    const turns = new TenantTurns({ now: () => now, slices });
+    const order: string[] = [];
+    const works = Array.from({ length: 8 }, (_, n) => async () => {
+      order.push('b');
+      now += 3;
       if (n === 0) throw new Error('the first');
     });
-    const error = await inTurns(works).catch((reason: unknown) => reason);
-    isOver = true;
-    expect(String(error)).to.include('the first');
-    expect([...begun.values()].reduce((sum, each) => sum + each, 0)).to.equal(100);
-    expect(Math.max(...begun.values())).to.be.at.most(32);
+    const busy = inTurns(works, await turns.take('busy', 'test')).catch((reason: unknown) => reason);
+    const quiet = Array.from({ length: 3 }, async () => {
+      await slices.of('quiet', 'request').next();
+      order.push('q');
+      now += 1;
+    });
+    await Promise.all(quiet);
+    expect(String(await busy)).to.include('the first');
+    // Two works fit into the first tick, and the third waited first. Then three requests take the time of one work.
+    expect(order.join('')).to.equal('bbbqqqbbbbb');
   });
 });

@@ -77,7 +77,7 @@ describe('The lag of folded read models', () => {
     const turns = new TenantTurns({ longestRead: () => lag.longest() });
     let granted = 0;
     const all = Array.from({ length: 40 }, async (_, nth) => {
-      const turn = await turns.take(`tenant-${nth}`);
+      const turn = await turns.take(`tenant-${nth}`, 'test');
       granted += 1;
       turn.end();
     });
