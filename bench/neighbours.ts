@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -69,6 +70,8 @@ const measure = async (
     attacker = spawn(process.execPath, [script('attacker-child.ts'), String(platform.port), name], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
+    // Attackers are other machines: what they compute must not be taken from the server.
+    if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
     const beside = await experience(platform, seconds);
     const times = await threadTimes(platform, noted);
     return [...compare(name, idle, beside, platform.peakBytes()), ...compareTimes(idleTimes, times)];
