@@ -13,7 +13,7 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
  * time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
  *
  * `npm run test:all -- tests/e2e/ledger` runs one folder, or several, or files. `TEST_PROCESSES` is the number of processes
- * at a time (default: one more than there are cores, at most 4, since tests wait for servers and timers). `TEST_TIMES=1`
+ * at a time (default: two more than there are cores, at most 6, since tests wait for servers and timers). `TEST_TIMES=1`
  * prints the processor time and the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
  * instead of the embedded store; without it only the files in `OVER_EVENTSTOREDB` run over both.
  */
@@ -183,7 +183,7 @@ const runAll = async (under: readonly string[]): Promise<void> => {
       total.skipped += skipped;
     }
   };
-  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism() + 1, 4));
+  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism() + 2, 6));
   await Promise.all(Array.from({ length: Math.max(processes, 1) }, worker));
   if (measured.length > 0) process.stdout.write(`\n${tableOf(measured)}\n`);
   for (const failure of reported) process.stdout.write(`\nFAILED ${failure}`);
