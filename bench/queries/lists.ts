@@ -86,10 +86,9 @@ const beside = async (platform: Child, post: Buffer, seconds: number) => {
     const echo = requestBytes('POST', '/echo', { body: BODY });
     const load = (port: number, request: Buffer, expectedStatus: number) => () =>
       closedLoop({ port, requests: Array.from({ length: 64 }, () => [request]), seconds, expectedStatus });
-    return await alternate(3, {
-      bare: load(bare.port, echo, 200),
-      platform: load(platform.port, post, 201),
-    });
+    const sides = { bare: load(bare.port, echo, 200), platform: load(platform.port, post, 201) };
+    await alternate(1, sides);
+    return await alternate(3, sides);
   } finally {
     await bare.stop();
   }
