@@ -67,6 +67,7 @@ describe('The quality of the Console', () => {
       }).observe(document, { subtree: true, childList: true, characterData: true });
     `);
     await page.goto(`${site.world.server.base}/console${address}`, { waitUntil: 'networkidle' });
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
     const after = z.number().parse(await page.evaluate('Math.max(window.there, window.ended)'));
     await page.context().close();
     return after;
