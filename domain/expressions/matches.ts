@@ -13,20 +13,28 @@ export interface FilteredRecord {
 }
 
 /** Whether a filter selects a record; gives the result of the read stores. @param now ms */
-export function matches(filter: Filter, record: FilteredRecord, now: number): boolean {
+export const matches = (filter: Filter, record: FilteredRecord, now: number): boolean =>
+  selects(filter, (field) => keyIn(record, field), now);
+
+/** As {@link matches}, of anything that has order keys. */
+export function selects(
+  filter: Filter,
+  keyIn: (field: FilterField) => OrderKey | undefined,
+  now: number,
+): boolean {
   switch (filter.op) {
     case 'constant':
       return filter.value;
     case 'and':
-      return filter.of.every((each) => matches(each, record, now));
+      return filter.of.every((each) => selects(each, keyIn, now));
     case 'or':
-      return filter.of.some((each) => matches(each, record, now));
+      return filter.of.some((each) => selects(each, keyIn, now));
     case 'not':
-      return !matches(filter.of, record, now);
+      return !selects(filter.of, keyIn, now);
     case 'has':
-      return keyIn(record, filter.field) !== undefined;
+      return keyIn(filter.field) !== undefined;
     default: {
-      const key = keyIn(record, filter.field);
+      const key = keyIn(filter.field);
       return key !== undefined && leafMatches(filter, key, now);
     }
   }

@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type Scalar,
 } from '../../application/ports/read-store.ts';
+import { compareText } from '../../domain/expressions/compare.ts';
 import { AFTER_ALL, AFTER_END, decode, END, encode } from './scalar-encoding.ts';
 
 /**
@@ -177,7 +178,7 @@ function encodeCursor(plan: IndexPlan, cursor: Cursor, equals: number): string {
 }
 
 const after = (text: string): string => text.slice(0, -1) + AFTER_END;
-const later = (a: string, b: string): string => (Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? b : a);
+const later = (a: string, b: string): string => (compareText(a, b) < 0 ? b : a);
 const earlier = (a: string, b: string): string => (later(a, b) === a ? b : a);
 
 function scalarAt(plan: IndexPlan, value: JsonObject, path: readonly string[]): Scalar {

@@ -37,7 +37,8 @@ export interface Collection {
   load(tenant: string, id: string): StoredDoc | undefined;
   /** Like {@link load}, in the order of the ids. */
   loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
-  find(query: FindQuery): FindResult;
+  /** @param bytes of a page */
+  find(query: FindQuery, bytes?: number): FindResult;
   entries(query: EntriesQuery): readonly Cursor[];
 }
 
@@ -177,11 +178,11 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     );
   }
 
-  function find(query: FindQuery): FindResult {
+  function find(query: FindQuery, bytes?: number): FindResult {
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
-    const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
+    const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength, bytes);
     const docs: { id: string; value: JsonObject }[] = [];
     let last = '';
     for (const row of statement.iterate(query.tenant, low, high, query.limit + 1)) {

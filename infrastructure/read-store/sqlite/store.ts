@@ -105,7 +105,8 @@ export async function openSqliteReadStore({
   }
 
   function everything(generation: GenerationId, query: RangeQuery): readonly JsonObject[] {
-    const found = collectionOf(generation, query.collection)?.find({ ...query, limit: ALL });
+    const collection = collectionOf(generation, query.collection);
+    const found = collection?.find({ ...query, limit: ALL }, Number.POSITIVE_INFINITY);
     return found?.docs.map(({ value }) => value) ?? [];
   }
 

@@ -29,6 +29,17 @@ export function togetherTests({ store, harness }: Context): void {
       expect(none).to.deep.equal([]);
     });
 
+    it('are complete beyond the bytes of a page', async () => {
+      const { generation, commit } = await workbench(store());
+      const text = 'x'.repeat(300_000);
+      await commit(
+        Array.from({ length: 8 }, (_, n) => put(`d${n}`, 1, { n, text })),
+        1,
+      );
+      const [all] = await store().findAll(generation, [query]);
+      expect(all?.map(({ n }) => n)).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7]);
+    });
+
     it('are of one snapshot while another process commits, where the store has transactions', async function () {
       if (!harness().isAtomic) this.skip();
       const other = await harness().open();

@@ -203,7 +203,7 @@ export const recordExamples = async (openapi: unknown): Promise<Recorded> => {
   };
   try {
     world.faults.areOn = false;
-    await world.open();
+    await world.open({ isSqlite: true });
     return await world.time.until(tell(), LONGEST_MS);
   } finally {
     await world.close();
