@@ -92,6 +92,9 @@ export class Authentication extends WithDeps<{
     if (tenant === 'unknown' || user === 'unknown' || extension === 'unknown' || user === undefined) {
       return this.#load(claims);
     }
+    // It may have been activated at another node a moment ago.
+    if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims)))
+      return this.#load(claims);
     return principalOf(claims, tenant, user, extension);
   }
 
@@ -99,7 +102,9 @@ export class Authentication extends WithDeps<{
     const tenant = await this.deps.directory.tenant(claims.tenant_id);
     if (tenant === undefined) throw invalidCredential();
     const extension =
-      claims.ext_id === undefined ? undefined : await this.deps.directory.extension(tenant.id, claims.ext_id);
+      claims.ext_id === undefined
+        ? undefined
+        : await this.deps.directory.freshExtension(tenant.id, claims.ext_id);
     // A token of an inactive extension registers no user.
     if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
       throw invalidCredential();
@@ -134,9 +139,18 @@ export class Authentication extends WithDeps<{
   }
 }
 
-/** Whether the person's sessions were ended since; a platform admin's impersonation is none of them. */
-const isEnded = ({ iat, impersonated_by }: VerifiedClaims, { sessionsSince }: RegisteredUser): boolean =>
-  sessionsSince !== undefined && iat < sessionsSince && impersonated_by === undefined;
+/**
+ * Whether the person's sessions were ended since; a platform admin's impersonation is none of them. Sessions of this server are
+ * counted, since clocks of nodes differ and `iat` has whole seconds; a higher number is one that this node has not seen yet.
+ */
+const isEnded = (
+  { iat, impersonated_by, session }: VerifiedClaims,
+  { sessionsSince, sessionEnds = 0 }: RegisteredUser,
+): boolean => {
+  if (impersonated_by !== undefined) return false;
+  if (session !== undefined) return session < sessionEnds;
+  return sessionsSince !== undefined && iat < sessionsSince;
+};
 
 const principalOf = (
   claims: VerifiedClaims,

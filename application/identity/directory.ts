@@ -50,8 +50,9 @@ export class Directory {
     return this.#streams.of(extensionStream, tenantId, extId).cached()?.state ?? 'unknown';
   }
 
-  async extension(tenantId: string, extId: string): Promise<Extension> {
-    return (await this.#streams.of(extensionStream, tenantId, extId).load()).state;
+  /** The extension as stored now, since another node may have changed it. */
+  async freshExtension(tenantId: string, extId: string): Promise<Extension> {
+    return (await this.#streams.of(extensionStream, tenantId, extId).refresh()).state;
   }
 
   async users(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {

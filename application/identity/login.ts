@@ -57,7 +57,10 @@ export class Login extends WithDeps<{
     if (tenant?.status !== 'active') throw tenantSuspended();
     const user = await this.deps.identity.view(match.user);
     const token = this.deps.tenantTokens.sign(
-      { sub: user.id, email: user.email, tenant_id: match.tenantId, role: user.role },
+      {
+        ...{ sub: user.id, email: user.email, tenant_id: match.tenantId, role: user.role },
+        session: match.user.sessionEnds ?? 0,
+      },
       TENANT_TOKEN_SECONDS,
     );
     return { token, user, tenantId: match.tenantId };

@@ -73,7 +73,8 @@ export class PasswordChanges extends WithDeps<{
     });
     if (!state.exists) throw notFound();
     const user = await identity.view(state);
-    const claims = { sub: user.id, email: user.email, tenant_id: tenantId, role: user.role };
+    const session = state.sessionEnds ?? 0;
+    const claims = { sub: user.id, email: user.email, tenant_id: tenantId, role: user.role, session };
     return { token: tenantTokens.sign(claims, TENANT_TOKEN_SECONDS), user, position };
   }
 

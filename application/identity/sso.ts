@@ -122,7 +122,10 @@ export class Sso extends WithDeps<{
     if (position !== undefined) this.deps.answered(tenantId, position);
     const view = await this.deps.identity.view(user);
     const token = this.deps.tokens.sign(
-      { sub: view.id, email: view.email, tenant_id: tenantId, role: view.role },
+      {
+        ...{ sub: view.id, email: view.email, tenant_id: tenantId, role: view.role },
+        session: user.sessionEnds ?? 0,
+      },
       TENANT_TOKEN_SECONDS,
     );
     return { token, user: view, tenantId, returnTo, position };

@@ -105,6 +105,8 @@ export interface RegisteredUser {
   readonly reset?: { readonly secretHash: string; readonly expiresAt: number } | undefined;
   /** Second (since 1970) of the last end of all sessions: tokens issued before it no longer count. */
   readonly sessionsSince?: number | undefined;
+  /** How often all sessions were ended; a session names the number at its sign-in. */
+  readonly sessionEnds?: number | undefined;
   /** Revision of this stream at which the person became an active admin; undefined for others. */
   readonly adminSince?: number | undefined;
   /** Set once the person is forgotten: sealed texts can never be opened again. */
@@ -129,7 +131,9 @@ const evolve = folded<User, UserEvent>({
     ...user,
     passwordHash,
     reset: undefined,
-    sessionsSince: ends_sessions === true ? Math.floor(at / 1000) : user.sessionsSince,
+    ...(ends_sessions === true
+      ? { sessionsSince: Math.floor(at / 1000), sessionEnds: (user.sessionEnds ?? 0) + 1 }
+      : {}),
   })),
   PasswordResetOffered: onUser((user, { secret_hash: secretHash, expires_at }) => ({
     ...user,
@@ -149,7 +153,7 @@ const evolve = folded<User, UserEvent>({
 
 export const userStream: StreamType<User, UserEvent> = {
   category: 'user',
-  stateVersion: 4,
+  stateVersion: 5,
   initial: { exists: false },
   evolve: (state, event, meta) => {
     const next = evolve(state, event, meta);

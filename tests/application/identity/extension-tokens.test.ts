@@ -40,7 +40,9 @@ describe('A minted extension token', () => {
     const mint = async () => (await extensions.mintToken(ada, 'crm', context())).token;
     const accepted = async (token: string): Promise<boolean> => {
       const { iat } = tokens.verify(token);
-      return scopesOfToken(await node.directory.extension('acme', 'crm'), { scopes: [], iat }) !== undefined;
+      return (
+        scopesOfToken(await node.directory.freshExtension('acme', 'crm'), { scopes: [], iat }) !== undefined
+      );
     };
 
     let minted = 0;
