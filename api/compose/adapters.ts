@@ -6,6 +6,7 @@ import type { Config } from '../../infrastructure/config.ts';
 import { type GuardOptions, guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
 import { loopUtilization } from '../../infrastructure/loop-utilization.ts';
+import { storeSizes } from '../../infrastructure/store-sizes.ts';
 import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 
@@ -24,6 +25,8 @@ export interface Adapters {
   readonly utilization: () => () => number;
   /** Whether a process that serves requests folds projections in a thread. */
   readonly foldsInThread: boolean;
+  /** Bytes of the embedded stores' files. */
+  readonly storeSizes: typeof storeSizes;
   /** Measures the ticks of this process. @returns ends it */
   readonly watchEventLoop: typeof watchEventLoop;
 }
@@ -34,5 +37,6 @@ export const nodeAdapters: Adapters = {
   passwords: argon2Passwords,
   utilization: loopUtilization,
   foldsInThread: true,
+  storeSizes,
   watchEventLoop,
 };

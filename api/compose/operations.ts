@@ -1,7 +1,6 @@
 import type { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
 import { GaugeSampler } from '../../application/operations/gauge-sampler.ts';
 import { Operations } from '../../application/operations/operations.ts';
-import { storeSizes } from '../../infrastructure/store-sizes.ts';
 import { queuedRows } from '../../projections/bulk/bulk.ts';
 import { openOf } from '../../projections/operations/open-work.ts';
 import { projectionRoutes } from '../routes/operations/projections.ts';
@@ -10,7 +9,7 @@ import type { Core } from './core.ts';
 
 /** Read models for operators (status, retry and rebuild), and the sampled metrics. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
-  const { config, logger, metrics, readModels } = core;
+  const { adapters, config, logger, metrics, readModels } = core;
   const operations = new Operations(core.streams, runners);
   const openWork = readModels.reader('open_work');
   const bulk = readModels.reader('bulk');
@@ -20,7 +19,7 @@ export const composeOperations = (core: Core, runners: readonly ProjectionRunner
       pausedSubscriptions: () => openOf(openWork, 'paused_subscriptions'),
       openPostingFailures: () => openOf(openWork, 'posting_failures'),
       queuedRows: () => queuedRows(bulk),
-      storeBytes: () => storeSizes(config),
+      storeBytes: () => adapters.storeSizes(config),
     },
     metrics,
     logger,

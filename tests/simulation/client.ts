@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Dice } from './dice.ts';
-import { Broken, type Reply } from './network.ts';
+import { Broken, type Call, type Reply } from './network.ts';
 import type { SimulatedNode } from './node.ts';
 import type { World } from './world.ts';
 
@@ -38,7 +38,7 @@ export const signed = (claims: object, key: string): string => {
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 const TRIES = 40;
 /** A read is tried until the longest outage is over. */
-const READ_TRIES = 400;
+const READ_TRIES = 2_000;
 
 /** Calls as one credential, at whichever node is there, and keeps what it heard. */
 export class Client {
@@ -60,12 +60,19 @@ export class Client {
   }
 
   /** Reads, until a node answers. @throws {Broken} when none does */
-  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+  get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+    return this.#until({ method: 'GET', path, headers: this.#headers(headers) });
+  }
+
+  /** Asks by a POST that appends nothing, as {@link get}. */
+  ask(path: string, body: unknown): Promise<Reply> {
+    return this.#until({ method: 'POST', path, body, headers: this.#headers({}) });
+  }
+
+  async #until(call: Call): Promise<Reply> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const reply = await this.#dice
-          .pick(this.#nodes())
-          .call({ method: 'GET', path, headers: this.#headers(headers) });
+        const reply = await this.#dice.pick(this.#nodes()).call(call);
         if (!isPassing(reply.status) || tries >= READ_TRIES) return reply;
       } catch (error) {
         if (!(error instanceof Broken) || tries >= READ_TRIES) throw error;

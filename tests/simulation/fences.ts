@@ -9,20 +9,45 @@ const write = z.looseObject({
 });
 const generation = z.looseObject({ projection: z.string(), tag: z.string() });
 
-/** Watches at the read store that no write is accepted under a fence that was passed on. */
+/** Lifetime (ms) of the product's leases. */
+const LEASE_MS = 3_000;
+
+/** Watches at the read store that no write is accepted under a fence that was passed on, and who holds leases. */
 export class Fences {
   readonly faults: string[] = [];
   readonly #highest = new Map<string, number>();
+  /** When each lease was last granted; those that were released are left out. */
+  readonly #granted = new Map<string, { readonly node: string; readonly at: number }>();
+  readonly #now: () => number;
+
+  /** @param now virtual time (ms) */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Leases that ran out: their holder died, and nobody has taken up its work. */
+  get ended(): { readonly name: string; readonly node: string; readonly at: number }[] {
+    const least = this.#now() - LEASE_MS;
+    return [...this.#granted]
+      .filter(([, { at }]) => at < least)
+      .map(([name, { node, at }]) => ({ name, node, at: Math.round(at) }));
+  }
 
   /** Called when a call of the store has taken effect, before anything else happens. */
   landed(node: string, method: string, args: readonly unknown[], result: unknown): void {
     switch (method) {
       case 'acquireLease':
-        this.#granted(lease.parse(result));
+        this.#grant(node, lease.parse(result));
         return;
       case 'acquireLeases':
-        leases.parse(result).forEach((one) => void this.#granted(one));
+        leases.parse(result).forEach((one) => void this.#grant(node, one));
         return;
+      case 'releaseLease': {
+        const released = lease.parse(args[0]);
+        if (released !== undefined && this.#highest.get(released.name) === released.fence)
+          this.#granted.delete(released.name);
+        return;
+      }
       case 'commit': {
         const made = write.parse(args[0]);
         this.#check(node, method, leaseNameOf(made.generation), made.fence);
@@ -44,9 +69,10 @@ export class Fences {
     }
   }
 
-  #granted(given: z.output<typeof lease>): void {
-    if (given !== undefined)
-      this.#highest.set(given.name, Math.max(given.fence, this.#highest.get(given.name) ?? 0));
+  #grant(node: string, given: z.output<typeof lease>): void {
+    if (given === undefined) return;
+    this.#highest.set(given.name, Math.max(given.fence, this.#highest.get(given.name) ?? 0));
+    this.#granted.set(given.name, { node, at: this.#now() });
   }
 
   #check(node: string, method: string, name: string, fence: number): void {

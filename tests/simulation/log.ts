@@ -7,13 +7,19 @@ import type { World } from './world.ts';
 export interface Fact extends StoredEvent {
   /** Id of the request that caused it. */
   readonly correlation: string;
+  /** What directly caused it. */
+  readonly causation: string;
   /** RFC 3339. */
   readonly at: string;
   readonly tenant: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-const metadata = z.looseObject({ $correlationId: z.string().optional(), occurred_at: z.string() });
+const metadata = z.looseObject({
+  $correlationId: z.string().optional(),
+  $causationId: z.string().optional(),
+  occurred_at: z.string(),
+});
 const PAGE = 2_000;
 
 export const readLog = async (world: World): Promise<Fact[]> => {
@@ -22,11 +28,13 @@ export const readLog = async (world: World): Promise<Fact[]> => {
     const from = found.at(-1)?.position;
     const page = await world.stores.events.readAll({ ...(from === undefined ? {} : { from }), limit: PAGE });
     for (const event of page) {
-      const { $correlationId: correlation = '', occurred_at: at } = metadata.parse(
-        JSON.parse(event.metadata),
-      );
+      const {
+        $correlationId: correlation = '',
+        $causationId: causation = '',
+        occurred_at: at,
+      } = metadata.parse(JSON.parse(event.metadata));
       const facts = z.record(z.string(), z.unknown()).parse(JSON.parse(event.data));
-      found.push({ ...event, at, correlation, tenant: event.stream.split('.')[0] ?? '', facts });
+      found.push({ ...event, at, correlation, causation, tenant: event.stream.split('.')[0] ?? '', facts });
     }
     if (page.length < PAGE) return found;
   }
@@ -51,5 +59,13 @@ export const allDocuments = async ({ stores: { reads } }: World): Promise<string
       }
     }
   }
+  return found;
+};
+
+/** Snapshots of streams and stored answers, as JSON: neither holds a personal text in the clear. */
+export const sealedTexts = async ({ stores: { snapshots, answers } }: World): Promise<string[]> => {
+  const found = [...snapshots.all().values()].map(({ state }) => state);
+  for await (const stored of answers.list())
+    if ('answer' in stored) found.push(JSON.stringify(stored.answer));
   return found;
 };

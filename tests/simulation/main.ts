@@ -80,4 +80,5 @@ const many = async (): Promise<number> => {
 };
 
 const isOne = values.seed !== undefined || (values.seeds === undefined && values.minutes === undefined);
-process.exitCode = isOne ? await one(Number(values.seed ?? values.from)) : await many();
+// What nodes leave behind would keep the process for a while.
+process.exit(isOne ? await one(Number(values.seed ?? values.from)) : await many());

@@ -1,28 +1,49 @@
-import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { Duplex } from 'node:stream';
+import { AnswerParser, type Reply } from './answer-parser.ts';
+
+export type { Reply } from './answer-parser.ts';
+
+/** What a server's end of a connection writes to. */
+interface Peer {
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onClose(): void;
+}
 
 /** One end of a connection without a network. */
 class End extends Duplex {
-  other: End | undefined;
+  peer: Peer | undefined;
   readonly remoteAddress = '127.0.0.1';
 
   override _read(): void {}
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (this.other !== undefined && !this.other.destroyed) this.other.push(chunk);
+    this.peer?.onData(chunk);
     done();
   }
 
   override _final(done: () => void): void {
-    if (this.other !== undefined && !this.other.destroyed) this.other.push(null);
+    this.peer?.onEnd();
     done();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    const { other } = this;
-    this.other = undefined;
-    if (other !== undefined && !other.destroyed) process.nextTick(() => other.destroy());
+    const { peer } = this;
+    this.peer = undefined;
+    if (peer !== undefined) process.nextTick(() => peer.onClose());
     done(error);
+  }
+
+  onData(chunk: Buffer): void {
+    if (!this.destroyed) this.push(chunk);
+  }
+  onEnd(): void {
+    if (!this.destroyed) this.push(null);
+  }
+  onClose(): void {
+    this.peer = undefined;
+    if (!this.destroyed) this.destroy();
   }
 
   setTimeout(): this {
@@ -52,15 +73,21 @@ export const disconnect = (server: Server): void => {
   for (const served of connections.get(server) ?? []) served.destroy();
 };
 
-/** A client's end of a new connection to a server of this process. */
-export const connect = (server: Server): Duplex => {
-  const [client, served] = [new End(), new End()];
-  client.other = served;
-  served.other = client;
+/** The server's end of a new connection to a server of this process. */
+const opened = (server: Server, peer: Peer): End => {
+  const served = new End();
+  served.peer = peer;
   const open = connections.get(server) ?? new Set<Duplex>();
   connections.set(server, open.add(served));
   served.once('close', () => open.delete(served));
   server.emit('connection', served);
+  return served;
+};
+
+/** A client's end of a new connection to a server of this process. */
+export const connect = (server: Server): Duplex => {
+  const client = new End();
+  client.peer = opened(server, client);
   return client;
 };
 
@@ -91,50 +118,73 @@ export interface Call {
   readonly body?: unknown;
 }
 
-export interface Reply {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** Parsed JSON, else the text. */
-  readonly body: unknown;
-}
-
 /** The connection broke before the answer: the request may have been carried out. */
 export class Broken extends Error {
   override readonly name = 'Broken';
 }
 
+/** A connection that carries one request after another. */
+class Line implements Peer {
+  readonly #served: End;
+  readonly #parser = new AnswerParser();
+  #waiting: PromiseWithResolvers<Reply> | undefined;
+  #isOpen = true;
+
+  constructor(server: Server) {
+    this.#served = opened(server, this);
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get isFree(): boolean {
+    return this.#isOpen && this.#waiting === undefined;
+  }
+
+  send(text: string): Promise<Reply> {
+    this.#waiting = Promise.withResolvers();
+    this.#served.onData(Buffer.from(text));
+    return this.#waiting.promise;
+  }
+
+  onData(chunk: Buffer): void {
+    const reply = this.#parser.take(chunk);
+    if (reply === undefined) return;
+    if (reply.headers.connection === 'close') this.#isOpen = false;
+    this.#waiting?.resolve(reply);
+    this.#waiting = undefined;
+  }
+
+  onEnd(): void {
+    this.onClose();
+  }
+
+  onClose(): void {
+    this.#isOpen = false;
+    this.#waiting?.reject(new Broken('the connection broke'));
+    this.#waiting = undefined;
+  }
+}
+
+const lines = new WeakMap<Server, Line[]>();
+
+/** A free connection to the server, else a new one. */
+const lineTo = (server: Server): Line => {
+  const known = (lines.get(server) ?? []).filter((line) => line.isOpen);
+  const line = known.find(({ isFree }) => isFree) ?? new Line(server);
+  if (!known.includes(line)) known.push(line);
+  lines.set(server, known);
+  return line;
+};
+
 /** One request through the server's real parser and pipeline. @throws {Broken} */
-export const call = (server: Server, { method, path, headers = {}, body }: Call): Promise<Reply> =>
-  new Promise((resolve, reject) => {
-    const sent = body === undefined ? undefined : encoded(body);
-    const connection = connect(server);
-    const request = httpRequest({
-      createConnection: () => connection,
-      method,
-      path,
-      headers: {
-        host: 'simulation',
-        connection: 'close',
-        ...(sent === undefined
-          ? {}
-          : { 'content-type': sent.type, 'content-length': Buffer.byteLength(sent.text) }),
-        ...headers,
-      },
-    });
-    const broken = (): void => reject(new Broken('the connection broke'));
-    request.on('error', broken);
-    request.on('response', (response) => {
-      const parts: Buffer[] = [];
-      response.on('data', (part: Buffer) => parts.push(part));
-      response.on('aborted', broken);
-      response.on('error', broken);
-      response.on('end', () => {
-        const answer = Buffer.concat(parts).toString();
-        const isJson = response.headers['content-type']?.startsWith('application/json') === true;
-        const parsed: unknown = isJson ? JSON.parse(answer) : answer;
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed });
-      });
-    });
-    connection.on('close', broken);
-    request.end(sent?.text);
-  });
+export const call = (server: Server, { method, path, headers = {}, body }: Call): Promise<Reply> => {
+  const sent = body === undefined ? undefined : encoded(body);
+  const head = [`${method} ${path} HTTP/1.1`, 'host: simulation'];
+  if (sent !== undefined)
+    head.push(`content-type: ${sent.type}`, `content-length: ${Buffer.byteLength(sent.text)}`);
+  else if (method !== 'GET') head.push('content-length: 0');
+  for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
+  return lineTo(server).send(`${head.join('\r\n')}\r\n\r\n${sent?.text ?? ''}`);
+};

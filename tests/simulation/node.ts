@@ -80,6 +80,11 @@ export class SimulatedNode {
     });
   }
 
+  /** Dies after so many more of its events: between any two asynchronous steps. */
+  dieAfter(events: number): void {
+    this.#owner.ending = { left: events, end: () => this.kill() };
+  }
+
   stall(ms: number): void {
     this.#owner.stalledUntil = this.#options.time.now + ms;
   }

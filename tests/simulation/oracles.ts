@@ -1,11 +1,13 @@
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { compareReadModel } from '../../application/operations/read-model-comparison.ts';
+import { leaseNameOf } from '../../application/ports/read-store.ts';
 import { catalogue } from '../../domain/catalogue.ts';
-import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { projections } from '../../projections/all.ts';
 import { chainFaults } from '../support/chain.ts';
 import { silentMetrics } from '../support/fakes.ts';
+import { openMemoryReadStore } from '../support/memory-read-store/store.ts';
 import type { Report } from './areas/area.ts';
+import { checkBulkRows } from './bulk-check.ts';
 import type { Hosts } from './hosts.ts';
 import { type Fact, readLog } from './log.ts';
 import type { Workload } from './workload.ts';
@@ -46,6 +48,7 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   await checkHeads(log, world, report('heads'));
   await checkSettled(world, report('settles'));
   checkDeliveries(log, hosts, report('deliveries'));
+  checkBulkRows(log, report('bulk rows'));
   for (const area of workload.areas) await area.check(log, report(area.name));
   await checkReadModels(world, log, report('read models'));
   return faults;
@@ -101,11 +104,18 @@ const checkHeads = async (
   }
 };
 
-/** No tenant is parked in a read model, and none is behind in a subscriber. */
-const checkSettled = async ({ stores: { reads } }: World, report: Report): Promise<void> => {
+/** Leases of work that never ends, besides those of read models. */
+const PERMANENT = /^(subscriber:|audit-sealer$|gauge-sampler$)/;
+
+/** No tenant is parked in a read model, none is behind in a subscriber, and all work has somebody who does it. */
+const checkSettled = async ({ stores: { reads }, fences }: World, report: Report): Promise<void> => {
+  // Nobody takes up a generation that was replaced, nor a session or an invoice that has come to its end.
+  const kept = new Set<string>();
   for (const { name } of projections) {
-    const { active } = await reads.activeGeneration(name);
+    const { active, building } = await reads.activeGeneration(name);
+    if (building !== undefined) report(`${name} is still built anew as ${building}`);
     if (active === undefined) continue;
+    kept.add(leaseNameOf({ projection: name, tag: active }));
     const { parked } = await reads.state({ projection: name, tag: active });
     if (parked.length > 0) report(`${name} has parked ${parked.map(({ tenant }) => tenant).join(', ')}`);
   }
@@ -114,6 +124,9 @@ const checkSettled = async ({ stores: { reads } }: World, report: Report): Promi
     if (behind !== undefined && behind.size > 0)
       report(`${[...behind.keys()].join(', ')} are behind in ${name}`);
   }
+  for (const { name, node, at } of fences.ended)
+    if (kept.has(name) || PERMANENT.test(name))
+      report(`the lease ${name} was last renewed by ${node} at ${at} ms`);
 };
 
 /** Each delivery ends, is sent with the same bytes each time, and is recorded as delivered when it was. */
@@ -148,7 +161,7 @@ const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Repo
 const checkReadModels = async (world: World, log: readonly Fact[], report: Report): Promise<void> => {
   const { core } = world.nodes.find(({ platform }) => platform !== undefined)?.platform ?? {};
   if (core === undefined) throw new Error('no node is up');
-  const scratch = await openSqliteReadStore({ path: ':memory:' });
+  const scratch = openMemoryReadStore();
   for (const projection of projections) {
     const compared = await compareReadModel(projection, {
       events: world.stores.events,

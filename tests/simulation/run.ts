@@ -37,6 +37,9 @@ const ROLES: readonly (readonly [weight: number, roles: readonly Config['ROLE'][
   [1, ['api', 'worker', 'worker', 'all']],
 ];
 
+/** Share of runs over the SQLite adapters of read models, keys and answers; the others are faster. */
+const SQLITE = 0.1;
+
 /** The last seconds of a month, a day and a billing window. */
 const BEFORE_MONTH_END = Date.UTC(2026, 2, 31, 23, 59, 45);
 
@@ -56,7 +59,7 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
   let made = 0;
   world.time.mostSteps = STEPS + requests * STEPS_OF_REQUEST;
   try {
-    await world.open();
+    await world.open({ isSqlite: new Dice(seed, 11).chance(SQLITE) });
     const roles = dice.weighted(ROLES);
     for (const [at, role] of roles.entries())
       world.add(`n${at}-${role}`, role, hosts.outbound, {
@@ -103,12 +106,14 @@ const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<
     ]);
     switch (what) {
       case 'dies': {
-        // At one of its next calls, else after a moment.
-        node.diesAt = dice.pick(['call', 'answer'] as const);
+        // At one of its next calls or steps, else after a moment.
+        const at = dice.pick(['call', 'answer', 'step'] as const);
+        if (at === 'step') node.dieAfter(dice.between(1, 200));
+        else node.diesAt = at;
         await time.pause(dice.number() * 200);
         if (node.isAlive) node.kill();
         world.note(`${node.name} is killed`);
-        time.after(dice.delay(2_000, 15_000), () => {
+        time.after(dice.delay(2_000, 9_000), () => {
           world.note(`${node.name} starts`);
           restart(world, node, dice);
         });
@@ -126,7 +131,7 @@ const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<
         break;
       case 'keys away':
       case 'disk full': {
-        const ms = dice.number() * 15_000;
+        const ms = dice.number() * 6_000;
         world.note(`${what} for ${Math.round(ms)} ms`);
         world.faults.begin(what, time.now + ms);
         break;

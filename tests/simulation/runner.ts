@@ -8,3 +8,6 @@ process.on('message', async (message: unknown) => {
   const { trace: _, ...result } = await run(asked.parse(message));
   process.send?.(result);
 });
+
+// What nodes leave behind would keep the process for a while.
+process.on('disconnect', () => process.exit());

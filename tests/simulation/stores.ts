@@ -18,6 +18,9 @@ export interface Way {
   readonly fences: Fences;
 }
 
+/** Share of calls whose answer takes time of its own. */
+const LATE_ANSWERS = 0.3;
+
 /** Methods that answer at once and reach no server. */
 const LOCAL = new Set(['parsePosition', 'close', 'onGrowth', 'wake']);
 
@@ -89,7 +92,9 @@ class Calls {
       }
     });
     if (this.#node.diesAt === 'answer' && dice.chance(0.3)) this.#node.kill();
-    await time.pause(dice.delay(0.5, 30));
+    if (!this.#node.isAlive) return new Promise(() => undefined);
+    // Most answers are there at once: each step of a run costs time.
+    if (fault !== 'none' || dice.chance(LATE_ANSWERS)) await time.pause(dice.delay(1, 60));
     if (fault === 'answer lost' || fault === 'half') throw new StoreUnavailable(`${store} did not answer`);
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
@@ -112,22 +117,30 @@ const halved = ([given]: readonly unknown[], dice: Dice): readonly unknown[] => 
 /** The store as the node reaches it. */
 const reached = <T extends object>(name: string, store: T, way: Way, node: SimulatedNode): T => {
   const calls = new Calls(name, way, node);
+  const made = new Map<string, unknown>();
   return new Proxy(store, {
     get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (!isCallable(value) || typeof property !== 'string') return value;
-      if (property === 'close') return async () => undefined;
-      if (LOCAL.has(property)) return value.bind(target);
-      return (...args: unknown[]) => {
-        if (property === 'list') {
-          const listed = value.apply(target, args);
-          if (isIterable(listed)) return listed;
-          return calls.run(property, args, () => listed);
-        }
-        return calls.run(property, args, (given) => value.apply(target, [...given]));
-      };
+      if (typeof property !== 'string') return Reflect.get(target, property, target);
+      if (!made.has(property)) made.set(property, methodOf(target, property, calls));
+      return made.get(property);
     },
   });
+};
+
+/** A method of a store as a node calls it. */
+const methodOf = (target: object, property: string, calls: Calls): unknown => {
+  const value: unknown = Reflect.get(target, property, target);
+  if (!isCallable(value)) return value;
+  if (property === 'close') return async () => undefined;
+  if (LOCAL.has(property)) return value.bind(target);
+  return (...args: unknown[]) => {
+    if (property === 'list') {
+      const listed = value.apply(target, args);
+      if (isIterable(listed)) return listed;
+      return calls.run(property, args, () => listed);
+    }
+    return calls.run(property, args, (given) => value.apply(target, [...given]));
+  };
 };
 
 /** Growth reaches a node later, sometimes without its events or twice, and never while the node is dead. */

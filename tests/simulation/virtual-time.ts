@@ -7,6 +7,8 @@ export interface Owner {
   isAlive: boolean;
   /** Runs nothing before this time. */
   stalledUntil: number;
+  /** Called in place of its event after so many others, between any two asynchronous steps. */
+  ending?: { left: number; readonly end: () => void } | undefined;
 }
 
 interface Entry {
@@ -28,14 +30,14 @@ const MOST_TICKS = 100_000;
 const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
 
 /** Events that are run in one turn of the event loop; Node lets microtasks and ticks end between them. */
-const EVENTS_PER_TURN = 32;
+const EVENTS_PER_TURN = 128;
 
 /** A binary heap of entries by time. */
 class Heap {
   readonly #entries: Entry[] = [];
 
-  get size(): number {
-    return this.#entries.length;
+  get first(): Entry | undefined {
+    return this.#entries[0];
   }
 
   push(entry: Entry): void {
@@ -168,26 +170,57 @@ export class VirtualTime {
     return this.#seq;
   }
 
-  /** Runs the next event. @throws when there is none by `limitMs` */
+  /**
+   * Runs the next event, and those of the same part of the world at the same time, as timers that expire together do.
+   * @throws when there is none by `limitMs`
+   */
   #step(limitMs: number): void {
     if (this.steps > this.mostSteps) throw new Error(`more than ${this.mostSteps} steps`);
+    const first = this.#next();
+    if (first === undefined || first.at > limitMs)
+      throw new Error(`nothing settled it by ${Math.round(this.#now)} ms`);
+    this.#now = Math.max(this.#now, first.at);
+    const { at, owner } = first;
+    this.#owners.run(owner, () => {
+      this.#run(first);
+      for (;;) {
+        const next = this.#heap.first;
+        if (next === undefined || next.at !== at || next.owner !== owner) return;
+        this.#heap.pop();
+        const isDead = owner?.isAlive === false && !next.outlives;
+        if (!next.isCancelled && !isDead) this.#run(next);
+      }
+    });
+  }
+
+  /** The next event that is not cancelled, of a part that lives and does not stall. */
+  #next(): Entry | undefined {
     for (;;) {
       const entry = this.#heap.pop();
-      if (entry === undefined || entry.at > limitMs)
-        throw new Error(`nothing settled it by ${Math.round(this.#now)} ms`);
+      if (entry === undefined) return undefined;
       const { owner } = entry;
       if (entry.isCancelled || (owner?.isAlive === false && !entry.outlives)) continue;
-      if (owner !== undefined && !entry.outlives && owner.stalledUntil > entry.at) {
-        entry.at = owner.stalledUntil;
-        entry.seq = this.#nextSeq();
-        this.#heap.push(entry);
-        continue;
-      }
-      this.#now = Math.max(this.#now, entry.at);
-      this.steps += 1;
-      this.#owners.run(owner, entry.run);
-      return;
+      if (owner === undefined || entry.outlives || owner.stalledUntil <= entry.at) return entry;
+      entry.at = owner.stalledUntil;
+      entry.seq = this.#nextSeq();
+      this.#heap.push(entry);
     }
+  }
+
+  /** Runs an event, unless its part of the world dies instead. */
+  #run({ owner, outlives, run }: Entry): void {
+    this.steps += 1;
+    const isEnd = owner?.ending !== undefined && this.#ends(owner, owner.ending);
+    // The work of others in a queue of the process goes on.
+    if (!isEnd || outlives) run();
+  }
+
+  #ends(owner: Owner, ending: NonNullable<Owner['ending']>): boolean {
+    ending.left -= 1;
+    if (ending.left > 0) return false;
+    owner.ending = undefined;
+    ending.end();
+    return true;
   }
 
   /** Runs the ticks that outlive their owners, and drops all other events: queues of the process are empty for the next run. */

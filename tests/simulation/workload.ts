@@ -1,10 +1,13 @@
 import { Access } from './areas/access.ts';
 import { type Actor, type Area, type Context, prepared, type Tenant, V1 } from './areas/area.ts';
 import { Billing } from './areas/billing.ts';
+import { Credentials } from './areas/credentials.ts';
 import { Files } from './areas/files.ts';
 import { Ledger } from './areas/ledger.ts';
 import { Messaging } from './areas/messaging.ts';
+import { Operations } from './areas/operations.ts';
 import { Records } from './areas/records.ts';
+import { References } from './areas/references.ts';
 import { Workflow } from './areas/workflow.ts';
 import { Client, type Person, type Request, signed } from './client.ts';
 import type { Dice } from './dice.ts';
@@ -19,8 +22,9 @@ const NEEDED: Readonly<Record<string, string>> = { ledger: 'records', access: 'r
 
 /** A run uses some areas, so that these have more to do and each combination is tried. */
 const chooseAreas = (dice: Dice): ReadonlySet<string> => {
-  const forAll = ['messaging', 'records', 'ledger', 'workflow', 'files'];
-  const chosen = [dice.pick(forAll), ...[...forAll, 'access', 'billing'].filter(() => dice.chance(0.4))];
+  const forAll = ['messaging', 'records', 'ledger', 'workflow', 'files', 'references'];
+  const others = ['access', 'billing', 'credentials', 'operations'];
+  const chosen = [dice.pick(forAll), ...[...forAll, ...others].filter(() => dice.chance(0.35))];
   return new Set(chosen.flatMap((name) => [name, NEEDED[name] ?? name]));
 };
 
@@ -35,6 +39,8 @@ export class Workload {
   readonly #context: Context;
   /** Things that a person does at a time. */
   readonly #tabs: number;
+  /** Things that are done later on. */
+  readonly #later: Promise<void>[] = [];
   #left = 0;
 
   constructor(world: World, dice: Dice, hosts: Hosts) {
@@ -46,6 +52,7 @@ export class Workload {
       issuedAt: this.#issuedAt,
       clientOf: (person) => this.#client(this.#tokenOf(person), person.id),
       clientWith: (token) => this.#client(token),
+      later: (ms, work) => void this.#later.push(world.time.pause(ms).then(work)),
     };
     const context = this.#context;
     const made: readonly (readonly [name: string, make: () => Area])[] = [
@@ -56,6 +63,9 @@ export class Workload {
       ['access', () => new Access(context)],
       ['billing', () => new Billing(context)],
       ['files', () => new Files(context)],
+      ['references', () => new References(context)],
+      ['credentials', () => new Credentials(context)],
+      ['operations', () => new Operations(context)],
     ];
     const chosen = chooseAreas(dice);
     this.areas = made.filter(([name]) => chosen.has(name)).map(([, make]) => make());
@@ -119,6 +129,7 @@ export class Workload {
     const actors = this.tenants.flatMap((tenant) => tenant.people.map((actor) => ({ tenant, actor })));
     const tabs = actors.flatMap((each) => Array.from({ length: this.#tabs }, () => each));
     await Promise.all(tabs.map(({ tenant, actor }) => this.#act(tenant, actor)));
+    while (this.#later.length > 0) await Promise.all(this.#later.splice(0));
   }
 
   async #act(tenant: Tenant, actor: Actor): Promise<void> {

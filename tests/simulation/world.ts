@@ -11,11 +11,15 @@ import { openSqliteCorpusStore } from '../../infrastructure/corpus/sqlite.ts';
 import { openSqliteIdempotencyStore } from '../../infrastructure/idempotency/sqlite.ts';
 import { openSqliteKeyStore } from '../../infrastructure/key-store/sqlite.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
-import { openSqliteSnapshotStore } from '../../infrastructure/snapshot-store/sqlite.ts';
 import type { Stores } from '../../infrastructure/stores.ts';
 import { memoryBlobStore } from '../support/memory-blob-store.ts';
+import { memoryCorpusStore } from '../support/memory-corpus-store.ts';
 import { openMemoryEventStore } from '../support/memory-event-store.ts';
 import { memoryHeadStore } from '../support/memory-head-store.ts';
+import { memoryIdempotencyStore } from '../support/memory-idempotency-store.ts';
+import { memoryKeyStore } from '../support/memory-key-store.ts';
+import { openMemoryReadStore } from '../support/memory-read-store/store.ts';
+import { type MemorySnapshotStore, memorySnapshotStore } from '../support/memory-snapshot-store.ts';
 import { Dice } from './dice.ts';
 import { Faults } from './faults.ts';
 import { Fences } from './fences.ts';
@@ -36,17 +40,33 @@ const plainPasswords: Passwords = {
   verify: async (hash, password) => hash === `plain:${password}`,
 };
 
-const openShared = async (clock: () => number, heads: string | undefined): Promise<Stores> => ({
-  events: openMemoryEventStore(),
-  reads: await openSqliteReadStore({ path: ':memory:', clock }),
-  keys: await openSqliteKeyStore({ path: ':memory:' }),
-  answers: await openSqliteIdempotencyStore({ path: ':memory:' }),
-  snapshots: await openSqliteSnapshotStore({ path: ':memory:' }),
-  blobs: memoryBlobStore(clock),
-  corpus: await openSqliteCorpusStore({ path: ':memory:' }),
-  heads: heads === undefined ? memoryHeadStore() : await openSqliteHeadStore({ path: heads }),
-  close: async () => undefined,
-});
+interface SharedOptions {
+  readonly clock: () => number;
+  /** Whether read models, keys, answers and the corpus are in the adapters of the embedded stores. */
+  readonly isSqlite: boolean;
+  /** File of the heads, which are in memory otherwise. */
+  readonly heads: string | undefined;
+}
+
+const openShared = async ({ clock, isSqlite, heads }: SharedOptions): Promise<Shared> => {
+  const path = ':memory:';
+  return {
+    events: openMemoryEventStore(),
+    reads: isSqlite ? await openSqliteReadStore({ path, clock }) : openMemoryReadStore(clock),
+    keys: isSqlite ? await openSqliteKeyStore({ path }) : memoryKeyStore(),
+    answers: isSqlite ? await openSqliteIdempotencyStore({ path }) : memoryIdempotencyStore(),
+    corpus: isSqlite ? await openSqliteCorpusStore({ path }) : memoryCorpusStore(),
+    snapshots: memorySnapshotStore(),
+    blobs: memoryBlobStore(clock),
+    heads: heads === undefined ? memoryHeadStore() : await openSqliteHeadStore({ path: heads }),
+    close: async () => undefined,
+  };
+};
+
+/** The stores that all nodes share, with what only the simulation looks at. */
+export interface Shared extends Stores {
+  readonly snapshots: MemorySnapshotStore;
+}
 
 /** Nodes of the real composition over shared stores, on virtual time. */
 export class World {
@@ -56,10 +76,10 @@ export class World {
   readonly startedAt: number;
   readonly dice: Dice;
   readonly faults: Faults;
-  readonly fences = new Fences();
+  readonly fences = new Fences(() => this.time.now);
   readonly #restore: (() => void)[] = [];
   readonly nodes: SimulatedNode[] = [];
-  #stores: Stores | undefined;
+  #stores: Shared | undefined;
 
   constructor(seed: number, share: number, bare = 0, startedAt = STARTED_AT) {
     this.dice = new Dice(seed, 1);
@@ -68,7 +88,7 @@ export class World {
     this.#restore.push(useTimers(this.time.timers()), useRandom(new Dice(seed, 2).asRandom()));
   }
 
-  get stores(): Stores {
+  get stores(): Shared {
     if (this.#stores === undefined) throw new Error('the world is not open');
     return this.#stores;
   }
@@ -77,9 +97,12 @@ export class World {
     this.trace.push(`${(this.time.now / 1_000).toFixed(3).padStart(9)} ${text}`);
   };
 
-  /** @param heads file of the heads, which are in memory otherwise */
-  async open(heads?: string): Promise<void> {
-    this.#stores = await openShared(() => this.startedAt + this.time.now, heads);
+  /** Stores are in memory unless said otherwise. */
+  async open({
+    isSqlite = false,
+    heads,
+  }: Partial<Pick<SharedOptions, 'isSqlite' | 'heads'>> = {}): Promise<void> {
+    this.#stores = await openShared({ clock: () => this.startedAt + this.time.now, isSqlite, heads });
   }
 
   add(
@@ -123,6 +146,7 @@ export class World {
         passwords: () => plainPasswords,
         utilization: () => () => 0,
         foldsInThread: false,
+        storeSizes: async () => new Map(),
         watchEventLoop: () => () => undefined,
       }),
     });

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Person } from '../client.ts';
-import type { Fact } from '../log.ts';
+import { allDocuments, type Fact, sealedTexts } from '../log.ts';
 import {
   type Actor,
   type Area,
+  BOUND_MS,
   type Choice,
   type Context,
   PerTenant,
@@ -12,9 +13,6 @@ import {
   V1,
   withId,
 } from './area.ts';
-
-/** Cached rights apply for at most 5 s (docs/guarantees.md); a request takes a moment. */
-const BOUND_MS = 5_200;
 
 /** A repeated request is answered without the token, which is shown once. */
 const minted = z.looseObject({ id: z.string(), token: z.string().optional() });
@@ -55,7 +53,7 @@ export class Access implements Area {
     await this.#expect(tool, path, token === undefined ? 401 : 200, 'a new API token');
     const gone = await client.write('DELETE', `${V1}/api-tokens/${id}`, undefined, { what: 'revoke' });
     if (gone?.status !== 200) return;
-    await this.#afterBound(tool, path, `the revoked API token ${id}`);
+    this.#afterBound(tool, path, `the revoked API token ${id}`);
   }
 
   /** Somebody joins, and is deactivated or forgotten. */
@@ -76,12 +74,11 @@ export class Access implements Area {
       : await client.write('PATCH', path, { status: 'deactivated' }, { what: 'deactivate' });
     if (reply?.status !== (isForgotten ? 202 : 200)) return;
     if (isForgotten) this.#forgotten.of(tenant).push(person);
-    await this.#afterBound(guest, `${V1}/me`, id);
+    this.#afterBound(guest, `${V1}/me`, id);
   }
 
-  async #afterBound(client: Actor['client'], path: string, who: string): Promise<void> {
-    await this.#context.world.time.pause(BOUND_MS);
-    await this.#expect(client, path, 401, who);
+  #afterBound(client: Actor['client'], path: string, who: string): void {
+    this.#context.later(BOUND_MS, () => this.#expect(client, path, 401, who));
   }
 
   async #expect(client: Actor['client'], path: string, status: number, who: string): Promise<void> {
@@ -92,9 +89,16 @@ export class Access implements Area {
 
   async check(log: readonly Fact[], report: Report): Promise<void> {
     this.#faults.forEach(report);
-    for (const tenant of this.#context.tenants) {
+    const { world, tenants } = this.#context;
+    const places = [
+      ...log.map(({ data }) => data),
+      ...(await allDocuments(world)),
+      ...(await sealedTexts(world)),
+    ];
+    for (const tenant of tenants) {
       for (const { id, email } of this.#forgotten.of(tenant)) {
-        if (log.some(({ data }) => data.includes(email))) report(`the log has the e-mail of ${id}`);
+        const found = places.find((text) => text.includes(email));
+        if (found !== undefined) report(`the e-mail of ${id} is still in ${found.slice(0, 200)}`);
         const reply = await tenant.admin.client.get(`${V1}/users/${id}`);
         const shown = JSON.stringify(reply.body);
         if (shown.includes(email) || withId.parse(reply.body).id !== id)

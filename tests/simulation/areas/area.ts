@@ -45,7 +45,12 @@ export interface Context {
   readonly clientOf: (person: Person) => Client;
   /** A client with any credential; undefined for none. */
   readonly clientWith: (token: string | undefined) => Client;
+  /** Does something after so long (ms), while the person goes on with other things. */
+  readonly later: (ms: number, work: () => Promise<void>) => void;
 }
+
+/** Cached rights apply for at most 5 s (docs/guarantees.md); a request takes a moment. */
+export const BOUND_MS = 5_200;
 
 export const V1 = '/api/v1/tenant';
 export const withId = z.looseObject({ id: z.string() });

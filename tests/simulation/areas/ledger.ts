@@ -27,6 +27,11 @@ const RULES = [
   { event: 'EntryDrafted', own: { mode: 'draft' } },
   { event: 'PostingRuleFailed', own: { mode: 'post', date: 'values.day' } },
 ];
+/** Days of entries; the books are locked through the first of them now and then. */
+const DAYS = ['2026-02-10', '2026-03-02'];
+const LOCKS = [null, '2026-01-31', '2026-02-28'];
+const dated = z.looseObject({ date: z.string() });
+const lock = z.looseObject({ locked_through: z.string().nullable() });
 const trialBalance = z.looseObject({
   accounts: z.array(z.looseObject({ code: z.string(), ...sides })),
   balanced: z.boolean(),
@@ -65,7 +70,8 @@ export class Ledger implements Area {
     }
   }
 
-  actions(tenant: Tenant, { client }: Actor): readonly Choice[] {
+  actions(tenant: Tenant, actor: Actor): readonly Choice[] {
+    const { client } = actor;
     const { dice } = this.#context;
     const drafts = this.#drafts.of(tenant);
     const posted = this.#posted.of(tenant);
@@ -78,7 +84,7 @@ export class Ledger implements Area {
             { account_code: '1000', debit: amount },
             { account_code: '4000', credit: amount },
           ];
-          const body = { date: '2026-03-02', memo: 'simulated', lines };
+          const body = { date: dice.pick(DAYS), memo: 'simulated', lines };
           const reply = await client.write('POST', ENTRIES, body, { what: 'draft', event: 'EntryDrafted' });
           if (reply?.status === 201) drafts.push(withId.parse(reply.body).id);
         },
@@ -99,6 +105,13 @@ export class Ledger implements Area {
           if (reply !== undefined && reply.status < 300) this.#reversed.of(tenant).push(id);
         },
       ],
+      [
+        actor === tenant.admin ? 1 : 0,
+        async () => {
+          const body = { locked_through: dice.pick(LOCKS) };
+          await client.write('PUT', `${V1}/gl/lock`, body, { what: 'lock books' });
+        },
+      ],
     ];
   }
 
@@ -117,7 +130,21 @@ export class Ledger implements Area {
         if (!posted.some(({ facts }) => facts.reversal_of === id))
           report(`entry ${id} was said to be reversed, and is not`);
       this.#checkRules(log, tenant, report);
+      await this.#checkLock(log, tenant, report);
     }
+  }
+
+  /** Nothing was posted in a period while it was locked. */
+  async #checkLock(log: readonly Fact[], tenant: Tenant, report: Report): Promise<void> {
+    let locked: string | null = null;
+    for (const { type, facts } of eventsOf(log, tenant, 'BooksLocked', 'EntryPosted', 'EntryReversed')) {
+      if (type === 'BooksLocked') locked = lock.parse(facts).locked_through;
+      else if (locked !== null && dated.parse(facts).date <= locked)
+        report(`entry ${facts.entry_id} was posted while the books were locked through ${locked}`);
+    }
+    const shown = lock.parse((await tenant.admin.client.get(`${V1}/gl/lock`)).body).locked_through;
+    if (shown !== locked)
+      report(`the books of ${tenant.id} are locked through ${shown}, by the log ${locked}`);
   }
 
   /** Each rule has made one entry or failure for each record, and no other. */

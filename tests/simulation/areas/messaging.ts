@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Listener } from '../listener.ts';
-import { allDocuments, eventsOf, type Fact } from '../log.ts';
+import { allDocuments, eventsOf, type Fact, sealedTexts } from '../log.ts';
 import {
   type Actor,
   type Area,
@@ -150,8 +150,9 @@ export class Messaging implements Area {
         await this.#checkInbox(log, tenant, person, report);
       }
     }
-    for (const { data } of log) {
-      if (/text \d|edited \d/.test(data)) report(`the log has a text unsealed: ${data.slice(0, 100)}`);
+    const sealed = await sealedTexts(this.#context.world);
+    for (const data of [...log.map((event) => event.data), ...sealed]) {
+      if (/(text|edited) \d+ \d/.test(data)) report(`a text is stored unsealed: ${data.slice(0, 200)}`);
     }
   }
 

@@ -56,7 +56,8 @@ export class Workflow implements Area {
     await prepared(client, `${V1}/forms/${withId.parse(made).id}/publish`, {});
   }
 
-  actions(tenant: Tenant, { client }: Actor): readonly Choice[] {
+  actions(tenant: Tenant, actor: Actor): readonly Choice[] {
+    const { client } = actor;
     const { dice, requests } = this.#context;
     const jobs = this.#jobs.of(tenant);
     return [
@@ -83,6 +84,7 @@ export class Workflow implements Area {
           await client.write('POST', path, body, { what: 'move', event: 'JobTransitioned' });
         },
       ],
+      [actor === tenant.admin && jobs.length > 0 ? 1 : 0, () => this.#moveSome(tenant, actor)],
       [
         1,
         async () => {
@@ -94,6 +96,22 @@ export class Workflow implements Area {
         },
       ],
     ];
+  }
+
+  /** Moves several jobs in a bulk session. */
+  async #moveSome(tenant: Tenant, { client }: Actor): Promise<void> {
+    const { dice } = this.#context;
+    const ids = Array.from({ length: dice.between(1, 20) }, () => dice.pick(this.#jobs.of(tenant)));
+    const body = {
+      entity_name: 'expense',
+      operation: 'transition',
+      selection: { kind: 'ids', ids },
+      op_params: { kind: 'transition', event_name: dice.pick(EVENTS) },
+    };
+    const reply = await client.write('POST', `${V1}/bulk-ops/preview`, body, { what: 'preview moves' });
+    if (reply?.status !== 201) return;
+    const path = `${V1}/bulk-ops/sessions/${withId.parse(reply.body).id}/commit`;
+    await client.write('POST', path, undefined, { what: 'commit moves' });
   }
 
   async check(log: readonly Fact[], report: Report): Promise<void> {
