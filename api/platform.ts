@@ -49,6 +49,8 @@ export interface PlatformOptions {
   /** Lifetime of leases: another node takes over from a crashed one after this time. */
   readonly leaseMs?: number;
   readonly heartbeatMs?: number;
+  /** Interval of looking for generations that are to be built; default one second. */
+  readonly lookMs?: number;
   readonly adapters?: Adapters;
   /** Set when this process is one of a group that shares a port. */
   readonly member?: Member | undefined;
@@ -105,6 +107,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         metrics,
         clock,
         lingerMs: LINGER_MS,
+        lookMs: options.lookMs,
         onProgress: ({ tag, checkpoint }) => foldLag?.progress(`${projection.name} ${tag}`, checkpoint),
         onEnd: (tag) => foldLag?.ended(`${projection.name} ${tag}`),
       }),

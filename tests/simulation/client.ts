@@ -34,6 +34,12 @@ export const signed = (claims: object, key: string): string => {
   return `${content}.${createHmac('sha256', key).update(content).digest('base64url')}`;
 };
 
+/** Headers of a read that must know of a write. */
+const after = (written: Reply | undefined): Readonly<Record<string, string>> => {
+  const position = written?.headers['x-event-position'];
+  return position === undefined ? {} : { 'x-min-position': position };
+};
+
 /** Answers after which a client tries again. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 const TRIES = 40;
@@ -64,9 +70,9 @@ export class Client {
     return this.#until({ method: 'GET', path, headers: this.#headers(headers) });
   }
 
-  /** Asks by a POST that appends nothing, as {@link get}. */
-  ask(path: string, body: unknown): Promise<Reply> {
-    return this.#until({ method: 'POST', path, body, headers: this.#headers({}) });
+  /** Asks by a POST that appends nothing, as {@link get}. @param written what the answer must know */
+  ask(path: string, body: unknown, written?: Reply): Promise<Reply> {
+    return this.#until({ method: 'POST', path, body, headers: this.#headers(after(written)) });
   }
 
   async #until(call: Call): Promise<Reply> {
@@ -83,8 +89,7 @@ export class Client {
 
   /** Reads what a write was answered for, at any node, whose read models may not have it yet. */
   async getAfter(written: Reply, path: string): Promise<Reply> {
-    const position = written.headers['x-event-position'];
-    return this.get(path, typeof position === 'string' ? { 'x-min-position': position } : {});
+    return this.get(path, after(written));
   }
 
   /** Writes under a key and repeats until the outcome is certain, or mostly so. */

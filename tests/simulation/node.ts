@@ -16,6 +16,9 @@ export interface NodeOptions {
   readonly startedAt: number;
 }
 
+/** Interval (ms) of looking for generations to build: rare, since each look of each node costs time. */
+const LOOK_MS = 4_000;
+
 /** The product as one process: killed, its timers and calls never come back; started again, it has only the stores. */
 export class SimulatedNode {
   readonly name: string;
@@ -49,6 +52,11 @@ export class SimulatedNode {
     return this.#owner.isAlive;
   }
 
+  /** Whether it serves and does not stall. */
+  get runs(): boolean {
+    return this.isReady && this.#owner.stalledUntil <= this.#options.time.now;
+  }
+
   get role(): Config['ROLE'] {
     return this.#options.config.ROLE;
   }
@@ -71,7 +79,13 @@ export class SimulatedNode {
     this.diesAt = undefined;
     await time.as(owner, async () => {
       const clock = { now: () => Math.floor(startedAt + time.now + this.clockSkew) };
-      const platform = await startPlatform({ config, logger, clock, adapters: adapters(this) });
+      const platform = await startPlatform({
+        config,
+        logger,
+        clock,
+        adapters: adapters(this),
+        lookMs: LOOK_MS,
+      });
       this.#all.push(platform);
       if (this.#owner !== owner || !owner.isAlive) return;
       this.#platform = platform;

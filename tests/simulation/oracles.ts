@@ -19,15 +19,20 @@ export interface Fault {
   readonly text: string;
 }
 
-/** The log is quiet (ms) when nothing was appended for so long. */
-const QUIET_MS = 15_000;
+/** The log is quiet (ms) when nothing was appended for so long; longer while deliveries wait for their next attempt. */
+const QUIET_MS = 8_000;
+const QUIET_WITH_DELIVERIES_MS = 15_000;
 
 /** Waits until the work in the background is done. */
 const settle = async (world: World): Promise<Fault[]> => {
   let end = await world.stores.events.end();
   let quietSince = world.time.now;
   const began = world.time.now;
-  while (world.time.now - quietSince < QUIET_MS) {
+  const isQuiet = async (): Promise<boolean> => {
+    const ms = world.time.now - quietSince;
+    return ms >= QUIET_WITH_DELIVERIES_MS || (ms >= QUIET_MS && !(await hasOpenDeliveries(world)));
+  };
+  while (!(await isQuiet())) {
     await world.time.pause(500);
     const now = await world.stores.events.end();
     if (now !== end) quietSince = world.time.now;
@@ -36,6 +41,14 @@ const settle = async (world: World): Promise<Fault[]> => {
   }
   return [];
 };
+
+const hasOpenDeliveries = async ({ stores: { events } }: World): Promise<boolean> => {
+  const types = ['DeliveryScheduled', 'DeliverySucceeded', 'DeliveryDeadLettered'];
+  const found = await events.readAll({ filter: { types }, limit: ALL });
+  const scheduled = found.filter(({ type }) => type === 'DeliveryScheduled').length;
+  return found.length !== 2 * scheduled;
+};
+const ALL = 2 ** 31;
 
 /** Every promise that does not hold once faults have ended and work is done. */
 export const findFaults = async (world: World, workload: Workload, hosts: Hosts): Promise<Fault[]> => {
@@ -57,12 +70,20 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
 /** What the writer of a reference appends first; without the referrer it has no effect (decision 11). */
 const REGISTRATION = /^Reference(Registered|Released|Barred)$/;
 
+/** Whether nothing is left of what a request has begun: each attempt that was started is given up, as {@link ATTEMPT} names. */
+const isAbandoned = (events: readonly Fact[]): boolean => {
+  const left = events.filter(({ type }) => !ATTEMPT.test(type) && type !== 'PostingRefused');
+  const count = (end: string): number => events.filter(({ type }) => type.endsWith(end)).length;
+  return left.length === 0 && count('Started') === count('Abandoned');
+};
+const ATTEMPT = /^(RecordDeletion|EntryPosting)(Started|Abandoned)$/;
+
 /** An acknowledged request is in the log once, a refused one not at all. */
 const checkRequests = (log: readonly Fact[], { requests }: Workload, report: Report): void => {
   const byRequest = Map.groupBy(log, ({ correlation }) => correlation);
   for (const { id, what, event, outcome, isRepeated, reply } of requests) {
     const events = (byRequest.get(id) ?? []).filter(({ type }) => !REGISTRATION.test(type));
-    if (outcome === 'refused' && events.length > 0) {
+    if (outcome === 'refused' && !isAbandoned(events)) {
       const types = events.map(({ type }) => type).join(', ');
       report(
         `${id} (${what}) was refused with ${reply?.status} ${JSON.stringify(reply?.body)}, but left ${types}`,

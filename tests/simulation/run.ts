@@ -151,10 +151,10 @@ const restart = (world: World, node: World['nodes'][number], dice: Dice): void =
   });
 };
 
-/** Faults end, and every node is up again. */
+/** Faults end, and every node is up again and runs. */
 const calm = async (world: World): Promise<void> => {
   world.faults.areOn = false;
-  for (let waited = 0; world.nodes.some(({ isReady }) => !isReady); waited += 1) {
+  for (let waited = 0; world.nodes.some(({ runs }) => !runs); waited += 1) {
     if (waited > 3_000) throw new Error('a node does not come back');
     await world.time.pause(100);
   }

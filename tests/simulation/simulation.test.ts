@@ -6,9 +6,13 @@ const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
   // A growth of the log whose events were not passed on was missed by a follower.
   [1001, 150],
   [1013, 20],
+  // The password of a session changed where the clock was behind.
+  [32, 300],
+  // The checkpoint of a subscriber was lost, and no event followed.
+  [13, 60],
 ];
 /** At most so many seeds, as many as fit in the time, and at least so many. */
-const [SEEDS, WITHIN_MS, LEAST] = [150, 45_000, 20];
+const [SEEDS, WITHIN_MS, LEAST] = [500, 45_000, 20];
 
 describe('The simulated system', () => {
   it('keeps its promises under the faults of each seed', async () => {
@@ -22,7 +26,7 @@ describe('The simulated system', () => {
     for (const [seed, requests] of ONCE_FAILED) await play(seed, requests);
     for (let seed = 1; seed <= SEEDS; seed += 1) {
       if (seed > LEAST && performance.now() - began > WITHIN_MS) break;
-      await play(seed, 40);
+      await play(seed, 20);
     }
     expect(failed.join('\n')).to.equal('');
   }).timeout(300_000);

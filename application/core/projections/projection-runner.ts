@@ -25,6 +25,8 @@ import { isSameVersion, Takeover, type TakeoverDeps } from './takeover.ts';
 export interface RunnerOptions extends GenerationDeps, GenerationFollowerDeps, TakeoverDeps {
   /** Called after each stored batch of a generation folded here. */
   readonly onProgress?: (progress: GenerationProgress) => void;
+  /** Interval of reading the generations from the store; default one second. */
+  readonly lookMs?: number | undefined;
   /** Interval of cleaning up former generations; default one minute. */
   readonly cleanMs?: number;
   /** Called when this process stops folding a generation. */
@@ -76,7 +78,8 @@ export class ProjectionRunner implements FoldingProjection {
 
   async run(signal: AbortSignal): Promise<void> {
     const running = new Set<string>();
-    const generations = timer(0, LOOK_MS).pipe(
+    const { cleanMs = CLEAN_MS, lookMs = LOOK_MS } = this.#options;
+    const generations = timer(0, lookMs).pipe(
       takeUntil(abortOf(signal)),
       exhaustMap(() => this.#wanted()),
       concatMap((tags) => tags),
@@ -86,7 +89,6 @@ export class ProjectionRunner implements FoldingProjection {
         return this.#runGeneration(tag, signal).finally(() => running.delete(tag));
       }),
     );
-    const { cleanMs = CLEAN_MS } = this.#options;
     const cleaning = timer(cleanMs, cleanMs).pipe(
       takeUntil(abortOf(signal)),
       exhaustMap(() => this.#clean()),

@@ -94,8 +94,10 @@ export const runSubscriber = (
         // One at a time, so that an earlier progress never overwrites a later one.
         concatMap(() =>
           save().catch((error: unknown) => {
-            if (!(error instanceof Fenced))
-              logger.warn({ err: error, subscriber: name }, 'a checkpoint was not saved');
+            if (error instanceof Fenced) return;
+            logger.warn({ err: error, subscriber: name }, 'a checkpoint was not saved');
+            // Nothing else may come that saves it.
+            changes.next({ matched: false });
           }),
         ),
       )

@@ -48,7 +48,7 @@ export class Credentials implements Area {
     const made = await client.write('POST', `${V1}/users`, facts, { what: 'add person' });
     if (made?.status !== 201) return;
     const { id } = z.looseObject({ id: z.string() }).parse(made.body);
-    const token = await this.#login(email, BEFORE, tenant);
+    const token = await this.#login(email, BEFORE, tenant, made);
     if (token === undefined) return this.#fault(`${email} cannot sign in`);
     const person = clientWith(token);
     await this.#expect(person, `${V1}/me`, 200, email);
@@ -80,9 +80,14 @@ export class Credentials implements Area {
     return this.#context.clientWith(undefined).write('POST', '/auth/password-reset', body, { what: 'reset' });
   }
 
-  async #login(email: string, password: string, { id }: Tenant): Promise<string | undefined> {
+  async #login(
+    email: string,
+    password: string,
+    { id }: Tenant,
+    written?: Reply,
+  ): Promise<string | undefined> {
     const anyone = this.#context.clientWith(undefined);
-    const { status, body } = await anyone.ask('/api/v1/auth/login', { email, password, tenant: id });
+    const { status, body } = await anyone.ask('/api/v1/auth/login', { email, password, tenant: id }, written);
     return status === 200 ? signedIn.parse(body).token : undefined;
   }
 

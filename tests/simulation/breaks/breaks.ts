@@ -11,7 +11,7 @@ export interface Break {
 export const BREAKS: readonly Break[] = [
   {
     name: 'a worker that lost its lease still writes',
-    seed: 1,
+    seed: 94,
     file: 'infrastructure/read-store/sqlite/leases.ts',
     changes: [['if (current !== fence) throw', 'if (current === -1) throw']],
   },
@@ -39,13 +39,13 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: 'an event is folded twice into a document',
-    seed: 7,
+    seed: 5,
     file: 'application/core/projections/fold-batch.ts',
     changes: [['(one.position !== undefined && one.position >= event.position)', '(one.position === null)']],
   },
   {
     name: 'a repeated request does not look for its first try',
-    seed: 6,
+    seed: 2,
     file: 'application/core/commands/stream-batch.ts',
     changes: [
       [
@@ -56,7 +56,7 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: 'a subscriber skips an event that it could not handle',
-    seed: 6,
+    seed: 5,
     file: 'application/core/subscriptions/subscriber.ts',
     changes: [
       [
@@ -82,7 +82,7 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: 'a replay of a socket leaves out its last event',
-    seed: 1,
+    seed: 4,
     file: 'api/ws/replays.ts',
     changes: [['if (stored.position > until)', 'if (stored.position >= until)']],
   },
@@ -94,7 +94,7 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: 'times of a stream go back with the clock',
-    seed: 2,
+    seed: 3,
     file: 'application/core/commands/stream-batch.ts',
     changes: [
       ['const now = Math.max(this.deps.clock.now(), head.at);', 'const now = this.deps.clock.now();'],
@@ -115,7 +115,7 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: 'a growth of the log without its events wakes nobody',
-    seed: 1,
+    seed: 3,
     file: 'application/core/subscriptions/log-follower.ts',
     changes: [
       [

@@ -10,7 +10,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     seeds: { type: 'string', default: '200' },
-    requests: { type: 'string', default: '100' },
+    requests: { type: 'string', default: '60' },
   },
 });
 

@@ -184,6 +184,24 @@ describe('a subscriber', () => {
     await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c', 'a', 'b', 'c']));
   });
 
+  it('saves a checkpoint that could not be saved, although no event follows', async () => {
+    await writeAll('a');
+    const head = await stores.events.end();
+    let lost = 0;
+    const { seen, subscriber } = listening();
+    const losing: ReadStore = {
+      ...store,
+      saveSubscriberProgress: async (...args) => {
+        lost += 1;
+        if (lost <= 2) throw new StoreUnavailable('gone');
+        await store.saveSubscriberProgress(...args);
+      },
+    };
+    running(subscriber, { store: losing });
+    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head), 30_000);
+    expect(seen).to.deep.equal(['a']);
+  }).timeout(40_000);
+
   it('skips an event that fails five times, reports it once, and continues', async () => {
     await writeAll('a', 'bad', 'c');
     let tries = 0;
