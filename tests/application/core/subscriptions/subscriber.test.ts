@@ -198,7 +198,7 @@ describe('a subscriber', () => {
       },
     };
     running(subscriber, { store: losing });
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head), 30_000);
+    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
     expect(seen).to.deep.equal(['a']);
   }).timeout(40_000);
 
