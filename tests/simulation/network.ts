@@ -143,9 +143,11 @@ class Line implements Peer {
   }
 
   send(text: string): Promise<Reply> {
-    this.#waiting = Promise.withResolvers();
+    const waiting = Promise.withResolvers<Reply>();
+    this.#waiting = waiting;
+    // The server may answer at once.
     this.#served.onData(Buffer.from(text));
-    return this.#waiting.promise;
+    return waiting.promise;
   }
 
   onData(chunk: Buffer): void {
@@ -181,10 +183,16 @@ const lineTo = (server: Server): Line => {
 /** One request through the server's real parser and pipeline. @throws {Broken} */
 export const call = (server: Server, { method, path, headers = {}, body }: Call): Promise<Reply> => {
   const sent = body === undefined ? undefined : encoded(body);
-  const head = [`${method} ${path} HTTP/1.1`, 'host: simulation'];
-  if (sent !== undefined)
-    head.push(`content-type: ${sent.type}`, `content-length: ${Buffer.byteLength(sent.text)}`);
-  else if (method !== 'GET') head.push('content-length: 0');
-  for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
+  const length = sent === undefined ? 0 : Buffer.byteLength(sent.text);
+  const all: Readonly<Record<string, string>> = {
+    host: 'simulation',
+    ...(sent === undefined ? {} : { 'content-type': sent.type }),
+    ...(sent === undefined && method === 'GET' ? {} : { 'content-length': String(length) }),
+    ...headers,
+  };
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
+  ];
   return lineTo(server).send(`${head.join('\r\n')}\r\n\r\n${sent?.text ?? ''}`);
 };

@@ -200,7 +200,7 @@ describe('a subscriber', () => {
     running(subscriber, { store: losing });
     await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
     expect(seen).to.deep.equal(['a']);
-  }).timeout(40_000);
+  }).timeout(90_000);
 
   it('skips an event that fails five times, reports it once, and continues', async () => {
     await writeAll('a', 'bad', 'c');
