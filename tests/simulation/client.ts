@@ -126,8 +126,9 @@ export class Client {
         if (!isPassing(reply.status)) {
           const isRefused = reply.status >= 400;
           // A repeat without a key may be refused because the first try succeeded, and any repeat because others have
-          // deleted its target since.
-          if (isRefused && tries > 1 && (!isKeyed || reply.status === 404)) return reply;
+          // deleted its target since, or because the first try has ended the session or used the link.
+          const isGone = reply.status === 401 || reply.status === 404;
+          if (isRefused && tries > 1 && (!isKeyed || isGone)) return reply;
           request.outcome = isRefused ? 'refused' : 'acknowledged';
           return reply;
         }
