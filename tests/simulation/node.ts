@@ -105,6 +105,8 @@ export class SimulatedNode {
 
   kill(): void {
     this.#owner.isAlive = false;
+    // Ticks of a dead life go on, and must not end the next one.
+    this.#owner.ending = undefined;
     this.isReady = false;
     this.#platform = undefined;
     this.diesAt = undefined;
