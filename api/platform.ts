@@ -81,7 +81,7 @@ const SWEEP_MS = 60_000;
 
 /** Composes the product and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
-  const { config, logger, clock = systemClock, adapters = nodeAdapters, member } = options;
+  const { config, logger, clock = systemClock, adapters = nodeAdapters, member, lookMs } = options;
   const stopTracing = await startTracing(config, logger);
   const wait = waitForStores(logger);
   const core = await composeCore(config, secretsOf, logger, clock, wait, adapters);
@@ -102,12 +102,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         store: stores.reads,
         events: stores.events,
         follower,
-        codec,
-        budget,
-        metrics,
-        clock,
-        lingerMs: LINGER_MS,
-        lookMs: options.lookMs,
+        ...{ codec, budget, metrics, clock, lingerMs: LINGER_MS, lookMs },
         onProgress: ({ tag, checkpoint }) => foldLag?.progress(`${projection.name} ${tag}`, checkpoint),
         onEnd: (tag) => foldLag?.ended(`${projection.name} ${tag}`),
       }),

@@ -12,7 +12,10 @@ export const tenantClaims = z.object({
   role: z.enum(['admin', 'operator']),
   impersonated_by: z.string().min(1).max(320).optional(),
   token_use: z.literal('api_test').optional(),
-  /** How often the person's sessions had been ended at the sign-in; tokens of others than this server have none. */
+  /**
+   * How often the person's sessions had been ended at the sign-in, from the token's header; tokens of others than this server have
+   * none.
+   */
   session: z.number().int().nonnegative().optional(),
   /** Extension tokens have their own claims. */
   ext_id: z.undefined().optional(),

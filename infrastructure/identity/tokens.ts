@@ -40,7 +40,8 @@ export const tokenFamily = <Claims extends object>(
   const verified = new Map<string, Verified>();
 
   const check = (token: string): Verified => {
-    const payload = signedPayload(token, keys);
+    const { header: head, payload: own } = signedParts(token, keys);
+    const payload = { ...own, session: head.session };
     const claims = schema.safeParse(payload);
     const { data: at } = times.safeParse(payload);
     if (!claims.success || at === undefined) throw invalidCredential();
@@ -52,9 +53,10 @@ export const tokenFamily = <Claims extends object>(
   return {
     sign: (claims, lifetimeSeconds, begin) => {
       const iat = begin ?? Math.floor(clock.now() / 1000);
+      const { session, ...payload }: Claims & { session?: number | undefined } = claims;
       return jws.sign({
-        header: { alg: 'HS256', typ: 'JWT' },
-        payload: { ...claims, iat, exp: iat + lifetimeSeconds },
+        header: { alg: 'HS256', typ: 'JWT', ...(session === undefined ? {} : { session }) },
+        payload: { ...payload, iat, exp: iat + lifetimeSeconds },
         secret: key,
       });
     },
@@ -81,10 +83,18 @@ const header = z.object({
   alg: z.literal('HS256'),
   crit: z.undefined().optional(),
   b64: z.undefined().optional(),
+  /** In the header, since the specification lists the claims. */
+  session: z.number().int().nonnegative().optional(),
 });
+const object = z.looseObject({});
 
-/** The payload of a token with a canonical HS256 signature by one of the keys. */
-const signedPayload = (token: string, keys: readonly Buffer[]): unknown => {
+interface SignedParts {
+  readonly header: z.output<typeof header>;
+  readonly payload: object;
+}
+
+/** Header and payload of a token with a canonical HS256 signature by one of the keys. */
+const signedParts = (token: string, keys: readonly Buffer[]): SignedParts => {
   if (token.length > MAX_TOKEN_LENGTH) throw invalidCredential();
   const parts = token.split('.');
   const [head, payload, signature] = parts;
@@ -104,8 +114,10 @@ const signedPayload = (token: string, keys: readonly Buffer[]): unknown => {
   } catch {
     throw invalidCredential();
   }
-  if (decoded === null || !header.safeParse(decoded.header).success) throw invalidCredential();
-  return decoded.payload;
+  const known = header.safeParse(decoded?.header);
+  const claims = object.safeParse(decoded?.payload);
+  if (!known.success || !claims.success) throw invalidCredential();
+  return { header: known.data, payload: claims.data };
 };
 
 const isSame = (a: string, b: string): boolean => {
