@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isStorableText } from '../../domain/core/text.ts';
+import type { RegisteredUser } from '../../domain/identity/user.ts';
 
 /** User ids: part of stream names and of mention tokens. */
 export const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/;
@@ -21,6 +22,13 @@ export const tenantClaims = z.object({
   ext_id: z.undefined().optional(),
 });
 export type TenantClaims = z.output<typeof tenantClaims>;
+
+/** Claims of a sign-in. */
+export const sessionClaims = (
+  tenantId: string,
+  { id, email, role }: { readonly id: string } & Pick<TenantClaims, 'email' | 'role'>,
+  { sessionEnds = 0 }: Pick<RegisteredUser, 'sessionEnds'>,
+): TenantClaims => ({ sub: id, email, tenant_id: tenantId, role, session: sessionEnds });
 
 /** Claims of platform admin tokens (specification, Authentication 2). */
 export const platformClaims = z.object({

@@ -11,6 +11,7 @@ import type { TokenFamily } from '../ports/tokens.ts';
 import {
   PLATFORM_TOKEN_SECONDS,
   type PlatformClaims,
+  sessionClaims,
   TENANT_TOKEN_SECONDS,
   type TenantClaims,
 } from './authentication-claims.ts';
@@ -57,10 +58,7 @@ export class Login extends WithDeps<{
     if (tenant?.status !== 'active') throw tenantSuspended();
     const user = await this.deps.identity.view(match.user);
     const token = this.deps.tenantTokens.sign(
-      {
-        ...{ sub: user.id, email: user.email, tenant_id: match.tenantId, role: user.role },
-        session: match.user.sessionEnds ?? 0,
-      },
+      sessionClaims(match.tenantId, user, match.user),
       TENANT_TOKEN_SECONDS,
     );
     return { token, user, tenantId: match.tenantId };

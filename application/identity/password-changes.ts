@@ -12,7 +12,7 @@ import type { Position } from '../ports/event-store.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { TokenSecrets } from '../ports/token-secrets.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
+import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
 
@@ -73,9 +73,8 @@ export class PasswordChanges extends WithDeps<{
     });
     if (!state.exists) throw notFound();
     const user = await identity.view(state);
-    const session = state.sessionEnds ?? 0;
-    const claims = { sub: user.id, email: user.email, tenant_id: tenantId, role: user.role, session };
-    return { token: tenantTokens.sign(claims, TENANT_TOKEN_SECONDS), user, position };
+    const token = tenantTokens.sign(sessionClaims(tenantId, user, state), TENANT_TOKEN_SECONDS);
+    return { token, user, position };
   }
 
   /**

@@ -15,7 +15,7 @@ import {
   type SsoProvider,
 } from '../ports/sso-provider.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
+import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
 import { NoAccount, type SsoAccounts } from './sso-accounts.ts';
@@ -121,13 +121,7 @@ export class Sso extends WithDeps<{
     const { user, position } = await this.#account(tenantId, identity, requestId);
     if (position !== undefined) this.deps.answered(tenantId, position);
     const view = await this.deps.identity.view(user);
-    const token = this.deps.tokens.sign(
-      {
-        ...{ sub: view.id, email: view.email, tenant_id: tenantId, role: view.role },
-        session: user.sessionEnds ?? 0,
-      },
-      TENANT_TOKEN_SECONDS,
-    );
+    const token = this.deps.tokens.sign(sessionClaims(tenantId, view, user), TENANT_TOKEN_SECONDS);
     return { token, user: view, tenantId, returnTo, position };
   }
 
