@@ -108,8 +108,11 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
       handle: async () => {
-        const { openApiDocument } = await import('./document.ts');
-        text ??= Buffer.from(JSON.stringify(openApiDocument([...routes, ...own])));
+        if (text === undefined) {
+          const { openApiDocument } = await import('./document.ts');
+          // Another first reader may have made it meanwhile.
+          text ??= Buffer.from(JSON.stringify(openApiDocument([...routes, ...own])));
+        }
         return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: text };
       },
     }),

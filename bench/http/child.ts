@@ -19,9 +19,9 @@ const START_MS = 30_000;
 const STOP_MS = 12_000;
 
 /**
- * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200.
+ * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200. `BENCH_LOG` names a file for its standard
+ * output, with the log of everything.
  * @param script relative to `bench/`
- * `BENCH_LOG` names a file for its standard output, with the log of everything.
  * @throws when the process ends or does not answer in time; its standard error is inherited
  */
 export const startChild = async (
