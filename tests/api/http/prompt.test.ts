@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { ownerOf } from '../../../api/http/checks.ts';
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
+import { busyFor } from '../../support/busy.ts';
+import { serve } from './support.ts';
+
+/** Works of 5 ms, one for each tick: far more ticks than a request takes. */
+const WORKS = 200;
+
+describe('Public requests while others wait', () => {
+  it('begin at once if they watch the process, and in their turn if they read a document', async () => {
+    const server = await serve([]);
+    try {
+      let done = 0;
+      const works = Array.from({ length: WORKS }, async () => {
+        await timeSlices.of(ownerOf(undefined), 'test').next();
+        busyFor(5);
+        done += 1;
+      });
+      const doneAt = async (path: string): Promise<number> => {
+        expect((await server.request('GET', path)).status).to.equal(200);
+        return done;
+      };
+      const [document, ...watching] = await Promise.all(
+        ['/docs', '/health/live', '/health/ready', '/version', '/metrics'].map(doneAt),
+      );
+      expect(document).to.equal(WORKS);
+      for (const seen of watching) expect(seen).to.be.below(WORKS);
+      await Promise.all(works);
+    } finally {
+      await server.close();
+    }
+  });
+});
