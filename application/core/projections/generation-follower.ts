@@ -3,17 +3,20 @@ import type { Clock } from '../../ports/clock.ts';
 import type { StoredEvent } from '../../ports/event-store.ts';
 import type { ProjectionMetrics } from '../../ports/metrics.ts';
 import { abortOf } from '../concurrency/abort.ts';
+import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { occurredAt } from '../events/occurred-at.ts';
 import { nextTick, timer } from '../runtime/timers.ts';
 import {
   audit,
   concatMap,
+  defer,
   filter,
   firstValueFrom,
   lastValueFrom,
   merge,
   type Observable,
+  retry,
   Subject,
   takeWhile,
 } from '../rxjs.ts';
@@ -70,8 +73,7 @@ export class GenerationFollower {
     const saving = passed
       .pipe(
         audit(() => timer(saveMs)),
-        filter(() => !this.#generation.isStored),
-        concatMap(() => this.#generation.save().catch(() => undefined)),
+        concatMap(() => this.#saved()),
       )
       .subscribe();
     const filtered = { types: [...projection.types, ProjectionRetryRequested.type] };
@@ -87,6 +89,14 @@ export class GenerationFollower {
     } finally {
       saving.unsubscribe();
     }
+  }
+
+  /** Stores the checkpoint, however often it fails: no further event may come, and readers elsewhere wait for it. */
+  #saved(): Observable<void> {
+    const save = async (): Promise<void> => {
+      if (!this.#generation.isStored) await this.#generation.save();
+    };
+    return defer(save).pipe(retry(retried(STORE_AWAY)));
   }
 
   async #handle(batch: EventBatch, signal: AbortSignal): Promise<void> {

@@ -56,9 +56,8 @@ describe('a projection runner', () => {
     await answered(kit, 'v1', ['a1', 'a2']);
   });
 
-  it('stores its checkpoint soon, also without events to fold', async () => {
-    running(kit.runner());
-    await answered(kit, 'v1', ['a1']);
+  /** Appends an event that the projection does not fold, and waits until the stored checkpoint is behind it. */
+  const passOther = async (): Promise<void> => {
     await kit.node.commands.execute({
       tenantId: 'acme',
       type: { category: 'other', stateVersion: 1, initial: null, evolve: (state: null) => state },
@@ -68,6 +67,28 @@ describe('a projection runner', () => {
     });
     const head = await kit.events.end();
     await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head));
+  };
+
+  it('stores its checkpoint soon, also without events to fold', async () => {
+    running(kit.runner());
+    await answered(kit, 'v1', ['a1']);
+    await passOther();
+  });
+
+  it('stores its checkpoint after a failure, also when no event follows', async () => {
+    let failures = 0;
+    const shaky: ReadStore = {
+      ...kit.store,
+      commit: (batch) => {
+        if (batch.writes.length > 0 || failures > 0) return kit.store.commit(batch);
+        failures += 1;
+        return Promise.reject(new Error('no disk'));
+      },
+    };
+    running(kit.runner({ store: shaky }));
+    await answered(kit, 'v1', ['a1']);
+    await passOther();
+    expect(failures).to.equal(1);
   });
 
   it('reports progress within a long batch while a reader waits, and skips nothing', async () => {
