@@ -95,7 +95,11 @@ const asset = async (name: string): Promise<Reply> => {
 
 /** @param routes the routes that the document describes, besides its own */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
-  let text: Buffer | undefined;
+  let document: Promise<Buffer> | undefined;
+  const made = async (): Promise<Buffer> => {
+    const { openApiDocument } = await import('./document.ts');
+    return Buffer.from(JSON.stringify(await openApiDocument([...routes, ...own])));
+  };
   const access = { kind: 'public' } as const;
   const own: readonly Route[] = [
     route({
@@ -108,12 +112,9 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
       handle: async () => {
-        if (text === undefined) {
-          const { openApiDocument } = await import('./document.ts');
-          // Another first reader may have made it meanwhile.
-          text ??= Buffer.from(JSON.stringify(openApiDocument([...routes, ...own])));
-        }
-        return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: text };
+        document ??= made();
+        const headers = { 'Content-Type': 'application/json; charset=utf-8' };
+        return { status: 200, headers, body: await document };
       },
     }),
     route({

@@ -5,6 +5,6 @@ import { routesWithoutServer } from './routes.ts';
 
 /** `npm run openapi`: writes `openapi.json` and `asyncapi.json` as a server of this version serves them, without one. */
 const routes = await routesWithoutServer();
-writeFileSync('openapi.json', `${JSON.stringify(openApiDocument(routes), undefined, 2)}\n`);
+writeFileSync('openapi.json', `${JSON.stringify(await openApiDocument(routes), undefined, 2)}\n`);
 writeFileSync('asyncapi.json', `${JSON.stringify(asyncApiDocument(), undefined, 2)}\n`);
 process.exit(0);

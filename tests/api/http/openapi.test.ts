@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
+import { z } from 'zod';
 import { openApiDocument } from '../../../api/openapi/document.ts';
 import { type AnswerCheck, createAnswerCheck } from '../../support/openapi-validator.ts';
 import { KNOWN, testRoutes } from './routes.ts';
@@ -36,20 +37,21 @@ describe('GET /openapi.json', () => {
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('names parameters, headers, security and components', () => {
+  it('names parameters, headers, security and components', async () => {
     const things = '/api/v1/things';
     expect(document).to.have.nested.property(`paths.${things}.get.security[0].tenantJwt`);
     expect(document).to.have.nested.property('paths./super/tenants.get.security[0].platformJwt');
     expect(document).to.have.nested.property('paths./auth/login.post.security').that.deep.equals([]);
     expect(document).to.have.nested.property('components.schemas.Error');
     expect(document).to.have.nested.property('components.securitySchemes.tenantJwt.scheme', 'bearer');
-    const list = JSON.stringify(openApiDocument(testRoutes()).paths?.[things]?.get?.parameters);
+    const { paths } = await openApiDocument(testRoutes());
+    const list = JSON.stringify(paths?.[things]?.get?.parameters);
     expect(list).to.contain('"name":"limit"').and.contain('"type":"integer"').and.contain('"X-Min-Position"');
     expect(list)
       .to.contain('"default":50')
       .and.not.contain('"default":"50"')
       .and.not.contain('"required":true');
-    const create = JSON.stringify(openApiDocument(testRoutes()).paths?.[things]?.post);
+    const create = JSON.stringify(paths?.[things]?.post);
     expect(create).to.contain('"Idempotency-Key"').and.contain('CreateThingBody').and.contain('"422"');
     expect(document).to.have.nested.property(
       'components.schemas.CreateThingBody.properties.title.maxLength',
@@ -67,9 +69,24 @@ describe('GET /openapi.json', () => {
     expect(ajv.compile({ $ref: 'doc#/components/schemas/Error' })).to.be.a('function');
   });
 
-  it('refuses an unknown error code in a route', () => {
+  it('refuses an unknown error code in a route', async () => {
     const routes = testRoutes().map((route) => ({ ...route, errors: ['no_such_code'] }));
-    expect(() => openApiDocument(routes)).to.throw('no_such_code');
+    const error: unknown = await openApiDocument(routes).catch((thrown: unknown) => thrown);
+    expect(String(error)).to.contain('no_such_code');
+  });
+
+  it('refuses two schemas of one name', async () => {
+    const answers = [z.object({ a: z.string() }), z.object({ b: z.string() })];
+    const first = testRoutes()[0];
+    if (first === undefined) throw new Error('there are no routes');
+    const routes = Array.from({ length: 20 }, (_, n) => ({
+      ...first,
+      path: `/things-${n}`,
+      operationId: `things${n}`,
+      responses: { 200: (answers[n % 2] ?? z.object({})).meta({ id: 'Same' }) },
+    }));
+    const error: unknown = await openApiDocument(routes).catch((thrown: unknown) => thrown);
+    expect(String(error)).to.contain('Same');
   });
 });
 

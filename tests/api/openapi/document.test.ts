@@ -42,7 +42,7 @@ describe('The OpenAPI document', () => {
   let operations: readonly Operation[];
 
   before(async () => {
-    const made = openApiDocument(await routesWithoutServer());
+    const made = await openApiDocument(await routesWithoutServer());
     text = JSON.stringify(made);
     document = shape.parse(made);
     operations = Object.values(document.paths).flatMap((item) => Object.values(item));
