@@ -90,5 +90,6 @@ export const openApiDocument = async (
       schemas[name] = schema;
     }
   }
-  return { ...document, paths, components: { ...document.components, schemas } };
+  const inOrder = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { ...document, paths, components: { ...document.components, schemas: inOrder } };
 };

@@ -3156,28 +3156,390 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        readonly LoginBody: {
-            readonly email: string;
-            readonly password: string;
-            readonly tenant?: string;
-        };
-        readonly PlatformLoginBody: {
-            readonly email: string;
-            readonly password: string;
-        };
-        readonly ImpersonateBody: {
-            readonly user_id?: string;
-            /** @description Kept in the tenant’s event log. */
-            readonly reason?: string;
-        };
-        readonly CreateUserBody: {
-            /** Format: email */
-            readonly email: string;
-            readonly display_name: string;
+        readonly Account: {
+            readonly code: string;
+            readonly name: string;
             /** @enum {string} */
-            readonly role: "admin" | "operator";
+            readonly type: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
+            readonly category?: string;
+            readonly active: boolean;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        readonly AccountList: readonly components["schemas"]["Account"][];
+        readonly AddNoteBody: {
+            readonly body: string;
+        };
+        readonly ApiToken: {
+            readonly id: string;
+            readonly name: string;
+            /** @description The eight characters behind `svc_pat_`. */
+            readonly prefix: string;
+            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
+            readonly expires_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly created_by: string;
+            /** @description Exact to about a minute. */
+            readonly last_used_at: string | null;
+            readonly revoked_at: string | null;
+        };
+        readonly ApiTokenList: readonly components["schemas"]["ApiToken"][];
+        readonly AskAssistantBody: {
+            readonly message: string;
+            readonly history?: readonly {
+                /** @enum {string} */
+                readonly role: "user" | "assistant";
+                readonly content: string;
+            }[];
+        };
+        readonly AssistantAnswer: {
+            readonly reply: string;
+            readonly retrieved_chunks: readonly {
+                /** @enum {string} */
+                readonly source_kind: "entity_record" | "attachment";
+                readonly source_id: string;
+                readonly score: number;
+                /** @description Of the record; for an attachment of the record it belongs to. */
+                readonly entity_name: string;
+                /** @description The record to link to: the source or the attachment’s record. */
+                readonly record_id: string;
+                /** @description The entity and the record’s name, or the name of the file. */
+                readonly title: string;
+                /** @description The passage’s beginning, at most 240 characters. */
+                readonly excerpt: string;
+            }[];
+        };
+        readonly AsyncApiDocumentAnswer: {
+            readonly asyncapi: string;
+        } & {
+            readonly [key: string]: unknown;
+        };
+        readonly AuditProof: {
+            readonly tenant_id: string;
+            /** @description A place in the event log. Opaque. */
+            readonly position: string;
+            /** @description SHA-256 over all heads, lower-case hex. */
+            readonly root: string;
+            /** Format: date-time */
+            readonly signed_at: string;
+            /** @constant */
+            readonly algorithm: "Ed25519";
+            /** @description Base64 of the DER form (SPKI). */
+            readonly public_key: string;
+            /** @description Base64. */
+            readonly signature: string;
+        };
+        readonly AuditedEvent: {
+            /** @description A place in the event log. Opaque. */
+            readonly position: string;
+            readonly stream: string;
+            readonly revision: number;
+            readonly id: string;
+            readonly type: string;
+            /** @description Opened: an erased text reads `[erased]`, a credential `[secret]`. Null: damaged. */
+            readonly data: {
+                readonly [key: string]: unknown;
+            } | null;
+            readonly metadata: (({
+                readonly $causationId: string;
+                readonly $correlationId: string;
+                readonly actor: {
+                    /** @enum {string} */
+                    readonly kind: "user" | "platform_admin" | "api_token" | "extension" | "partner" | "public" | "system";
+                    readonly id: string;
+                    readonly user_id?: string;
+                };
+                readonly hash: string;
+                readonly impersonated_by?: string;
+                readonly occurred_at: string;
+                readonly prev_hash: string;
+                readonly schema_version: number;
+                readonly tenant_id: string;
+                readonly traceparent?: string;
+            } & {
+                readonly [key: string]: unknown;
+            }) | {
+                readonly [key: string]: unknown;
+            }) | null;
+            /** @description The exact stored texts, which the hash chain is over. */
+            readonly sealed: {
+                readonly data: string;
+                readonly metadata: string;
+            };
+        };
+        readonly AuditedEventList: readonly components["schemas"]["AuditedEvent"][];
+        /** @description Sources, by what was done with them. */
+        readonly BackfillCounts: {
+            readonly added: number;
+            readonly updated: number;
+            readonly skipped: number;
+        };
+        readonly BalanceSheet: {
+            readonly currency: string;
+            /** Format: date */
+            readonly as_of: string;
+            readonly assets: readonly {
+                readonly code: string;
+                readonly name: string;
+                readonly amount: number;
+            }[];
+            readonly liabilities: readonly {
+                readonly code: string;
+                readonly name: string;
+                readonly amount: number;
+            }[];
+            readonly equity: readonly {
+                readonly code: string;
+                readonly name: string;
+                readonly amount: number;
+            }[];
+            readonly current_earnings: number;
+            readonly total_assets: number;
+            readonly total_liabilities: number;
+            readonly total_equity: number;
+            readonly balanced: boolean;
+        };
+        readonly BillingProfile: {
+            /** @description Plain text with the variables {{customer}} {{partner}} {{meter}} {{quantity}} {{period}}. */
+            readonly item_name_template: string;
+            /** @description Plain text with the variables {{customer}} {{partner}} {{meter}} {{quantity}} {{period}}. */
+            readonly item_description: string;
+        };
+        readonly BooksLock: {
+            readonly locked_through: string | null;
+        };
+        readonly BulkOpPreview: {
+            readonly total_resolved: number;
+            readonly would_succeed: number;
+            readonly would_skip: number;
+            readonly would_error: number;
+            readonly cascade_summary?: {
+                readonly by_entity: readonly {
+                    readonly entity_name: string;
+                    /** @enum {string} */
+                    readonly action: "delete" | "clear";
+                    readonly count: number;
+                }[];
+                readonly total: number;
+            };
+            /** @description The first 1,000. */
+            readonly errors: readonly {
+                readonly record_id: string;
+                /** @description Empty where the record has no job, or does not exist. */
+                readonly current_state: string;
+                /** @enum {string} */
+                readonly code: "record_not_found" | "invalid_fsm_from_state" | "guard_failed" | "missing_required" | "type_mismatch" | "unknown_enum" | "unknown_field" | "selection_drift";
+                readonly message: string;
+            }[];
+            /** @description The first 20. Of an edit the values that change, of a deletion all values, else the state. */
+            readonly sample_affected: readonly {
+                readonly record_id: string;
+                readonly current_state: string;
+                readonly before: {
+                    readonly [key: string]: unknown;
+                };
+                readonly after: {
+                    readonly [key: string]: unknown;
+                } | null;
+            }[];
+        };
+        readonly BulkOpSession: {
+            readonly id: string;
+            readonly entity_name: string;
+            /** @enum {string} */
+            readonly operation: "edit" | "delete" | "transition";
+            readonly selection: {
+                /** @constant */
+                readonly kind: "ids";
+                /** @description The first 1,000, each once. */
+                readonly ids: readonly string[];
+            } | {
+                /** @constant */
+                readonly kind: "filter";
+                readonly filter_expr: string | {
+                    readonly [key: string]: unknown;
+                };
+                readonly count_at_preview?: number;
+            };
+            readonly op_params: {
+                /** @constant */
+                readonly kind: "edit";
+                readonly fields: readonly {
+                    readonly field_key: string;
+                    readonly new_value: unknown;
+                }[];
+            } | {
+                /** @constant */
+                readonly kind: "delete";
+            } | {
+                /** @constant */
+                readonly kind: "transition";
+                readonly event_name: string;
+            };
+            /** @enum {string} */
+            readonly status: "previewed" | "committing" | "committed" | "errored" | "cancelled";
+            readonly preview: components["schemas"]["BulkOpPreview"];
+            readonly result?: {
+                readonly succeeded: number;
+                readonly skipped: number;
+                readonly errored: number;
+                readonly cascade_applied?: {
+                    readonly by_entity: readonly {
+                        readonly entity_name: string;
+                        /** @enum {string} */
+                        readonly action: "delete" | "clear";
+                        readonly count: number;
+                    }[];
+                    readonly total: number;
+                };
+                /** Format: date-time */
+                readonly committed_at: string;
+                /** @description Of an errored session: rows not reached. */
+                readonly not_processed?: number;
+            };
+            /** @description Of a committing session. */
+            readonly progress?: {
+                readonly processed: number;
+                readonly total: number;
+            };
+            /** @description Of a selection by filter. */
+            readonly count_at_preview?: number;
+            /** @description Of a selection by filter. */
+            readonly count_at_commit?: number;
+            readonly created_by: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly committed_by?: string;
+            /** Format: date-time */
+            readonly cancelled_at?: string;
+        };
+        readonly BulkOpSessionList: readonly components["schemas"]["BulkOpSession"][];
+        readonly ChangeAccountBody: {
+            readonly code?: string;
+            readonly name?: string;
+            readonly category?: string | null;
+            /** @enum {string} */
+            readonly type?: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
+            readonly active?: boolean;
+        };
+        readonly ChangeEntityBody: {
+            readonly label?: string;
+            readonly fields?: readonly {
+                readonly key: string;
+                readonly label: string;
+                /** @enum {string} */
+                readonly type: "text" | "long_text" | "integer" | "decimal" | "boolean" | "date" | "datetime" | "enum" | "reference" | "user" | "json";
+                /** @default false */
+                readonly required: boolean;
+                readonly options?: readonly string[];
+                readonly default?: unknown;
+                readonly min?: number | string;
+                readonly max?: number | string;
+                readonly max_length?: number;
+                readonly reference?: {
+                    readonly entity_name: string;
+                    /** @enum {string} */
+                    readonly on_delete: "restrict" | "clear" | "cascade";
+                };
+            }[];
+            readonly workflow?: string | null;
+            readonly tenant_id?: unknown;
+        };
+        readonly ChangeEntryBody: {
+            /** Format: date */
+            readonly date?: string;
+            readonly memo?: string;
+            readonly currency?: string;
+            readonly lines?: readonly {
+                readonly account_code: string;
+                readonly debit?: number;
+                readonly credit?: number;
+                readonly memo?: string;
+                readonly currency?: string;
+            }[];
+        };
+        readonly ChangeFormBody: {
+            readonly slug?: string;
+            readonly title?: string;
+            readonly entity_name?: string;
+            readonly fields?: readonly {
+                readonly field_key: string;
+                /** @description The entity’s own label unless given. */
+                readonly label?: string;
+                /** @default false */
+                readonly required: boolean;
+            }[];
+        };
+        readonly ChangeInvoiceBody: Record<string, never>;
+        readonly ChangeOwnPasswordBody: {
+            readonly current_password: string;
             /** @description 10 to 200 characters. */
-            readonly password?: string;
+            readonly new_password: string;
+        };
+        readonly ChangePartnerBody: {
+            readonly name?: string;
+            /** @description The partner’s own tenant, where its books are. */
+            readonly home_tenant_id?: string | null;
+        };
+        readonly ChangePostingRuleBody: {
+            readonly name?: string;
+            /** @enum {string} */
+            readonly source_kind?: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
+            readonly active?: boolean;
+            readonly when?: string | null;
+            readonly date?: string | null;
+            readonly lines?: readonly {
+                readonly account_code: string;
+                /** @enum {string} */
+                readonly side: "debit" | "credit";
+                readonly amount: {
+                    readonly path: string;
+                } | {
+                    readonly fixed: number | string;
+                } | {
+                    readonly percent: number;
+                    readonly path: string;
+                } | {
+                    /** @constant */
+                    readonly remainder: true;
+                };
+                readonly memo?: string;
+            }[];
+            /** @enum {string} */
+            readonly mode?: "draft" | "post";
+            readonly tenant_id?: string | null;
+        };
+        readonly ChangeTenantBody: {
+            readonly name?: string;
+            /** @enum {string} */
+            readonly plan?: "free" | "hobby" | "pro" | "business" | "enterprise";
+            readonly partner_id?: string | null;
+            readonly entitlements?: {
+                readonly ledger?: boolean;
+                readonly assistant?: boolean;
+            };
+            readonly currency?: string;
+            readonly timezone?: string;
+            /** @enum {string} */
+            readonly status?: "active" | "suspended";
+            /** @description Appointed: a new user, or the one with this e-mail, who gets the role, this name and this password. */
+            readonly admin?: {
+                /** Format: email */
+                readonly email: string;
+                /** @description 10 to 200 characters. */
+                readonly password: string;
+                readonly display_name: string;
+            };
+            readonly sso?: {
+                readonly issuer: string;
+                readonly client_id: string;
+                /** @description Never shown again. Left out: the present one, of the same client, stays. */
+                readonly client_secret?: string;
+                readonly return_origins: readonly string[];
+            } | null;
         };
         readonly ChangeUserBody: {
             readonly display_name?: string;
@@ -3188,24 +3550,147 @@ export interface components {
             /** @description 10 to 200 characters. */
             readonly password?: string;
         };
-        readonly ChangeOwnPasswordBody: {
-            readonly current_password: string;
-            /** @description 10 to 200 characters. */
-            readonly new_password: string;
+        readonly ChangeWebhookBody: {
+            readonly url?: string;
+            readonly events?: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[] | "*";
+            readonly description?: string | null;
+            /** @enum {string} */
+            readonly state?: "active" | "paused";
         };
-        readonly ResetPasswordBody: {
-            readonly link: string;
-            /** @description 10 to 200 characters. */
-            readonly new_password: string;
-        };
-        readonly MintApiTokenBody: {
+        readonly ChangedTenant: {
+            readonly id: string;
             readonly name: string;
-            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
+            /** @enum {string} */
+            readonly plan: "free" | "hobby" | "pro" | "business" | "enterprise";
+            readonly partner_id: string | null;
+            readonly entitlements: {
+                readonly ledger: boolean;
+                readonly assistant: boolean;
+            };
+            readonly currency: string;
+            readonly timezone: string;
+            /** @enum {string} */
+            readonly status: "active" | "suspended";
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly sso: {
+                readonly issuer: string;
+                readonly client_id: string;
+                readonly return_origins: readonly string[];
+            } | null;
+            /** @description Given when an admin was appointed. */
+            readonly admin?: {
+                readonly id: string;
+                readonly email: string;
+                readonly display_name: string;
+                /** @enum {string} */
+                readonly role: "admin" | "operator";
+                /** @enum {string} */
+                readonly status: "active" | "deactivated";
+                /** Format: date-time */
+                readonly created_at: string;
+                readonly changes: readonly ("created" | "promoted" | "reactivated" | "renamed" | "password_set")[];
+            };
+        };
+        readonly Conversation: {
+            readonly id: string;
+            /** @description SHA-256 of the sorted participant ids, lower-case hex. */
+            readonly dm_key: string;
+            readonly participants: readonly {
+                readonly user_id: string;
+                readonly display_name: string;
+                readonly last_read_at: string | null;
+            }[];
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly CountUnreadNotificationsAnswer: {
+            readonly unread: number;
+        };
+        readonly CreateAccountBody: {
+            readonly code: string;
+            readonly name: string;
+            /** @enum {string} */
+            readonly type: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
+            readonly category?: string | null;
+            /** @default true */
+            readonly active: boolean;
+        };
+        readonly CreateEntryBody: {
+            /** Format: date */
+            readonly date: string;
+            readonly memo?: string;
+            readonly currency?: string;
+            readonly lines: readonly {
+                readonly account_code: string;
+                readonly debit?: number;
+                readonly credit?: number;
+                readonly memo?: string;
+                readonly currency?: string;
+            }[];
+        };
+        readonly CreateFormBody: {
+            readonly slug: string;
+            readonly title: string;
+            readonly entity_name: string;
+            readonly fields: readonly {
+                readonly field_key: string;
+                /** @description The entity’s own label unless given. */
+                readonly label?: string;
+                /** @default false */
+                readonly required: boolean;
+            }[];
+        };
+        readonly CreateLinkBody: {
+            readonly page_slug: string;
             /**
-             * @default 90d
+             * @default 30d
              * @enum {string}
              */
-            readonly expires_in: "30d" | "90d" | "1y" | "never";
+            readonly expires_in: "1d" | "7d" | "30d" | "90d";
+        };
+        readonly CreatePartnerBody: {
+            readonly id: string;
+            readonly name: string;
+            /** @description The partner’s own tenant, where its books are. */
+            readonly home_tenant_id?: string | null;
+        };
+        readonly CreatePostingRuleBody: {
+            readonly name: string;
+            /** @enum {string} */
+            readonly source_kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
+            /** @default true */
+            readonly active: boolean;
+            readonly when?: string | null;
+            readonly date?: string | null;
+            readonly lines: readonly {
+                readonly account_code: string;
+                /** @enum {string} */
+                readonly side: "debit" | "credit";
+                readonly amount: {
+                    readonly path: string;
+                } | {
+                    readonly fixed: number | string;
+                } | {
+                    readonly percent: number;
+                    readonly path: string;
+                } | {
+                    /** @constant */
+                    readonly remainder: true;
+                };
+                readonly memo?: string;
+            }[];
+            /**
+             * @default draft
+             * @enum {string}
+             */
+            readonly mode: "draft" | "post";
+            readonly tenant_id?: string | null;
+        };
+        readonly CreateRecordBody: {
+            readonly values: {
+                readonly [key: string]: unknown;
+            };
         };
         readonly CreateTenantBody: {
             readonly id: string;
@@ -3244,153 +3729,38 @@ export interface components {
                 readonly return_origins: readonly string[];
             } | null;
         };
-        readonly ChangeTenantBody: {
-            readonly name?: string;
+        readonly CreateUserBody: {
+            /** Format: email */
+            readonly email: string;
+            readonly display_name: string;
             /** @enum {string} */
-            readonly plan?: "free" | "hobby" | "pro" | "business" | "enterprise";
-            readonly partner_id?: string | null;
-            readonly entitlements?: {
-                readonly ledger?: boolean;
-                readonly assistant?: boolean;
-            };
-            readonly currency?: string;
-            readonly timezone?: string;
-            /** @enum {string} */
-            readonly status?: "active" | "suspended";
-            /** @description Appointed: a new user, or the one with this e-mail, who gets the role, this name and this password. */
-            readonly admin?: {
-                /** Format: email */
-                readonly email: string;
-                /** @description 10 to 200 characters. */
-                readonly password: string;
-                readonly display_name: string;
-            };
-            readonly sso?: {
-                readonly issuer: string;
-                readonly client_id: string;
-                /** @description Never shown again. Left out: the present one, of the same client, stays. */
-                readonly client_secret?: string;
-                readonly return_origins: readonly string[];
-            } | null;
+            readonly role: "admin" | "operator";
+            /** @description 10 to 200 characters. */
+            readonly password?: string;
         };
-        readonly RetryProjectionBody: {
-            readonly tenant: string;
+        readonly CreateWebhookBody: {
+            readonly url: string;
+            readonly events?: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[] | "*";
+            readonly description?: string | null;
         };
-        readonly CreatePartnerBody: {
-            readonly id: string;
+        readonly CreateWorkflowBody: {
             readonly name: string;
-            /** @description The partner’s own tenant, where its books are. */
-            readonly home_tenant_id?: string | null;
-        };
-        readonly ChangePartnerBody: {
-            readonly name?: string;
-            /** @description The partner’s own tenant, where its books are. */
-            readonly home_tenant_id?: string | null;
-        };
-        readonly ExchangePartnerAssertionBody: {
-            /** @description A JWT of the hosting portal, at most 5 minutes old. */
-            readonly assertion: string;
-        };
-        readonly BillingProfile: {
-            /** @description Plain text with the variables {{customer}} {{partner}} {{meter}} {{quantity}} {{period}}. */
-            readonly item_name_template: string;
-            /** @description Plain text with the variables {{customer}} {{partner}} {{meter}} {{quantity}} {{period}}. */
-            readonly item_description: string;
-        };
-        readonly ReplaceRateCardBody: {
-            /** @description Default: as before. */
-            readonly currency?: string;
-            readonly rates: {
-                readonly active_users?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly jobs_started?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly job_transitions?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly records_created?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly forms_submitted?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly messages_sent?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly webhooks_delivered?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-                readonly assistant_questions?: {
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly wholesale: string;
-                    /** @description Minor units, up to 6 decimals. */
-                    readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
-                    readonly included?: number;
-                };
-            };
-        };
-        readonly GenerateInvoiceBody: {
-            readonly customer_id: string;
-            /** @description Start of the window; default: of this calendar month (UTC). */
-            readonly from?: string;
-            /** @description End of the window, not in it; default: of this month. */
-            readonly to?: string;
-        };
-        readonly ChangeInvoiceBody: Record<string, never>;
-        readonly InstallExtensionBody: {
-            readonly ext_id: string;
-            readonly name: string;
-            readonly version: string;
-            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
-            readonly url?: string | null;
-        };
-        readonly StartConversationBody: {
-            readonly participant_user_ids: readonly string[];
-        };
-        readonly MessageBody: {
-            readonly body: string;
-        };
-        readonly MarkNotificationsReadBody: {
-            readonly ids?: readonly string[];
-            readonly all?: boolean;
+            readonly initial: string;
+            readonly states: readonly {
+                readonly key: string;
+                readonly label: string;
+                readonly final?: boolean;
+            }[];
+            readonly transitions: readonly {
+                readonly event_name: string;
+                readonly from?: string | readonly string[];
+                readonly to: string;
+                readonly guard?: string;
+                readonly guard_label?: string;
+                readonly roles?: readonly ("admin" | "operator")[];
+                readonly required_fields?: readonly string[];
+            }[];
+            readonly tenant_id?: unknown;
         };
         readonly DefineEntityBody: {
             readonly name: string;
@@ -3416,14 +3786,14 @@ export interface components {
             readonly workflow?: string | null;
             readonly tenant_id?: unknown;
         };
-        readonly ChangeEntityBody: {
-            readonly label?: string;
-            readonly fields?: readonly {
+        readonly Entity: {
+            readonly name: string;
+            readonly label: string;
+            readonly fields: readonly {
                 readonly key: string;
                 readonly label: string;
                 /** @enum {string} */
                 readonly type: "text" | "long_text" | "integer" | "decimal" | "boolean" | "date" | "datetime" | "enum" | "reference" | "user" | "json";
-                /** @default false */
                 readonly required: boolean;
                 readonly options?: readonly string[];
                 readonly default?: unknown;
@@ -3436,113 +3806,759 @@ export interface components {
                     readonly on_delete: "restrict" | "clear" | "cascade";
                 };
             }[];
-            readonly workflow?: string | null;
-            readonly tenant_id?: unknown;
+            readonly workflow: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
         };
-        readonly CreateRecordBody: {
+        /** @description A record was created. */
+        readonly EntityCreatedEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "entity.created";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly entity_name: string;
+                readonly entity_id: string;
+                readonly values: {
+                    readonly [key: string]: unknown;
+                };
+                readonly version: number;
+            };
+        };
+        /** @description A record was deleted. */
+        readonly EntityDeletedEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "entity.deleted";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly entity_name: string;
+                readonly entity_id: string;
+                readonly values: {
+                    readonly [key: string]: unknown;
+                };
+                readonly version: number;
+            };
+        };
+        readonly EntityList: readonly components["schemas"]["Entity"][];
+        readonly EntityRecord: {
+            readonly id: string;
+            readonly entity_name: string;
+            /** @description By field key; a field without a value is left out. */
             readonly values: {
                 readonly [key: string]: unknown;
             };
+            /** @description Of the record’s job; null without one. */
+            readonly state: string | null;
+            readonly job_id: string | null;
+            /** @description Counts changes of values and state. The `ETag`. */
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly created_by: string;
         };
-        readonly AddNoteBody: {
-            readonly body: string;
+        readonly EntityRecordList: readonly components["schemas"]["EntityRecord"][];
+        /** @description Values of a record changed. */
+        readonly EntityUpdatedEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "entity.updated";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly entity_name: string;
+                readonly entity_id: string;
+                readonly values: {
+                    readonly [key: string]: unknown;
+                };
+                readonly version: number;
+                /** @description Keys of the fields that changed. */
+                readonly changed: readonly string[];
+            };
         };
-        readonly UploadFileBody: {
-            /**
-             * Format: binary
-             * @description The file, at most 26214400 bytes.
-             */
-            readonly file: string;
-        };
-        readonly CreateWorkflowBody: {
-            readonly name: string;
-            readonly initial: string;
-            readonly states: readonly {
-                readonly key: string;
-                readonly label: string;
-                readonly final?: boolean;
-            }[];
-            readonly transitions: readonly {
-                readonly event_name: string;
-                readonly from?: string | readonly string[];
-                readonly to: string;
-                readonly guard?: string;
-                readonly guard_label?: string;
-                readonly roles?: readonly ("admin" | "operator")[];
-                readonly required_fields?: readonly string[];
-            }[];
-            readonly tenant_id?: unknown;
-        };
-        readonly SaveWorkflowDraftBody: {
-            readonly initial: string;
-            readonly states: readonly {
-                readonly key: string;
-                readonly label: string;
-                readonly final?: boolean;
-            }[];
-            readonly transitions: readonly {
-                readonly event_name: string;
-                readonly from?: string | readonly string[];
-                readonly to: string;
-                readonly guard?: string;
-                readonly guard_label?: string;
-                readonly roles?: readonly ("admin" | "operator")[];
-                readonly required_fields?: readonly string[];
-            }[];
-            readonly name?: string;
-            readonly tenant_id?: unknown;
-        };
-        readonly TransitionJobBody: {
-            readonly event_name: string;
-            readonly payload?: {
+        /** @description Clients branch on `error`; `message` may be reworded. */
+        readonly Error: {
+            /** @enum {string} */
+            readonly error: "validation_failed" | "malformed_json" | "invalid_filter" | "unauthenticated" | "invalid_credential" | "credential_expired" | "not_entitled" | "forbidden" | "admin_required" | "scope_missing" | "tenant_session_required" | "tenant_mismatch" | "not_a_participant" | "not_the_sender" | "assistant_not_entitled" | "delegated_credential_refused" | "partner_permission_missing" | "plan_required" | "tenant_suspended" | "not_found" | "method_not_allowed" | "upgrade_required" | "conflict" | "invalid_transition" | "immutable" | "invoice_locked" | "already_exists" | "in_use" | "subscription_paused" | "tenant_required" | "assistant_upstream_unexpected" | "window_overlap" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "guard_rejected" | "constraint_violated" | "unbalanced" | "unknown_account" | "account_inactive" | "mixed_currency" | "period_locked" | "url_refused" | "subscription_limit_reached" | "quota_exceeded" | "idempotency_key_reused" | "unknown_template_variable" | "nothing_to_invoice" | "upstream_refused" | "internal_error" | "embedding_model_unavailable" | "read_model_behind" | "unavailable";
+            readonly message: string;
+            readonly details?: {
                 readonly [key: string]: unknown;
             };
-            readonly expected_state?: string;
+            /** @description As in `X-Request-Id`; absent from `assistant_not_entitled`. */
+            readonly request_id?: string;
         };
-        readonly OverrideJobBody: {
-            readonly to_state: string;
-            readonly reason: string;
+        readonly ExchangePartnerAssertionAnswer: {
+            readonly token: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
         };
-        readonly CreateLinkBody: {
-            readonly page_slug: string;
-            /**
-             * @default 30d
-             * @enum {string}
-             */
-            readonly expires_in: "1d" | "7d" | "30d" | "90d";
+        readonly ExchangePartnerAssertionBody: {
+            /** @description A JWT of the hosting portal, at most 5 minutes old. */
+            readonly assertion: string;
         };
-        readonly CreateFormBody: {
+        readonly Extension: {
+            readonly ext_id: string;
+            readonly name: string;
+            readonly version: string;
+            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
+            readonly url: string | null;
+            /** @enum {string} */
+            readonly state: "inactive" | "active";
+            readonly created_by: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        readonly ExtensionList: readonly components["schemas"]["Extension"][];
+        readonly FileAttachment: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly filename: string;
+            readonly content_type: string;
+            /** @description Bytes. */
+            readonly size: number;
+            /** @description Lower-case hex. */
+            readonly sha256: string;
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly FileAttachmentList: readonly components["schemas"]["FileAttachment"][];
+        readonly Form: {
+            readonly id: string;
             readonly slug: string;
             readonly title: string;
             readonly entity_name: string;
             readonly fields: readonly {
                 readonly field_key: string;
-                /** @description The entity’s own label unless given. */
-                readonly label?: string;
-                /** @default false */
+                readonly label: string;
                 readonly required: boolean;
             }[];
+            /** @enum {string} */
+            readonly status: "draft" | "published" | "archived";
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
         };
-        readonly ChangeFormBody: {
-            readonly slug?: string;
-            readonly title?: string;
-            readonly entity_name?: string;
-            readonly fields?: readonly {
-                readonly field_key: string;
-                /** @description The entity’s own label unless given. */
-                readonly label?: string;
-                /** @default false */
-                readonly required: boolean;
-            }[];
-        };
-        /** @description As a form: a value per field, and `_submission_id`. */
-        readonly SubmitFormBody: {
-            readonly values?: {
-                readonly [key: string]: unknown;
+        readonly FormList: readonly components["schemas"]["Form"][];
+        /** @description A public form was filled in. */
+        readonly FormSubmittedEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "form.submitted";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly form_id: string;
+                readonly submission_id: string;
+                readonly entity_name: string;
+                readonly entity_id: string;
+                readonly values: {
+                    readonly [key: string]: unknown;
+                };
             };
-            /** @description The same again is the same submission. Made by the server unless given. */
-            readonly submission_id?: string;
         };
+        readonly GenerateInvoiceBody: {
+            readonly customer_id: string;
+            /** @description Start of the window; default: of this calendar month (UTC). */
+            readonly from?: string;
+            /** @description End of the window, not in it; default: of this month. */
+            readonly to?: string;
+        };
+        readonly GetPartnerSessionAnswer: {
+            readonly user: {
+                readonly id: string;
+                readonly email: string;
+            };
+            readonly partner: {
+                readonly id: string;
+                readonly name: string;
+            };
+            readonly permissions: readonly string[];
+        };
+        readonly HealthLiveAnswer: {
+            /** @constant */
+            readonly status: "live";
+        };
+        readonly ImpersonateAnswer: {
+            /** @description Given once: not in the answer to a repeated Idempotency-Key. */
+            readonly token?: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+        };
+        readonly ImpersonateBody: {
+            readonly user_id?: string;
+            /** @description Kept in the tenant’s event log. */
+            readonly reason?: string;
+        };
+        readonly InstallExtensionBody: {
+            readonly ext_id: string;
+            readonly name: string;
+            readonly version: string;
+            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
+            readonly url?: string | null;
+        };
+        readonly InvoiceLine: {
+            /** @enum {string} */
+            readonly meter: "active_users" | "jobs_started" | "job_transitions" | "records_created" | "forms_submitted" | "messages_sent" | "webhooks_delivered" | "assistant_questions";
+            readonly quantity: number;
+            readonly included: number;
+            readonly billable: number;
+            /** @description Minor units, up to 6 decimals. */
+            readonly wholesale_rate: string | null;
+            /** @description Minor units, up to 6 decimals. */
+            readonly retail_rate: string | null;
+            /** @description Minor units. */
+            readonly wholesale: number;
+            /** @description Minor units. */
+            readonly retail: number;
+            readonly item_name: string;
+            readonly item_description: string;
+            /** @constant */
+            readonly unrated?: true;
+            /**
+             * @description Usage of an earlier window, `window`.
+             * @constant
+             */
+            readonly late?: true;
+            readonly window?: {
+                /** Format: date-time */
+                readonly from: string;
+                /** Format: date-time */
+                readonly to: string;
+            };
+        };
+        readonly Job: {
+            readonly id: string;
+            readonly entity_name: string;
+            readonly entity_id: string;
+            readonly workflow: string;
+            readonly workflow_version: number;
+            readonly state: string;
+            readonly final: boolean;
+            /** @description Counts the states that the job was in. */
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        readonly JobDetail: {
+            readonly id: string;
+            readonly entity_name: string;
+            readonly entity_id: string;
+            readonly workflow: string;
+            readonly workflow_version: number;
+            readonly state: string;
+            readonly final: boolean;
+            /** @description Counts the states that the job was in. */
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            /** @description Oldest first; the last 1,000. */
+            readonly history: readonly {
+                /** Format: date-time */
+                readonly at: string;
+                readonly from_state: string;
+                readonly to_state: string;
+                readonly event_name: string;
+                readonly actor: {
+                    readonly kind: string;
+                    readonly id: string;
+                };
+                readonly override?: boolean;
+                readonly reason?: string;
+            }[];
+            /** @description Events that lead on for the caller: the role is admitted, the guard holds without a payload. */
+            readonly allowed_events: readonly string[];
+        };
+        readonly JobList: readonly components["schemas"]["Job"][];
+        /** @description An admin put a job into a state. */
+        readonly JobOverrideEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "job.admin_override";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly job_id: string;
+                readonly entity_name: string;
+                readonly entity_id: string;
+                readonly from_state: string;
+                readonly to_state: string;
+                /** @constant */
+                readonly event_name: "admin_override";
+                readonly actor: {
+                    readonly kind: string;
+                    readonly id: string;
+                };
+                readonly reason: string;
+            };
+        };
+        /** @description A job moved to another state. */
+        readonly JobTransitionEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "job.transition";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly job_id: string;
+                readonly entity_name: string;
+                readonly entity_id: string;
+                readonly from_state: string;
+                readonly to_state: string;
+                readonly event_name: string;
+                readonly actor: {
+                    readonly kind: string;
+                    readonly id: string;
+                };
+            };
+        };
+        readonly JournalEntry: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly number: number | null;
+            /** @enum {string} */
+            readonly state: "draft" | "posted" | "reversed";
+            /** Format: date */
+            readonly date: string;
+            readonly memo: string;
+            readonly currency: string;
+            readonly lines: readonly {
+                readonly line_no: number;
+                readonly account_code: string;
+                readonly account_name: string;
+                readonly debit: number;
+                readonly credit: number;
+                readonly memo?: string;
+            }[];
+            readonly total_debit: number;
+            readonly total_credit: number;
+            readonly source: {
+                readonly kind: string;
+                readonly id?: string;
+                readonly rule_id?: string;
+            };
+            /** Format: uuid */
+            readonly reversal_of?: string;
+            /** Format: uuid */
+            readonly reversed_by?: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly posted_at?: string;
+        };
+        readonly JournalEntryList: readonly components["schemas"]["JournalEntry"][];
+        readonly Link: {
+            readonly id: string;
+            readonly page_slug: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+            readonly revoked_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly created_by: {
+                readonly kind: string;
+                readonly id: string;
+            };
+        };
+        readonly LinkList: readonly components["schemas"]["Link"][];
+        readonly LinkTarget: {
+            readonly job_id: string;
+            readonly entity_id: string;
+            readonly page_slug: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+        };
+        readonly ListedConversation: {
+            readonly id: string;
+            /** @description SHA-256 of the sorted participant ids, lower-case hex. */
+            readonly dm_key: string;
+            readonly participants: readonly {
+                readonly user_id: string;
+                readonly display_name: string;
+                readonly last_read_at: string | null;
+            }[];
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly unread_count: number;
+            readonly last_message_at: string | null;
+        };
+        readonly ListedConversationList: readonly components["schemas"]["ListedConversation"][];
+        readonly LogLine: {
+            /** Format: date-time */
+            readonly at: string;
+            readonly actor: {
+                /** @enum {string} */
+                readonly kind: "user" | "platform_admin" | "api_token" | "extension" | "partner" | "public" | "system";
+                readonly id: string;
+                /** @description As it is now; empty where there is none. */
+                readonly email: string;
+            };
+            readonly impersonated_by?: string;
+            readonly action: string;
+            readonly subject: {
+                readonly kind: string;
+                readonly id: string;
+            };
+            /** @description A place in the event log. Opaque. */
+            readonly position: string;
+            readonly request_id: string;
+        };
+        readonly LogLineList: readonly components["schemas"]["LogLine"][];
+        readonly LoginAnswer: {
+            readonly token: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+            readonly user: {
+                readonly id: string;
+                readonly email: string;
+                readonly display_name: string;
+                /** @enum {string} */
+                readonly role: "admin" | "operator";
+                readonly tenant_id: string;
+            };
+        };
+        readonly LoginBody: {
+            readonly email: string;
+            readonly password: string;
+            readonly tenant?: string;
+        };
+        readonly MadeLink: {
+            readonly id: string;
+            /** @description Shown once: not in the answer to a repeated request. */
+            readonly token?: string;
+            /** @description Path that holds the token; shown with it. */
+            readonly url?: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+        };
+        readonly MarkNotificationsReadAnswer: {
+            readonly marked: number;
+        };
+        readonly MarkNotificationsReadBody: {
+            readonly ids?: readonly string[];
+            readonly all?: boolean;
+        };
+        readonly Me: {
+            readonly id: string;
+            readonly email: string;
+            readonly display_name: string;
+            /** @enum {string} */
+            readonly role: "admin" | "operator";
+            /** @enum {string} */
+            readonly status: "active" | "deactivated";
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly tenant_id: string;
+            readonly impersonated_by?: string;
+        };
+        readonly Message: {
+            readonly id: string;
+            readonly sender_user_id: string;
+            /** @description Absent when deleted. */
+            readonly body?: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly edited_at: string | null;
+            readonly deleted_at: string | null;
+        };
+        readonly MessageBody: {
+            readonly body: string;
+        };
+        readonly MessageList: readonly components["schemas"]["Message"][];
+        readonly MintApiTokenBody: {
+            readonly name: string;
+            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
+            /**
+             * @default 90d
+             * @enum {string}
+             */
+            readonly expires_in: "30d" | "90d" | "1y" | "never";
+        };
+        readonly MintExtensionTokenAnswer: {
+            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
+            readonly token?: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            /** @constant */
+            readonly expires_in: 900;
+        };
+        readonly MintTestTokenAnswer: {
+            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
+            readonly token?: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            /** @constant */
+            readonly expires_in: 3600;
+        };
+        readonly MintedApiToken: {
+            readonly id: string;
+            readonly name: string;
+            /** @description The eight characters behind `svc_pat_`. */
+            readonly prefix: string;
+            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
+            readonly expires_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
+            readonly token?: string;
+        };
+        readonly NotReady: {
+            /** @enum {string} */
+            readonly status: "ready" | "starting" | "catching_up" | "no_worker" | "unavailable";
+            readonly checks: {
+                readonly [key: string]: "ok" | "starting" | "catching_up" | "missing" | "failed";
+            };
+            /** @constant */
+            readonly error: "unavailable";
+            readonly message: string;
+            readonly request_id: string;
+        };
+        readonly Note: {
+            readonly id: string;
+            readonly body: string;
+            /** @description Who wrote it, or loaded the extension that did; null for an API token. */
+            readonly author_user_id: string | null;
+            readonly author: {
+                readonly kind: string;
+                readonly id: string;
+            };
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly NoteList: readonly components["schemas"]["Note"][];
+        readonly Notification: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly kind: "message_mention" | "note_mention";
+            /** @description Empty where the actor is no person. */
+            readonly actor_email: string;
+            /** @enum {string} */
+            readonly subject_kind: "conversation" | "entity";
+            readonly subject_id: string;
+            readonly note_id: string;
+            readonly snippet: string;
+            readonly read_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly NotificationList: readonly components["schemas"]["Notification"][];
+        readonly OpenApiDocumentAnswer: {
+            readonly openapi: string;
+        } & {
+            readonly [key: string]: unknown;
+        };
+        readonly OverrideJobBody: {
+            readonly to_state: string;
+            readonly reason: string;
+        };
+        readonly Partner: {
+            readonly id: string;
+            readonly name: string;
+            readonly home_tenant_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly PartnerInvoice: {
+            readonly id: string;
+            readonly number: string;
+            readonly customer: {
+                readonly id: string;
+                readonly name: string;
+            };
+            readonly window: {
+                /** Format: date-time */
+                readonly from: string;
+                /** Format: date-time */
+                readonly to: string;
+            };
+            /** @enum {string} */
+            readonly state: "generated" | "issuing" | "issued" | "void";
+            readonly revision: number;
+            readonly currency: string;
+            readonly lines: readonly components["schemas"]["InvoiceLine"][];
+            readonly totals: {
+                /** @description Minor units. */
+                readonly wholesale: number;
+                /** @description Minor units. */
+                readonly retail: number;
+                /** @description Minor units. */
+                readonly margin: number;
+                readonly margin_pct: number | null;
+            };
+            readonly rate_card_version: number;
+            /** Format: date-time */
+            readonly generated_at: string;
+            /** Format: date-time */
+            readonly issued_at?: string;
+            readonly upstream_ref?: string;
+            /** @description Why it is not issued. */
+            readonly last_error?: string;
+            /** Format: date-time */
+            readonly voided_at?: string;
+        };
+        readonly PartnerInvoiceList: readonly components["schemas"]["PartnerInvoice"][];
+        readonly PartnerList: readonly components["schemas"]["Partner"][];
+        readonly PasswordChanged: {
+            readonly token?: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+            readonly user: {
+                readonly id: string;
+                readonly email: string;
+                readonly display_name: string;
+                /** @enum {string} */
+                readonly role: "admin" | "operator";
+                readonly tenant_id: string;
+            };
+        };
+        readonly PasswordReset: {
+            /** @description For the person, once; not part of a replayed answer. */
+            readonly url?: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+        };
+        readonly PastState: {
+            readonly stream: string;
+            /** @description Of the last event that counts. */
+            readonly revision: number;
+            /** @description A place in the event log. Opaque. */
+            readonly position: string;
+            /**
+             * Format: date-time
+             * @description When that event occurred.
+             */
+            readonly at: string;
+            /** @description Without credentials; an erased text reads `[erased]`. */
+            readonly state: unknown;
+        };
+        readonly PlatformLoginAnswer: {
+            readonly token: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+        };
+        readonly PlatformLoginBody: {
+            readonly email: string;
+            readonly password: string;
+        };
+        readonly PostingFailure: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly rule_id: string;
+            /** Format: uuid */
+            readonly event_id: string;
+            /** @enum {string} */
+            readonly source_kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
+            readonly code: string;
+            readonly message: string;
+            readonly attempts: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly resolved_at?: string;
+        };
+        readonly PostingFailureList: readonly components["schemas"]["PostingFailure"][];
+        readonly PostingRule: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            /** @enum {string} */
+            readonly source_kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
+            readonly active: boolean;
+            readonly when?: string;
+            readonly date?: string;
+            readonly lines: readonly {
+                readonly account_code: string;
+                /** @enum {string} */
+                readonly side: "debit" | "credit";
+                readonly amount: {
+                    readonly percent: number;
+                    readonly path: string;
+                } | {
+                    readonly path: string;
+                } | {
+                    readonly fixed: number | string;
+                } | {
+                    /** @constant */
+                    readonly remainder: true;
+                };
+                readonly memo?: string;
+            }[];
+            /** @enum {string} */
+            readonly mode: "draft" | "post";
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        readonly PostingRuleList: readonly components["schemas"]["PostingRule"][];
+        readonly PostingRulePreview: {
+            readonly matches: boolean;
+            /** @description Left out where the rule does not match, and where every line is zero. */
+            readonly entry?: {
+                /** @enum {string} */
+                readonly state: "draft" | "posted";
+                /** Format: date */
+                readonly date: string;
+                readonly memo: string;
+                readonly currency: string;
+                readonly lines: readonly {
+                    readonly line_no: number;
+                    readonly account_code: string;
+                    readonly account_name: string;
+                    readonly debit: number;
+                    readonly credit: number;
+                    readonly memo?: string;
+                }[];
+                readonly total_debit: number;
+                readonly total_credit: number;
+                readonly source: {
+                    readonly kind: string;
+                    readonly id?: string;
+                    readonly rule_id?: string;
+                };
+            };
+        };
+        readonly PostingRuleSource: {
+            /** @enum {string} */
+            readonly kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
+            readonly title: string;
+            readonly payload: readonly {
+                readonly path: string;
+                /** @enum {string} */
+                readonly type: "string" | "integer" | "money" | "date-time" | "object" | "array";
+            }[];
+        };
+        readonly PostingRuleSourceList: readonly components["schemas"]["PostingRuleSource"][];
         readonly PreviewBulkOperationBody: {
             readonly entity_name: string;
             /** @enum {string} */
@@ -3577,454 +4593,32 @@ export interface components {
                 readonly event_name: string;
             };
         };
-        readonly CreateAccountBody: {
-            readonly code: string;
-            readonly name: string;
-            /** @enum {string} */
-            readonly type: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
-            readonly category?: string | null;
-            /** @default true */
-            readonly active: boolean;
-        };
-        readonly ChangeAccountBody: {
-            readonly code?: string;
-            readonly name?: string;
-            readonly category?: string | null;
-            /** @enum {string} */
-            readonly type?: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
-            readonly active?: boolean;
-        };
-        readonly BooksLock: {
-            readonly locked_through: string | null;
-        };
-        readonly CreateEntryBody: {
-            /** Format: date */
-            readonly date: string;
-            readonly memo?: string;
-            readonly currency?: string;
-            readonly lines: readonly {
-                readonly account_code: string;
-                readonly debit?: number;
-                readonly credit?: number;
-                readonly memo?: string;
-                readonly currency?: string;
-            }[];
-        };
-        readonly ChangeEntryBody: {
-            /** Format: date */
-            readonly date?: string;
-            readonly memo?: string;
-            readonly currency?: string;
-            readonly lines?: readonly {
-                readonly account_code: string;
-                readonly debit?: number;
-                readonly credit?: number;
-                readonly memo?: string;
-                readonly currency?: string;
-            }[];
-        };
-        readonly ReverseEntryBody: {
-            /** Format: date */
-            readonly date?: string;
-            readonly memo?: string;
-        };
-        readonly CreatePostingRuleBody: {
-            readonly name: string;
-            /** @enum {string} */
-            readonly source_kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
-            /** @default true */
-            readonly active: boolean;
-            readonly when?: string | null;
-            readonly date?: string | null;
-            readonly lines: readonly {
-                readonly account_code: string;
-                /** @enum {string} */
-                readonly side: "debit" | "credit";
-                readonly amount: {
-                    readonly path: string;
-                } | {
-                    readonly fixed: number | string;
-                } | {
-                    readonly percent: number;
-                    readonly path: string;
-                } | {
-                    /** @constant */
-                    readonly remainder: true;
-                };
-                readonly memo?: string;
-            }[];
-            /**
-             * @default draft
-             * @enum {string}
-             */
-            readonly mode: "draft" | "post";
-            readonly tenant_id?: string | null;
-        };
-        readonly ChangePostingRuleBody: {
-            readonly name?: string;
-            /** @enum {string} */
-            readonly source_kind?: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
-            readonly active?: boolean;
-            readonly when?: string | null;
-            readonly date?: string | null;
-            readonly lines?: readonly {
-                readonly account_code: string;
-                /** @enum {string} */
-                readonly side: "debit" | "credit";
-                readonly amount: {
-                    readonly path: string;
-                } | {
-                    readonly fixed: number | string;
-                } | {
-                    readonly percent: number;
-                    readonly path: string;
-                } | {
-                    /** @constant */
-                    readonly remainder: true;
-                };
-                readonly memo?: string;
-            }[];
-            /** @enum {string} */
-            readonly mode?: "draft" | "post";
-            readonly tenant_id?: string | null;
-        };
         readonly PreviewPostingRuleBody: {
             readonly payload: {
                 readonly [key: string]: unknown;
             };
             readonly tenant_id?: string | null;
         };
-        readonly CreateWebhookBody: {
-            readonly url: string;
-            readonly events?: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[] | "*";
-            readonly description?: string | null;
-        };
-        readonly ChangeWebhookBody: {
-            readonly url?: string;
-            readonly events?: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[] | "*";
-            readonly description?: string | null;
-            /** @enum {string} */
-            readonly state?: "active" | "paused";
-        };
-        readonly AskAssistantBody: {
-            readonly message: string;
-            readonly history?: readonly {
-                /** @enum {string} */
-                readonly role: "user" | "assistant";
-                readonly content: string;
+        readonly ProfitAndLoss: {
+            readonly currency: string;
+            /** Format: date */
+            readonly from: string;
+            /** Format: date */
+            readonly to: string;
+            readonly revenue: readonly {
+                readonly code: string;
+                readonly name: string;
+                readonly amount: number;
             }[];
+            readonly expenses: readonly {
+                readonly code: string;
+                readonly name: string;
+                readonly amount: number;
+            }[];
+            readonly total_revenue: number;
+            readonly total_expenses: number;
+            readonly net_income: number;
         };
-        /** @description A job moved to another state. */
-        readonly JobTransitionEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "job.transition";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly job_id: string;
-                readonly entity_name: string;
-                readonly entity_id: string;
-                readonly from_state: string;
-                readonly to_state: string;
-                readonly event_name: string;
-                readonly actor: {
-                    readonly kind: string;
-                    readonly id: string;
-                };
-            };
-        };
-        /** @description An admin put a job into a state. */
-        readonly JobOverrideEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "job.admin_override";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly job_id: string;
-                readonly entity_name: string;
-                readonly entity_id: string;
-                readonly from_state: string;
-                readonly to_state: string;
-                /** @constant */
-                readonly event_name: "admin_override";
-                readonly actor: {
-                    readonly kind: string;
-                    readonly id: string;
-                };
-                readonly reason: string;
-            };
-        };
-        /** @description A public form was filled in. */
-        readonly FormSubmittedEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "form.submitted";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly form_id: string;
-                readonly submission_id: string;
-                readonly entity_name: string;
-                readonly entity_id: string;
-                readonly values: {
-                    readonly [key: string]: unknown;
-                };
-            };
-        };
-        /** @description A record was created. */
-        readonly EntityCreatedEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "entity.created";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly entity_name: string;
-                readonly entity_id: string;
-                readonly values: {
-                    readonly [key: string]: unknown;
-                };
-                readonly version: number;
-            };
-        };
-        /** @description Values of a record changed. */
-        readonly EntityUpdatedEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "entity.updated";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly entity_name: string;
-                readonly entity_id: string;
-                readonly values: {
-                    readonly [key: string]: unknown;
-                };
-                readonly version: number;
-                /** @description Keys of the fields that changed. */
-                readonly changed: readonly string[];
-            };
-        };
-        /** @description A record was deleted. */
-        readonly EntityDeletedEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "entity.deleted";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly entity_name: string;
-                readonly entity_id: string;
-                readonly values: {
-                    readonly [key: string]: unknown;
-                };
-                readonly version: number;
-            };
-        };
-        /** @description A test delivery was asked for. */
-        readonly WebhookTestEvent: {
-            /** @description The same at every attempt and replay. */
-            readonly id: string;
-            /** @constant */
-            readonly event: "webhook.test";
-            /** Format: date-time */
-            readonly occurred_at: string;
-            readonly tenant_id: string;
-            readonly data: {
-                readonly message: string;
-            };
-        };
-        /** @description Clients branch on `error`; `message` may be reworded. */
-        readonly Error: {
-            /** @enum {string} */
-            readonly error: "validation_failed" | "malformed_json" | "invalid_filter" | "unauthenticated" | "invalid_credential" | "credential_expired" | "not_entitled" | "forbidden" | "admin_required" | "scope_missing" | "tenant_session_required" | "tenant_mismatch" | "not_a_participant" | "not_the_sender" | "assistant_not_entitled" | "delegated_credential_refused" | "partner_permission_missing" | "plan_required" | "tenant_suspended" | "not_found" | "method_not_allowed" | "upgrade_required" | "conflict" | "invalid_transition" | "immutable" | "invoice_locked" | "already_exists" | "in_use" | "subscription_paused" | "tenant_required" | "assistant_upstream_unexpected" | "window_overlap" | "payload_too_large" | "unsupported_media_type" | "rate_limited" | "guard_rejected" | "constraint_violated" | "unbalanced" | "unknown_account" | "account_inactive" | "mixed_currency" | "period_locked" | "url_refused" | "subscription_limit_reached" | "quota_exceeded" | "idempotency_key_reused" | "unknown_template_variable" | "nothing_to_invoice" | "upstream_refused" | "internal_error" | "embedding_model_unavailable" | "read_model_behind" | "unavailable";
-            readonly message: string;
-            readonly details?: {
-                readonly [key: string]: unknown;
-            };
-            /** @description As in `X-Request-Id`; absent from `assistant_not_entitled`. */
-            readonly request_id?: string;
-        };
-        readonly LoginAnswer: {
-            readonly token: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            readonly expires_in: number;
-            readonly user: {
-                readonly id: string;
-                readonly email: string;
-                readonly display_name: string;
-                /** @enum {string} */
-                readonly role: "admin" | "operator";
-                readonly tenant_id: string;
-            };
-        };
-        readonly PlatformLoginAnswer: {
-            readonly token: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            readonly expires_in: number;
-        };
-        readonly ImpersonateAnswer: {
-            /** @description Given once: not in the answer to a repeated Idempotency-Key. */
-            readonly token?: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            readonly expires_in: number;
-        };
-        readonly Me: {
-            readonly id: string;
-            readonly email: string;
-            readonly display_name: string;
-            /** @enum {string} */
-            readonly role: "admin" | "operator";
-            /** @enum {string} */
-            readonly status: "active" | "deactivated";
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly tenant_id: string;
-            readonly impersonated_by?: string;
-        };
-        readonly UserList: readonly components["schemas"]["User"][];
-        readonly User: {
-            readonly id: string;
-            readonly email: string;
-            readonly display_name: string;
-            /** @enum {string} */
-            readonly role: "admin" | "operator";
-            /** @enum {string} */
-            readonly status: "active" | "deactivated";
-            /** Format: date-time */
-            readonly created_at: string;
-        };
-        readonly PasswordChanged: {
-            readonly token?: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            readonly expires_in: number;
-            readonly user: {
-                readonly id: string;
-                readonly email: string;
-                readonly display_name: string;
-                /** @enum {string} */
-                readonly role: "admin" | "operator";
-                readonly tenant_id: string;
-            };
-        };
-        readonly PasswordReset: {
-            /** @description For the person, once; not part of a replayed answer. */
-            readonly url?: string;
-            /** Format: date-time */
-            readonly expires_at: string;
-        };
-        readonly MintedApiToken: {
-            readonly id: string;
-            readonly name: string;
-            /** @description The eight characters behind `svc_pat_`. */
-            readonly prefix: string;
-            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
-            readonly expires_at: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
-            readonly token?: string;
-        };
-        readonly ApiTokenList: readonly components["schemas"]["ApiToken"][];
-        readonly ApiToken: {
-            readonly id: string;
-            readonly name: string;
-            /** @description The eight characters behind `svc_pat_`. */
-            readonly prefix: string;
-            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
-            readonly expires_at: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly created_by: string;
-            /** @description Exact to about a minute. */
-            readonly last_used_at: string | null;
-            readonly revoked_at: string | null;
-        };
-        readonly MintTestTokenAnswer: {
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
-            readonly token?: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            /** @constant */
-            readonly expires_in: 3600;
-        };
-        readonly Tenant: {
-            readonly id: string;
-            readonly name: string;
-            /** @enum {string} */
-            readonly plan: "free" | "hobby" | "pro" | "business" | "enterprise";
-            readonly partner_id: string | null;
-            readonly entitlements: {
-                readonly ledger: boolean;
-                readonly assistant: boolean;
-            };
-            readonly currency: string;
-            readonly timezone: string;
-            /** @enum {string} */
-            readonly status: "active" | "suspended";
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly sso: {
-                readonly issuer: string;
-                readonly client_id: string;
-                readonly return_origins: readonly string[];
-            } | null;
-        };
-        readonly TenantList: readonly components["schemas"]["Tenant"][];
-        readonly ChangedTenant: {
-            readonly id: string;
-            readonly name: string;
-            /** @enum {string} */
-            readonly plan: "free" | "hobby" | "pro" | "business" | "enterprise";
-            readonly partner_id: string | null;
-            readonly entitlements: {
-                readonly ledger: boolean;
-                readonly assistant: boolean;
-            };
-            readonly currency: string;
-            readonly timezone: string;
-            /** @enum {string} */
-            readonly status: "active" | "suspended";
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly sso: {
-                readonly issuer: string;
-                readonly client_id: string;
-                readonly return_origins: readonly string[];
-            } | null;
-            /** @description Given when an admin was appointed. */
-            readonly admin?: {
-                readonly id: string;
-                readonly email: string;
-                readonly display_name: string;
-                /** @enum {string} */
-                readonly role: "admin" | "operator";
-                /** @enum {string} */
-                readonly status: "active" | "deactivated";
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly changes: readonly ("created" | "promoted" | "reactivated" | "renamed" | "password_set")[];
-            };
-        };
-        readonly ProjectionList: readonly components["schemas"]["Projection"][];
         readonly Projection: {
             readonly name: string;
             readonly generation: string;
@@ -4039,38 +4633,23 @@ export interface components {
                 readonly attempts: number;
             }[];
         };
-        readonly RetryProjectionAnswer: {
-            readonly projection: string;
+        readonly ProjectionList: readonly components["schemas"]["Projection"][];
+        readonly PublicForm: {
             readonly tenant: string;
-        };
-        readonly RebuildProjectionAnswer: {
-            readonly projection: string;
-            readonly generation: string;
-        };
-        readonly Partner: {
-            readonly id: string;
-            readonly name: string;
-            readonly home_tenant_id: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-        };
-        readonly PartnerList: readonly components["schemas"]["Partner"][];
-        readonly ExchangePartnerAssertionAnswer: {
-            readonly token: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            readonly expires_in: number;
-        };
-        readonly GetPartnerSessionAnswer: {
-            readonly user: {
-                readonly id: string;
-                readonly email: string;
-            };
-            readonly partner: {
-                readonly id: string;
-                readonly name: string;
-            };
-            readonly permissions: readonly string[];
+            readonly slug: string;
+            readonly title: string;
+            readonly fields: readonly {
+                readonly field_key: string;
+                readonly label: string;
+                /** @description By the form, or by the entity without a default. */
+                readonly required: boolean;
+                /** @enum {string} */
+                readonly type: "text" | "long_text" | "integer" | "decimal" | "boolean" | "date" | "datetime" | "enum";
+                readonly options?: readonly string[];
+                readonly max_length?: number;
+                readonly min?: number | string;
+                readonly max?: number | string;
+            }[];
         };
         readonly RateCard: {
             /** @description 0 until a card was put. */
@@ -4144,77 +4723,16 @@ export interface components {
             };
             readonly updated_at: string | null;
         };
-        readonly StatementList: readonly components["schemas"]["Statement"][];
-        readonly Statement: {
-            readonly customer: {
-                readonly id: string;
-                readonly name: string;
-            };
-            readonly window: {
-                /** Format: date-time */
-                readonly from: string;
-                /** Format: date-time */
-                readonly to: string;
-                /** @description It has not ended. */
-                readonly open: boolean;
-            };
-            readonly currency: string;
-            readonly rate_card_version: number;
-            readonly lines: readonly components["schemas"]["InvoiceLine"][];
-            readonly totals: {
-                /** @description Minor units. */
-                readonly wholesale: number;
-                /** @description Minor units. */
-                readonly retail: number;
-                /** @description Minor units. */
-                readonly margin: number;
-                readonly margin_pct: number | null;
-            };
-        };
-        readonly InvoiceLine: {
+        readonly Ready: {
             /** @enum {string} */
-            readonly meter: "active_users" | "jobs_started" | "job_transitions" | "records_created" | "forms_submitted" | "messages_sent" | "webhooks_delivered" | "assistant_questions";
-            readonly quantity: number;
-            readonly included: number;
-            readonly billable: number;
-            /** @description Minor units, up to 6 decimals. */
-            readonly wholesale_rate: string | null;
-            /** @description Minor units, up to 6 decimals. */
-            readonly retail_rate: string | null;
-            /** @description Minor units. */
-            readonly wholesale: number;
-            /** @description Minor units. */
-            readonly retail: number;
-            readonly item_name: string;
-            readonly item_description: string;
-            /** @constant */
-            readonly unrated?: true;
-            /**
-             * @description Usage of an earlier window, `window`.
-             * @constant
-             */
-            readonly late?: true;
-            readonly window?: {
-                /** Format: date-time */
-                readonly from: string;
-                /** Format: date-time */
-                readonly to: string;
+            readonly status: "ready" | "starting" | "catching_up" | "no_worker" | "unavailable";
+            readonly checks: {
+                readonly [key: string]: "ok" | "starting" | "catching_up" | "missing" | "failed";
             };
         };
-        readonly UsageEventList: readonly components["schemas"]["UsageEvent"][];
-        readonly UsageEvent: {
-            readonly event_id: string;
-            /** @description A place in the event log. Opaque. */
-            readonly position: string;
-            readonly type: string;
-            readonly stream: string;
-            /** Format: date-time */
-            readonly at: string;
-            readonly actor: {
-                /** @enum {string} */
-                readonly kind: "user" | "platform_admin" | "api_token" | "extension" | "partner" | "public" | "system";
-                readonly id: string;
-            };
+        readonly RebuildProjectionAnswer: {
+            readonly projection: string;
+            readonly generation: string;
         };
         readonly Reconciliation: {
             readonly window: {
@@ -4276,10 +4794,119 @@ export interface components {
                 };
             };
         };
-        readonly PartnerInvoiceList: readonly components["schemas"]["PartnerInvoice"][];
-        readonly PartnerInvoice: {
-            readonly id: string;
-            readonly number: string;
+        readonly ReplaceRateCardBody: {
+            /** @description Default: as before. */
+            readonly currency?: string;
+            readonly rates: {
+                readonly active_users?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly jobs_started?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly job_transitions?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly records_created?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly forms_submitted?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly messages_sent?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly webhooks_delivered?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+                readonly assistant_questions?: {
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly wholesale: string;
+                    /** @description Minor units, up to 6 decimals. */
+                    readonly retail: string;
+                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    readonly included?: number;
+                };
+            };
+        };
+        readonly ReplayWebhookDeadLettersAnswer: {
+            readonly replayed: number;
+        };
+        readonly ResetPasswordBody: {
+            readonly link: string;
+            /** @description 10 to 200 characters. */
+            readonly new_password: string;
+        };
+        readonly RetryProjectionAnswer: {
+            readonly projection: string;
+            readonly tenant: string;
+        };
+        readonly RetryProjectionBody: {
+            readonly tenant: string;
+        };
+        readonly ReverseEntryBody: {
+            /** Format: date */
+            readonly date?: string;
+            readonly memo?: string;
+        };
+        readonly SaveWorkflowDraftBody: {
+            readonly initial: string;
+            readonly states: readonly {
+                readonly key: string;
+                readonly label: string;
+                readonly final?: boolean;
+            }[];
+            readonly transitions: readonly {
+                readonly event_name: string;
+                readonly from?: string | readonly string[];
+                readonly to: string;
+                readonly guard?: string;
+                readonly guard_label?: string;
+                readonly roles?: readonly ("admin" | "operator")[];
+                readonly required_fields?: readonly string[];
+            }[];
+            readonly name?: string;
+            readonly tenant_id?: unknown;
+        };
+        readonly StartConversationBody: {
+            readonly participant_user_ids: readonly string[];
+        };
+        readonly Statement: {
             readonly customer: {
                 readonly id: string;
                 readonly name: string;
@@ -4289,11 +4916,11 @@ export interface components {
                 readonly from: string;
                 /** Format: date-time */
                 readonly to: string;
+                /** @description It has not ended. */
+                readonly open: boolean;
             };
-            /** @enum {string} */
-            readonly state: "generated" | "issuing" | "issued" | "void";
-            readonly revision: number;
             readonly currency: string;
+            readonly rate_card_version: number;
             readonly lines: readonly components["schemas"]["InvoiceLine"][];
             readonly totals: {
                 /** @description Minor units. */
@@ -4304,261 +4931,224 @@ export interface components {
                 readonly margin: number;
                 readonly margin_pct: number | null;
             };
-            readonly rate_card_version: number;
-            /** Format: date-time */
-            readonly generated_at: string;
-            /** Format: date-time */
-            readonly issued_at?: string;
-            readonly upstream_ref?: string;
-            /** @description Why it is not issued. */
-            readonly last_error?: string;
-            /** Format: date-time */
-            readonly voided_at?: string;
         };
-        readonly LogLineList: readonly components["schemas"]["LogLine"][];
-        readonly LogLine: {
+        readonly StatementList: readonly components["schemas"]["Statement"][];
+        /** @description As a form: a value per field, and `_submission_id`. */
+        readonly SubmitFormBody: {
+            readonly values?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The same again is the same submission. Made by the server unless given. */
+            readonly submission_id?: string;
+        };
+        readonly Submitted: {
+            readonly submission_id: string;
+        };
+        readonly Tenant: {
+            readonly id: string;
+            readonly name: string;
+            /** @enum {string} */
+            readonly plan: "free" | "hobby" | "pro" | "business" | "enterprise";
+            readonly partner_id: string | null;
+            readonly entitlements: {
+                readonly ledger: boolean;
+                readonly assistant: boolean;
+            };
+            readonly currency: string;
+            readonly timezone: string;
+            /** @enum {string} */
+            readonly status: "active" | "suspended";
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly sso: {
+                readonly issuer: string;
+                readonly client_id: string;
+                readonly return_origins: readonly string[];
+            } | null;
+        };
+        readonly TenantList: readonly components["schemas"]["Tenant"][];
+        readonly TestWebhookAnswer: {
+            readonly delivery_id: string;
+        };
+        readonly TransitionJobBody: {
+            readonly event_name: string;
+            readonly payload?: {
+                readonly [key: string]: unknown;
+            };
+            readonly expected_state?: string;
+        };
+        readonly TrialBalance: {
+            readonly currency: string;
+            readonly from: string | null;
+            /** Format: date */
+            readonly to: string;
+            readonly accounts: readonly {
+                readonly code: string;
+                readonly name: string;
+                /** @enum {string} */
+                readonly type: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
+                readonly opening_debit: number;
+                readonly opening_credit: number;
+                readonly debit: number;
+                readonly credit: number;
+                readonly closing_debit: number;
+                readonly closing_credit: number;
+            }[];
+            readonly totals: {
+                readonly opening_debit: number;
+                readonly opening_credit: number;
+                readonly debit: number;
+                readonly credit: number;
+                readonly closing_debit: number;
+                readonly closing_credit: number;
+            };
+            readonly balanced: boolean;
+        };
+        readonly UploadFileBody: {
+            /**
+             * Format: binary
+             * @description The file, at most 26214400 bytes.
+             */
+            readonly file: string;
+        };
+        readonly UsageEvent: {
+            readonly event_id: string;
+            /** @description A place in the event log. Opaque. */
+            readonly position: string;
+            readonly type: string;
+            readonly stream: string;
             /** Format: date-time */
             readonly at: string;
             readonly actor: {
                 /** @enum {string} */
                 readonly kind: "user" | "platform_admin" | "api_token" | "extension" | "partner" | "public" | "system";
                 readonly id: string;
-                /** @description As it is now; empty where there is none. */
-                readonly email: string;
             };
-            readonly impersonated_by?: string;
-            readonly action: string;
-            readonly subject: {
-                readonly kind: string;
-                readonly id: string;
-            };
-            /** @description A place in the event log. Opaque. */
-            readonly position: string;
-            readonly request_id: string;
         };
-        readonly PastState: {
-            readonly stream: string;
-            /** @description Of the last event that counts. */
-            readonly revision: number;
-            /** @description A place in the event log. Opaque. */
-            readonly position: string;
+        readonly UsageEventList: readonly components["schemas"]["UsageEvent"][];
+        readonly User: {
+            readonly id: string;
+            readonly email: string;
+            readonly display_name: string;
+            /** @enum {string} */
+            readonly role: "admin" | "operator";
+            /** @enum {string} */
+            readonly status: "active" | "deactivated";
+            /** Format: date-time */
+            readonly created_at: string;
+        };
+        readonly UserList: readonly components["schemas"]["User"][];
+        readonly VersionAnswer: {
+            readonly version: string;
+            readonly revision: string | null;
+            readonly node: string;
+        };
+        readonly WebhookAttempt: {
+            /** @description As in `X-Service-Attempt`. */
+            readonly attempt: number;
             /**
              * Format: date-time
-             * @description When that event occurred.
+             * @description When its outcome was recorded.
              */
             readonly at: string;
-            /** @description Without credentials; an erased text reads `[erased]`. */
-            readonly state: unknown;
+            /**
+             * @description `refused`: the guard refused the URL, so that nothing was sent.
+             * @enum {string}
+             */
+            readonly status: "delivered" | "failed" | "refused";
+            readonly response_code: number | null;
+            /** @description Duration of the call; null for attempts of a former version of the server. */
+            readonly ms: number | null;
+            readonly error: string | null;
         };
-        readonly AuditedEventList: readonly components["schemas"]["AuditedEvent"][];
-        readonly AuditedEvent: {
-            /** @description A place in the event log. Opaque. */
-            readonly position: string;
-            readonly stream: string;
-            readonly revision: number;
+        readonly WebhookDelivery: {
+            /** @description Equal to the `id` of the envelope. */
             readonly id: string;
-            readonly type: string;
-            /** @description Opened: an erased text reads `[erased]`, a credential `[secret]`. Null: damaged. */
-            readonly data: {
-                readonly [key: string]: unknown;
-            } | null;
-            readonly metadata: (({
-                readonly $causationId: string;
-                readonly $correlationId: string;
-                readonly actor: {
-                    /** @enum {string} */
-                    readonly kind: "user" | "platform_admin" | "api_token" | "extension" | "partner" | "public" | "system";
-                    readonly id: string;
-                    readonly user_id?: string;
-                };
-                readonly hash: string;
-                readonly impersonated_by?: string;
-                readonly occurred_at: string;
-                readonly prev_hash: string;
-                readonly schema_version: number;
-                readonly tenant_id: string;
-                readonly traceparent?: string;
-            } & {
-                readonly [key: string]: unknown;
-            }) | {
-                readonly [key: string]: unknown;
-            }) | null;
-            /** @description The exact stored texts, which the hash chain is over. */
-            readonly sealed: {
-                readonly data: string;
-                readonly metadata: string;
-            };
-        };
-        readonly AuditProof: {
-            readonly tenant_id: string;
-            /** @description A place in the event log. Opaque. */
-            readonly position: string;
-            /** @description SHA-256 over all heads, lower-case hex. */
-            readonly root: string;
-            /** Format: date-time */
-            readonly signed_at: string;
-            /** @constant */
-            readonly algorithm: "Ed25519";
-            /** @description Base64 of the DER form (SPKI). */
-            readonly public_key: string;
-            /** @description Base64. */
-            readonly signature: string;
-        };
-        readonly Extension: {
-            readonly ext_id: string;
-            readonly name: string;
-            readonly version: string;
-            readonly scopes: readonly ("data:read" | "data:write" | "workflow:read" | "workflow:execute" | "workflow:admin" | "files:read" | "files:write" | "forms:read" | "forms:write" | "forms:admin" | "admin:*")[];
-            readonly url: string | null;
-            /** @enum {string} */
-            readonly state: "inactive" | "active";
-            readonly created_by: string;
+            readonly event: string;
+            /**
+             * @description `failed`: the URL was refused by the guard. `dead`: in the dead-letter log.
+             * @enum {string}
+             */
+            readonly status: "pending" | "delivered" | "failed" | "dead";
+            readonly attempts: number;
+            readonly response_code: number | null;
+            /** @description Of the last attempt, unless it succeeded. At most 500 characters. */
+            readonly last_error: string | null;
             /** Format: date-time */
             readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
+            readonly last_attempt_at: string | null;
+            readonly next_attempt_at: string | null;
         };
-        readonly ExtensionList: readonly components["schemas"]["Extension"][];
-        readonly MintExtensionTokenAnswer: {
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
-            readonly token?: string;
-            /** @constant */
-            readonly token_type: "Bearer";
-            /** @constant */
-            readonly expires_in: 900;
-        };
-        readonly Conversation: {
+        readonly WebhookDeliveryDetail: {
+            /** @description Equal to the `id` of the envelope. */
             readonly id: string;
-            /** @description SHA-256 of the sorted participant ids, lower-case hex. */
-            readonly dm_key: string;
-            readonly participants: readonly {
-                readonly user_id: string;
-                readonly display_name: string;
-                readonly last_read_at: string | null;
-            }[];
+            readonly event: string;
+            /**
+             * @description `failed`: the URL was refused by the guard. `dead`: in the dead-letter log.
+             * @enum {string}
+             */
+            readonly status: "pending" | "delivered" | "failed" | "dead";
+            readonly attempts: number;
+            readonly response_code: number | null;
+            /** @description Of the last attempt, unless it succeeded. At most 500 characters. */
+            readonly last_error: string | null;
             /** Format: date-time */
             readonly created_at: string;
-        };
-        readonly ListedConversationList: readonly components["schemas"]["ListedConversation"][];
-        readonly ListedConversation: {
-            readonly id: string;
-            /** @description SHA-256 of the sorted participant ids, lower-case hex. */
-            readonly dm_key: string;
-            readonly participants: readonly {
-                readonly user_id: string;
-                readonly display_name: string;
-                readonly last_read_at: string | null;
-            }[];
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly unread_count: number;
-            readonly last_message_at: string | null;
-        };
-        readonly MessageList: readonly components["schemas"]["Message"][];
-        readonly Message: {
-            readonly id: string;
-            readonly sender_user_id: string;
-            /** @description Absent when deleted. */
-            readonly body?: string;
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly edited_at: string | null;
-            readonly deleted_at: string | null;
-        };
-        readonly NotificationList: readonly components["schemas"]["Notification"][];
-        readonly Notification: {
-            readonly id: string;
-            /** @enum {string} */
-            readonly kind: "message_mention" | "note_mention";
-            /** @description Empty where the actor is no person. */
-            readonly actor_email: string;
-            /** @enum {string} */
-            readonly subject_kind: "conversation" | "entity";
-            readonly subject_id: string;
-            readonly note_id: string;
-            readonly snippet: string;
-            readonly read_at: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-        };
-        readonly CountUnreadNotificationsAnswer: {
-            readonly unread: number;
-        };
-        readonly MarkNotificationsReadAnswer: {
-            readonly marked: number;
-        };
-        readonly Entity: {
-            readonly name: string;
-            readonly label: string;
-            readonly fields: readonly {
-                readonly key: string;
-                readonly label: string;
-                /** @enum {string} */
-                readonly type: "text" | "long_text" | "integer" | "decimal" | "boolean" | "date" | "datetime" | "enum" | "reference" | "user" | "json";
-                readonly required: boolean;
-                readonly options?: readonly string[];
-                readonly default?: unknown;
-                readonly min?: number | string;
-                readonly max?: number | string;
-                readonly max_length?: number;
-                readonly reference?: {
-                    readonly entity_name: string;
-                    /** @enum {string} */
-                    readonly on_delete: "restrict" | "clear" | "cascade";
-                };
-            }[];
-            readonly workflow: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-        };
-        readonly EntityList: readonly components["schemas"]["Entity"][];
-        readonly EntityRecord: {
-            readonly id: string;
-            readonly entity_name: string;
-            /** @description By field key; a field without a value is left out. */
-            readonly values: {
-                readonly [key: string]: unknown;
-            };
-            /** @description Of the record’s job; null without one. */
-            readonly state: string | null;
-            readonly job_id: string | null;
-            /** @description Counts changes of values and state. The `ETag`. */
-            readonly version: number;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-            readonly created_by: string;
-        };
-        readonly EntityRecordList: readonly components["schemas"]["EntityRecord"][];
-        readonly Note: {
-            readonly id: string;
+            readonly last_attempt_at: string | null;
+            readonly next_attempt_at: string | null;
+            readonly subscription_id: string;
+            /** @description The body as sent, to the byte. */
             readonly body: string;
-            /** @description Who wrote it, or loaded the extension that did; null for an API token. */
-            readonly author_user_id: string | null;
-            readonly author: {
-                readonly kind: string;
-                readonly id: string;
-            };
-            /** Format: date-time */
-            readonly created_at: string;
+            /** @description The latest 100 attempts, oldest first. */
+            readonly history: readonly components["schemas"]["WebhookAttempt"][];
         };
-        readonly NoteList: readonly components["schemas"]["Note"][];
-        readonly FileAttachment: {
-            /** Format: uuid */
+        readonly WebhookDeliveryList: readonly components["schemas"]["WebhookDelivery"][];
+        readonly WebhookSubscription: {
             readonly id: string;
-            readonly filename: string;
-            readonly content_type: string;
-            /** @description Bytes. */
-            readonly size: number;
-            /** @description Lower-case hex. */
-            readonly sha256: string;
+            readonly url: string;
+            readonly events: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[];
+            readonly description: string;
+            /** @enum {string} */
+            readonly state: "active" | "paused";
             /** Format: date-time */
             readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            /** @description Distinct deliveries given up since the last success; the tenth pauses the subscription. */
+            readonly consecutive_dead_letters: number;
+            readonly secret_rotated_at: string | null;
         };
-        readonly FileAttachmentList: readonly components["schemas"]["FileAttachment"][];
+        readonly WebhookSubscriptionList: readonly components["schemas"]["WebhookSubscription"][];
+        readonly WebhookSubscriptionWithSecret: {
+            readonly id: string;
+            readonly url: string;
+            readonly events: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[];
+            readonly description: string;
+            /** @enum {string} */
+            readonly state: "active" | "paused";
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            /** @description Distinct deliveries given up since the last success; the tenth pauses the subscription. */
+            readonly consecutive_dead_letters: number;
+            readonly secret_rotated_at: string | null;
+            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. The key of the HMAC is the whole text. */
+            readonly secret?: string;
+        };
+        /** @description A test delivery was asked for. */
+        readonly WebhookTestEvent: {
+            /** @description The same at every attempt and replay. */
+            readonly id: string;
+            /** @constant */
+            readonly event: "webhook.test";
+            /** Format: date-time */
+            readonly occurred_at: string;
+            readonly tenant_id: string;
+            readonly data: {
+                readonly message: string;
+            };
+        };
         readonly Workflow: {
             readonly name: string;
             /**
@@ -4609,596 +5199,6 @@ export interface components {
             readonly updated_at: string;
         };
         readonly WorkflowList: readonly components["schemas"]["Workflow"][];
-        readonly JobList: readonly components["schemas"]["Job"][];
-        readonly Job: {
-            readonly id: string;
-            readonly entity_name: string;
-            readonly entity_id: string;
-            readonly workflow: string;
-            readonly workflow_version: number;
-            readonly state: string;
-            readonly final: boolean;
-            /** @description Counts the states that the job was in. */
-            readonly version: number;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-        };
-        readonly JobDetail: {
-            readonly id: string;
-            readonly entity_name: string;
-            readonly entity_id: string;
-            readonly workflow: string;
-            readonly workflow_version: number;
-            readonly state: string;
-            readonly final: boolean;
-            /** @description Counts the states that the job was in. */
-            readonly version: number;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-            /** @description Oldest first; the last 1,000. */
-            readonly history: readonly {
-                /** Format: date-time */
-                readonly at: string;
-                readonly from_state: string;
-                readonly to_state: string;
-                readonly event_name: string;
-                readonly actor: {
-                    readonly kind: string;
-                    readonly id: string;
-                };
-                readonly override?: boolean;
-                readonly reason?: string;
-            }[];
-            /** @description Events that lead on for the caller: the role is admitted, the guard holds without a payload. */
-            readonly allowed_events: readonly string[];
-        };
-        readonly MadeLink: {
-            readonly id: string;
-            /** @description Shown once: not in the answer to a repeated request. */
-            readonly token?: string;
-            /** @description Path that holds the token; shown with it. */
-            readonly url?: string;
-            /** Format: date-time */
-            readonly expires_at: string;
-        };
-        readonly LinkList: readonly components["schemas"]["Link"][];
-        readonly Link: {
-            readonly id: string;
-            readonly page_slug: string;
-            /** Format: date-time */
-            readonly expires_at: string;
-            readonly revoked_at: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly created_by: {
-                readonly kind: string;
-                readonly id: string;
-            };
-        };
-        readonly LinkTarget: {
-            readonly job_id: string;
-            readonly entity_id: string;
-            readonly page_slug: string;
-            /** Format: date-time */
-            readonly expires_at: string;
-        };
-        readonly Form: {
-            readonly id: string;
-            readonly slug: string;
-            readonly title: string;
-            readonly entity_name: string;
-            readonly fields: readonly {
-                readonly field_key: string;
-                readonly label: string;
-                readonly required: boolean;
-            }[];
-            /** @enum {string} */
-            readonly status: "draft" | "published" | "archived";
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-        };
-        readonly FormList: readonly components["schemas"]["Form"][];
-        readonly PublicForm: {
-            readonly tenant: string;
-            readonly slug: string;
-            readonly title: string;
-            readonly fields: readonly {
-                readonly field_key: string;
-                readonly label: string;
-                /** @description By the form, or by the entity without a default. */
-                readonly required: boolean;
-                /** @enum {string} */
-                readonly type: "text" | "long_text" | "integer" | "decimal" | "boolean" | "date" | "datetime" | "enum";
-                readonly options?: readonly string[];
-                readonly max_length?: number;
-                readonly min?: number | string;
-                readonly max?: number | string;
-            }[];
-        };
-        readonly Submitted: {
-            readonly submission_id: string;
-        };
-        readonly BulkOpSession: {
-            readonly id: string;
-            readonly entity_name: string;
-            /** @enum {string} */
-            readonly operation: "edit" | "delete" | "transition";
-            readonly selection: {
-                /** @constant */
-                readonly kind: "ids";
-                /** @description The first 1,000, each once. */
-                readonly ids: readonly string[];
-            } | {
-                /** @constant */
-                readonly kind: "filter";
-                readonly filter_expr: string | {
-                    readonly [key: string]: unknown;
-                };
-                readonly count_at_preview?: number;
-            };
-            readonly op_params: {
-                /** @constant */
-                readonly kind: "edit";
-                readonly fields: readonly {
-                    readonly field_key: string;
-                    readonly new_value: unknown;
-                }[];
-            } | {
-                /** @constant */
-                readonly kind: "delete";
-            } | {
-                /** @constant */
-                readonly kind: "transition";
-                readonly event_name: string;
-            };
-            /** @enum {string} */
-            readonly status: "previewed" | "committing" | "committed" | "errored" | "cancelled";
-            readonly preview: components["schemas"]["BulkOpPreview"];
-            readonly result?: {
-                readonly succeeded: number;
-                readonly skipped: number;
-                readonly errored: number;
-                readonly cascade_applied?: {
-                    readonly by_entity: readonly {
-                        readonly entity_name: string;
-                        /** @enum {string} */
-                        readonly action: "delete" | "clear";
-                        readonly count: number;
-                    }[];
-                    readonly total: number;
-                };
-                /** Format: date-time */
-                readonly committed_at: string;
-                /** @description Of an errored session: rows not reached. */
-                readonly not_processed?: number;
-            };
-            /** @description Of a committing session. */
-            readonly progress?: {
-                readonly processed: number;
-                readonly total: number;
-            };
-            /** @description Of a selection by filter. */
-            readonly count_at_preview?: number;
-            /** @description Of a selection by filter. */
-            readonly count_at_commit?: number;
-            readonly created_by: string;
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly committed_by?: string;
-            /** Format: date-time */
-            readonly cancelled_at?: string;
-        };
-        readonly BulkOpPreview: {
-            readonly total_resolved: number;
-            readonly would_succeed: number;
-            readonly would_skip: number;
-            readonly would_error: number;
-            readonly cascade_summary?: {
-                readonly by_entity: readonly {
-                    readonly entity_name: string;
-                    /** @enum {string} */
-                    readonly action: "delete" | "clear";
-                    readonly count: number;
-                }[];
-                readonly total: number;
-            };
-            /** @description The first 1,000. */
-            readonly errors: readonly {
-                readonly record_id: string;
-                /** @description Empty where the record has no job, or does not exist. */
-                readonly current_state: string;
-                /** @enum {string} */
-                readonly code: "record_not_found" | "invalid_fsm_from_state" | "guard_failed" | "missing_required" | "type_mismatch" | "unknown_enum" | "unknown_field" | "selection_drift";
-                readonly message: string;
-            }[];
-            /** @description The first 20. Of an edit the values that change, of a deletion all values, else the state. */
-            readonly sample_affected: readonly {
-                readonly record_id: string;
-                readonly current_state: string;
-                readonly before: {
-                    readonly [key: string]: unknown;
-                };
-                readonly after: {
-                    readonly [key: string]: unknown;
-                } | null;
-            }[];
-        };
-        readonly BulkOpSessionList: readonly components["schemas"]["BulkOpSession"][];
-        readonly AccountList: readonly components["schemas"]["Account"][];
-        readonly Account: {
-            readonly code: string;
-            readonly name: string;
-            /** @enum {string} */
-            readonly type: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
-            readonly category?: string;
-            readonly active: boolean;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-        };
-        readonly JournalEntryList: readonly components["schemas"]["JournalEntry"][];
-        readonly JournalEntry: {
-            /** Format: uuid */
-            readonly id: string;
-            readonly number: number | null;
-            /** @enum {string} */
-            readonly state: "draft" | "posted" | "reversed";
-            /** Format: date */
-            readonly date: string;
-            readonly memo: string;
-            readonly currency: string;
-            readonly lines: readonly {
-                readonly line_no: number;
-                readonly account_code: string;
-                readonly account_name: string;
-                readonly debit: number;
-                readonly credit: number;
-                readonly memo?: string;
-            }[];
-            readonly total_debit: number;
-            readonly total_credit: number;
-            readonly source: {
-                readonly kind: string;
-                readonly id?: string;
-                readonly rule_id?: string;
-            };
-            /** Format: uuid */
-            readonly reversal_of?: string;
-            /** Format: uuid */
-            readonly reversed_by?: string;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly posted_at?: string;
-        };
-        readonly PostingRuleList: readonly components["schemas"]["PostingRule"][];
-        readonly PostingRule: {
-            /** Format: uuid */
-            readonly id: string;
-            readonly name: string;
-            /** @enum {string} */
-            readonly source_kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
-            readonly active: boolean;
-            readonly when?: string;
-            readonly date?: string;
-            readonly lines: readonly {
-                readonly account_code: string;
-                /** @enum {string} */
-                readonly side: "debit" | "credit";
-                readonly amount: {
-                    readonly percent: number;
-                    readonly path: string;
-                } | {
-                    readonly path: string;
-                } | {
-                    readonly fixed: number | string;
-                } | {
-                    /** @constant */
-                    readonly remainder: true;
-                };
-                readonly memo?: string;
-            }[];
-            /** @enum {string} */
-            readonly mode: "draft" | "post";
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-        };
-        readonly PostingRuleSourceList: readonly components["schemas"]["PostingRuleSource"][];
-        readonly PostingRuleSource: {
-            /** @enum {string} */
-            readonly kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
-            readonly title: string;
-            readonly payload: readonly {
-                readonly path: string;
-                /** @enum {string} */
-                readonly type: "string" | "integer" | "money" | "date-time" | "object" | "array";
-            }[];
-        };
-        readonly PostingRulePreview: {
-            readonly matches: boolean;
-            /** @description Left out where the rule does not match, and where every line is zero. */
-            readonly entry?: {
-                /** @enum {string} */
-                readonly state: "draft" | "posted";
-                /** Format: date */
-                readonly date: string;
-                readonly memo: string;
-                readonly currency: string;
-                readonly lines: readonly {
-                    readonly line_no: number;
-                    readonly account_code: string;
-                    readonly account_name: string;
-                    readonly debit: number;
-                    readonly credit: number;
-                    readonly memo?: string;
-                }[];
-                readonly total_debit: number;
-                readonly total_credit: number;
-                readonly source: {
-                    readonly kind: string;
-                    readonly id?: string;
-                    readonly rule_id?: string;
-                };
-            };
-        };
-        readonly PostingFailureList: readonly components["schemas"]["PostingFailure"][];
-        readonly PostingFailure: {
-            /** Format: uuid */
-            readonly id: string;
-            /** Format: uuid */
-            readonly rule_id: string;
-            /** Format: uuid */
-            readonly event_id: string;
-            /** @enum {string} */
-            readonly source_kind: "job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "partner_invoice.issued";
-            readonly code: string;
-            readonly message: string;
-            readonly attempts: number;
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly resolved_at?: string;
-        };
-        readonly TrialBalance: {
-            readonly currency: string;
-            readonly from: string | null;
-            /** Format: date */
-            readonly to: string;
-            readonly accounts: readonly {
-                readonly code: string;
-                readonly name: string;
-                /** @enum {string} */
-                readonly type: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
-                readonly opening_debit: number;
-                readonly opening_credit: number;
-                readonly debit: number;
-                readonly credit: number;
-                readonly closing_debit: number;
-                readonly closing_credit: number;
-            }[];
-            readonly totals: {
-                readonly opening_debit: number;
-                readonly opening_credit: number;
-                readonly debit: number;
-                readonly credit: number;
-                readonly closing_debit: number;
-                readonly closing_credit: number;
-            };
-            readonly balanced: boolean;
-        };
-        readonly ProfitAndLoss: {
-            readonly currency: string;
-            /** Format: date */
-            readonly from: string;
-            /** Format: date */
-            readonly to: string;
-            readonly revenue: readonly {
-                readonly code: string;
-                readonly name: string;
-                readonly amount: number;
-            }[];
-            readonly expenses: readonly {
-                readonly code: string;
-                readonly name: string;
-                readonly amount: number;
-            }[];
-            readonly total_revenue: number;
-            readonly total_expenses: number;
-            readonly net_income: number;
-        };
-        readonly BalanceSheet: {
-            readonly currency: string;
-            /** Format: date */
-            readonly as_of: string;
-            readonly assets: readonly {
-                readonly code: string;
-                readonly name: string;
-                readonly amount: number;
-            }[];
-            readonly liabilities: readonly {
-                readonly code: string;
-                readonly name: string;
-                readonly amount: number;
-            }[];
-            readonly equity: readonly {
-                readonly code: string;
-                readonly name: string;
-                readonly amount: number;
-            }[];
-            readonly current_earnings: number;
-            readonly total_assets: number;
-            readonly total_liabilities: number;
-            readonly total_equity: number;
-            readonly balanced: boolean;
-        };
-        readonly WebhookSubscriptionList: readonly components["schemas"]["WebhookSubscription"][];
-        readonly WebhookSubscription: {
-            readonly id: string;
-            readonly url: string;
-            readonly events: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[];
-            readonly description: string;
-            /** @enum {string} */
-            readonly state: "active" | "paused";
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-            /** @description Distinct deliveries given up since the last success; the tenth pauses the subscription. */
-            readonly consecutive_dead_letters: number;
-            readonly secret_rotated_at: string | null;
-        };
-        readonly WebhookSubscriptionWithSecret: {
-            readonly id: string;
-            readonly url: string;
-            readonly events: readonly ("job.transition" | "job.admin_override" | "form.submitted" | "entity.created" | "entity.updated" | "entity.deleted" | "*")[];
-            readonly description: string;
-            /** @enum {string} */
-            readonly state: "active" | "paused";
-            /** Format: date-time */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly updated_at: string;
-            /** @description Distinct deliveries given up since the last success; the tenth pauses the subscription. */
-            readonly consecutive_dead_letters: number;
-            readonly secret_rotated_at: string | null;
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. The key of the HMAC is the whole text. */
-            readonly secret?: string;
-        };
-        readonly WebhookDeliveryList: readonly components["schemas"]["WebhookDelivery"][];
-        readonly WebhookDelivery: {
-            /** @description Equal to the `id` of the envelope. */
-            readonly id: string;
-            readonly event: string;
-            /**
-             * @description `failed`: the URL was refused by the guard. `dead`: in the dead-letter log.
-             * @enum {string}
-             */
-            readonly status: "pending" | "delivered" | "failed" | "dead";
-            readonly attempts: number;
-            readonly response_code: number | null;
-            /** @description Of the last attempt, unless it succeeded. At most 500 characters. */
-            readonly last_error: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly last_attempt_at: string | null;
-            readonly next_attempt_at: string | null;
-        };
-        readonly WebhookDeliveryDetail: {
-            /** @description Equal to the `id` of the envelope. */
-            readonly id: string;
-            readonly event: string;
-            /**
-             * @description `failed`: the URL was refused by the guard. `dead`: in the dead-letter log.
-             * @enum {string}
-             */
-            readonly status: "pending" | "delivered" | "failed" | "dead";
-            readonly attempts: number;
-            readonly response_code: number | null;
-            /** @description Of the last attempt, unless it succeeded. At most 500 characters. */
-            readonly last_error: string | null;
-            /** Format: date-time */
-            readonly created_at: string;
-            readonly last_attempt_at: string | null;
-            readonly next_attempt_at: string | null;
-            readonly subscription_id: string;
-            /** @description The body as sent, to the byte. */
-            readonly body: string;
-            /** @description The latest 100 attempts, oldest first. */
-            readonly history: readonly components["schemas"]["WebhookAttempt"][];
-        };
-        readonly WebhookAttempt: {
-            /** @description As in `X-Service-Attempt`. */
-            readonly attempt: number;
-            /**
-             * Format: date-time
-             * @description When its outcome was recorded.
-             */
-            readonly at: string;
-            /**
-             * @description `refused`: the guard refused the URL, so that nothing was sent.
-             * @enum {string}
-             */
-            readonly status: "delivered" | "failed" | "refused";
-            readonly response_code: number | null;
-            /** @description Duration of the call; null for attempts of a former version of the server. */
-            readonly ms: number | null;
-            readonly error: string | null;
-        };
-        readonly TestWebhookAnswer: {
-            readonly delivery_id: string;
-        };
-        readonly ReplayWebhookDeadLettersAnswer: {
-            readonly replayed: number;
-        };
-        readonly AssistantAnswer: {
-            readonly reply: string;
-            readonly retrieved_chunks: readonly {
-                /** @enum {string} */
-                readonly source_kind: "entity_record" | "attachment";
-                readonly source_id: string;
-                readonly score: number;
-                /** @description Of the record; for an attachment of the record it belongs to. */
-                readonly entity_name: string;
-                /** @description The record to link to: the source or the attachment’s record. */
-                readonly record_id: string;
-                /** @description The entity and the record’s name, or the name of the file. */
-                readonly title: string;
-                /** @description The passage’s beginning, at most 240 characters. */
-                readonly excerpt: string;
-            }[];
-        };
-        /** @description Sources, by what was done with them. */
-        readonly BackfillCounts: {
-            readonly added: number;
-            readonly updated: number;
-            readonly skipped: number;
-        };
-        readonly HealthLiveAnswer: {
-            /** @constant */
-            readonly status: "live";
-        };
-        readonly Ready: {
-            /** @enum {string} */
-            readonly status: "ready" | "starting" | "catching_up" | "no_worker" | "unavailable";
-            readonly checks: {
-                readonly [key: string]: "ok" | "starting" | "catching_up" | "missing" | "failed";
-            };
-        };
-        readonly NotReady: {
-            /** @enum {string} */
-            readonly status: "ready" | "starting" | "catching_up" | "no_worker" | "unavailable";
-            readonly checks: {
-                readonly [key: string]: "ok" | "starting" | "catching_up" | "missing" | "failed";
-            };
-            /** @constant */
-            readonly error: "unavailable";
-            readonly message: string;
-            readonly request_id: string;
-        };
-        readonly VersionAnswer: {
-            readonly version: string;
-            readonly revision: string | null;
-            readonly node: string;
-        };
-        readonly OpenApiDocumentAnswer: {
-            readonly openapi: string;
-        } & {
-            readonly [key: string]: unknown;
-        };
-        readonly AsyncApiDocumentAnswer: {
-            readonly asyncapi: string;
-        } & {
-            readonly [key: string]: unknown;
-        };
     };
     responses: {
         /** @description The request is malformed. `details.issues` names each wrong part. Codes: `validation_failed`, `malformed_json`, `invalid_filter`. */
