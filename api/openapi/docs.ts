@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { notFound } from '../../domain/core/errors.ts';
+import { ownerOf } from '../http/checks.ts';
 import { type Reply, type Route, route } from '../http/route.ts';
 
 /**
@@ -95,10 +97,21 @@ const asset = async (name: string): Promise<Reply> => {
 
 /** @param routes the routes that the document describes, besides its own */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
-  let document: Promise<Buffer> | undefined;
+  let text: Buffer | undefined;
+  let making: Promise<Buffer> | undefined;
   const made = async (): Promise<Buffer> => {
     const { openApiDocument } = await import('./document.ts');
-    return Buffer.from(JSON.stringify(await openApiDocument([...routes, ...own])));
+    text = Buffer.from(JSON.stringify(await openApiDocument([...routes, ...own])));
+    return text;
+  };
+  /** The bytes of the document, made for the first reader. */
+  const document = async (): Promise<Buffer> => {
+    if (text !== undefined) return text;
+    making ??= made();
+    const bytes = await making;
+    // Else all that waited for it would be answered in one tick.
+    await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
+    return bytes;
   };
   const access = { kind: 'public' } as const;
   const own: readonly Route[] = [
@@ -112,9 +125,8 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
       handle: async () => {
-        document ??= made();
         const headers = { 'Content-Type': 'application/json; charset=utf-8' };
-        return { status: 200, headers, body: await document };
+        return { status: 200, headers, body: await document() };
       },
     }),
     route({
