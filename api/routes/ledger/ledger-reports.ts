@@ -20,7 +20,7 @@ import type { Reply, Route } from '../../http/route.ts';
 import { position } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 import { requireRange } from './ledger-entries.ts';
-import { currencyCode, day, LEDGER_READS, ledgerRoutes, money, REPORTS, withMoney } from './ledger-views.ts';
+import { currencyCode, day, LEDGER_READS, ledgerRoutes, money, moneyText, REPORTS } from './ledger-views.ts';
 import type { ReportCache } from './report-cache.ts';
 
 export interface ReportDeps {
@@ -153,7 +153,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
   ): Promise<Reply> => ({
     status: 200,
     headers: { 'Content-Type': JSON_TYPE },
-    body: await reportText(deps, tenantId, report, (balances) => JSON.stringify(withMoney(from(balances)))),
+    body: await reportText(deps, tenantId, report, (balances) => moneyText(from(balances))),
   });
 
   return ledgerRoutes([

@@ -63,13 +63,9 @@ export const moneyJson = (value: bigint): unknown => {
 // Node 24 has this function; the types of this language level lack it.
 const exactJson = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
-/** An answer with its sums as {@link moneyJson}. */
-export const withMoney = (value: unknown): unknown => {
-  if (typeof value === 'bigint') return moneyJson(value);
-  if (Array.isArray(value)) return value.map(withMoney);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withMoney(each)]));
-};
+/** An answer as text, with its sums as {@link moneyJson}. */
+export const moneyText = (answer: unknown): string =>
+  JSON.stringify(answer, (_key, value: unknown) => (typeof value === 'bigint' ? moneyJson(value) : value));
 
 const memo = text({ min: 0, max: 500 });
 
