@@ -1,4 +1,6 @@
+import { setImmediate as realTick } from 'node:timers/promises';
 import { expect } from 'chai';
+import { nodeTimers, type Timers, useTimers } from '../../application/core/runtime/timers.ts';
 import { replayOf, run } from './run.ts';
 
 /** Seeds that once failed, with the size of their run: they come first. */
@@ -38,5 +40,25 @@ describe('The simulated system', () => {
     await run({ seed: 22, requests: 20 });
     const second = await run({ seed: 21, requests: 40 });
     expect(second.trace).to.deep.equal(first.trace);
+  }).timeout(120_000);
+
+  it('leaves nothing that goes on in the next run', async () => {
+    await run({ seed: 43510, requests: 20 });
+    const calls: (keyof Timers)[] = [];
+    const noted: Timers = {
+      ...nodeTimers,
+      monotonic: () => {
+        calls.push('monotonic');
+        return nodeTimers.monotonic();
+      },
+      clearTimeout: (timer) => {
+        calls.push('clearTimeout');
+        nodeTimers.clearTimeout(timer);
+      },
+    };
+    const restore = useTimers(noted);
+    for (let ticks = 0; ticks < 20; ticks += 1) await realTick();
+    restore();
+    expect(calls).to.deep.equal([]);
   }).timeout(120_000);
 });

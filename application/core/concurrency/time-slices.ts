@@ -84,6 +84,7 @@ export class TimeSlices {
       else {
         this.#isScheduled = false;
         this.#usedTo.clear();
+        this.#place = 0;
       }
     });
   }
