@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import { CommandHandler } from '../../application/core/commands/command-handler.ts';
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
@@ -129,6 +129,6 @@ const weightOf = (directory: Directory, tenantId: string): number => {
 };
 
 const emailHasher = (masterKey: string): ((email: string) => string) => {
-  const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'email-hash', 32));
+  const key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, '', 'email-hash', 32)));
   return (email) => createHmac('sha256', key).update(email.normalize('NFC').toLowerCase()).digest('hex');
 };
