@@ -20,6 +20,7 @@ const metadata = z.looseObject({
   $causationId: z.string().optional(),
   occurred_at: z.string(),
 });
+const data = z.record(z.string(), z.unknown());
 const PAGE = 2_000;
 
 export const readLog = async (world: World): Promise<Fact[]> => {
@@ -33,7 +34,7 @@ export const readLog = async (world: World): Promise<Fact[]> => {
         $causationId: causation = '',
         occurred_at: at,
       } = metadata.parse(JSON.parse(event.metadata));
-      const facts = z.record(z.string(), z.unknown()).parse(JSON.parse(event.data));
+      const facts = data.parse(JSON.parse(event.data));
       found.push({ ...event, at, correlation, causation, tenant: event.stream.split('.')[0] ?? '', facts });
     }
     if (page.length < PAGE) return found;

@@ -183,12 +183,14 @@ const checkReadModels = async (world: World, log: readonly Fact[], report: Repor
   const { core } = world.nodes.find(({ platform }) => platform !== undefined)?.platform ?? {};
   if (core === undefined) throw new Error('no node is up');
   const scratch = openMemoryReadStore();
+  // Events are parsed once for all read models.
+  const codec = new EventCodec(catalogue, core.keys);
   for (const projection of projections) {
     const compared = await compareReadModel(projection, {
       events: world.stores.events,
       live: world.stores.reads,
       scratch,
-      codec: new EventCodec(catalogue, core.keys),
+      codec,
       logger: core.logger,
       metrics: silentMetrics,
       clock: core.clock,
