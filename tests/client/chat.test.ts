@@ -2,8 +2,9 @@ import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { createClient } from '../../client/src/index.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { cleanUp, eventually, type Server, startServer } from '../support/server.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 
@@ -62,7 +63,7 @@ describe('The example chat', () => {
     const body = { email: 'ada@demo.example', password: passwordOf('admin') };
     const { token, user } = await createClient({ url }).post('/auth/login', { body });
     const ada = createClient({ url, token });
-    browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] });
+    browser = await launchChromium(browserPath);
     const page = await browser.newPage();
     const problems: string[] = [];
     page.on('pageerror', (error) => problems.push(error.message));

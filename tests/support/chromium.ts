@@ -9,6 +9,32 @@ const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 
 export const chromiumPath = (): string | undefined => PLACES.find((path) => existsSync(path));
 
+/** What Playwright switches off in Chromium; a list of one's own replaces it. */
+const OFF_IN_PLAYWRIGHT = [
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'LensOverlay',
+  'MediaRouter',
+  'PaintHolding',
+  'ThirdPartyStoragePartitioning',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'OptimizationHints',
+  'NetworkTimeServiceQuerying',
+  'AimEnabled',
+  'PreconnectToSearch',
+];
+/** Menus of the address bar, which nobody sees: to prepare them takes most of the processor time of a new page. */
+const MENUS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'];
+
+/** @param path of the browser's program */
+export const launchChromium = (path: string, ...args: readonly string[]): Promise<Browser> =>
+  chromium.launch({
+    executablePath: path,
+    args: ['--no-sandbox', `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...MENUS].join(',')}`, ...args],
+  });
+
 export interface TestPages {
   /** Where the pages are served; not the product's origin. */
   readonly origin: string;
@@ -29,10 +55,7 @@ export const startPages = async (
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const origin = `http://localhost:${port}`;
-  const browser: Browser = await chromium.launch({
-    executablePath: path,
-    args: ['--no-sandbox', '--host-resolver-rules=MAP localhost 127.0.0.1'],
-  });
+  const browser = await launchChromium(path, '--host-resolver-rules=MAP localhost 127.0.0.1');
   return {
     origin,
     newPage: async () => {

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { z } from 'zod';
-import { chromiumPath } from './chromium.ts';
+import { chromiumPath, launchChromium } from './chromium.ts';
 
 /** The Console of a running server in Chromium; the test fails on refusals of the policy and on errors of the page. */
 
@@ -41,10 +41,7 @@ export const buildConsole = async (): Promise<void> => {
 /** @param base of the server */
 export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   await buildConsole();
-  const browser: Browser = await chromium.launch({
-    executablePath: chromiumPath() ?? '',
-    args: ['--no-sandbox'],
-  });
+  const browser = await launchChromium(chromiumPath() ?? '');
   const problems: string[] = [];
   const expected: RegExp[] = [];
   const report = (problem: string): void => {
