@@ -1,25 +1,24 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
-import { Router } from 'wouter';
+import { useState } from 'react';
 import { ApiError } from '../../client/src/index.ts';
-import { ConfirmProvider } from './kit/confirm.tsx';
+import { Entered, prepare } from './entered.tsx';
 import { Toasts } from './kit/toasts.tsx';
 import { enterPartner } from './session/enter.ts';
-import { RenewDialog } from './session/renew.tsx';
 import { SignIn } from './session/sign-in.tsx';
 import { arrived } from './session/sso.ts';
-import { identityOf, type Sessions, signIn, tenantSession, useSessions } from './session/store.ts';
-import { Shell } from './shell/shell.tsx';
+import {
+  getSessions,
+  identityOf,
+  type Sessions,
+  signIn,
+  tenantSession,
+  useSessions,
+} from './session/store.ts';
+import { Boundary } from './shell/boundary.tsx';
 
-/** Whose data is on the page: another person or tenant begins with empty caches. */
 const audienceOf = ({ tenant, platform, partner }: Sessions): string =>
   [tenant, platform, partner].map((each) => (each === undefined ? '' : identityOf(each))).join('|');
 
-/** The client has already tried again. */
-const newQueries = (): QueryClient =>
-  new QueryClient({
-    defaultOptions: { queries: { retry: false, staleTime: 5_000, refetchOnWindowFocus: true } },
-  });
+const NOBODY = audienceOf({});
 
 const takeArrived = (): void => {
   const sso = arrived();
@@ -40,6 +39,7 @@ export const start = async (): Promise<unknown> => {
   try {
     if (location.pathname === '/console/signed-in') takeArrived();
     if (location.pathname === '/console/partner' && location.hash !== '') await takeAssertion();
+    if (audienceOf(getSessions()) !== NOBODY) await prepare();
     return undefined;
   } catch (error) {
     return error instanceof ApiError ? error : new Error('The sign-in was not completed. Begin again.');
@@ -49,23 +49,18 @@ export const start = async (): Promise<unknown> => {
 export const App = ({ error }: { error: unknown }) => {
   const sessions = useSessions();
   const audience = audienceOf(sessions);
-  const isSignedIn = audience.replaceAll('|', '') !== '';
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another audience gets another cache
-  const queries = useMemo(newQueries, [audience]);
+  const isSignedIn = audience !== NOBODY;
   const [failed] = useState(error);
   return (
-    <QueryClientProvider client={queries}>
-      <Router base="/console">
-        {isSignedIn ? (
-          <ConfirmProvider>
-            <Shell sessions={sessions} />
-            <RenewDialog />
-          </ConfirmProvider>
-        ) : (
-          <SignIn error={failed} />
-        )}
-      </Router>
+    <>
+      {isSignedIn ? (
+        <Boundary>
+          <Entered sessions={sessions} audience={audience} />
+        </Boundary>
+      ) : (
+        <SignIn error={failed} />
+      )}
       <Toasts />
-    </QueryClientProvider>
+    </>
   );
 };

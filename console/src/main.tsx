@@ -9,12 +9,13 @@ import { App, start } from './app.tsx';
 import { startTheme } from './shell/theme.ts';
 
 startTheme();
-const error = await start();
-const root = document.getElementById('root');
-if (root !== null) {
+// No `await` here: the script of those who are signed in waits for this one.
+void start().then((error) => {
+  const root = document.getElementById('root');
+  if (root === null) return;
   createRoot(root).render(
     <StrictMode>
       <App error={error} />
     </StrictMode>,
   );
-}
+});

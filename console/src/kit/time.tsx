@@ -1,7 +1,14 @@
 import { useSyncExternalStore } from 'react';
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'narrow' });
+/** Made when the first time is shown: the browser takes long for each, and the page is to be there before. */
+const formats = () => {
+  made ??= {
+    exact: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }),
+    relative: new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'narrow' }),
+  };
+  return made;
+};
+let made: { readonly exact: Intl.DateTimeFormat; readonly relative: Intl.RelativeTimeFormat } | undefined;
 
 const UNITS = [
   ['year', 31_557_600],
@@ -13,6 +20,7 @@ const UNITS = [
 
 const ago = (at: number, now: number): string => {
   const seconds = (at - now) / 1000;
+  const { relative } = formats();
   for (const [unit, size] of UNITS) {
     if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
   }
@@ -41,7 +49,7 @@ export const Time = ({ at, relative: isRelative = false }: { at: string; relativ
   const present = useNow();
   const ms = Date.parse(at);
   if (Number.isNaN(ms)) return <span>{at}</span>;
-  const text = exact.format(ms);
+  const text = formats().exact.format(ms);
   return (
     <time dateTime={at} title={isRelative ? `${text} (${at})` : at}>
       {isRelative ? ago(ms, Math.max(present, ms)) : text}

@@ -1,4 +1,5 @@
-import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import { type ComponentType, lazy } from 'react';
+import Overview from './overview/overview.tsx';
 
 /** Whose page it is: any person of a tenant, its admins, platform admins, or a partner's people. */
 export type PageFor = 'person' | 'admin' | 'platform' | 'partner';
@@ -7,7 +8,7 @@ export interface PageEntry {
   /** Below `/console`; `:name` is a parameter. */
   readonly path: string;
   readonly for: PageFor;
-  readonly Content: LazyExoticComponent<ComponentType>;
+  readonly Content: ComponentType;
 }
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -51,7 +52,8 @@ export const PAGES: readonly PageEntry[] = [
   page('/messages', 'person', () => import('./messages/page.tsx')),
   page('/messages/:id', 'person', () => import('./messages/page.tsx')),
   page('/notifications', 'person', () => import('./messages/notifications.tsx')),
-  page('/overview', 'person', () => import('./overview/overview.tsx')),
+  // Where most sign-ins lead to: it comes with the shell.
+  { path: '/overview', for: 'person', Content: Overview },
   page('/platform/overview', 'platform', () => import('./platform/overview.tsx')),
   page('/platform/partners', 'platform', () => import('./platform/partners.tsx')),
   page('/platform/projections', 'platform', () => import('./platform/projections.tsx')),

@@ -20,6 +20,8 @@ const firstLoad = (): number => {
   return [...sizes, ...font.map((file) => statSync(`console/dist/${file}`).size)].reduce((a, b) => a + b, 0);
 };
 
+const scriptsOf = z.array(z.string());
+
 const importsOf = (file: string): string[] => {
   const code = readFileSync(`console/dist/${file}`, 'utf8');
   const found = [...code.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)].map(
@@ -52,6 +54,25 @@ describe('The shell of the Console', () => {
     await buildConsole();
     expect(firstLoad()).to.be.greaterThan(100_000).and.lessThan(250_000);
   });
+
+  it('asks for no script after the first ones until the overview is there, and has them compiled as they arrive', async () => {
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
+    await page.getByText('Log signed').waitFor();
+    const loaded = await page.evaluate(
+      "performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.endsWith('.js'))",
+    );
+    const named = readFileSync('console/dist/index.html', 'utf8').matchAll(
+      /"(\/console\/assets\/[^"]+\.js)"/g,
+    );
+    const scripts = [...new Set([...named].map(([, path = '']) => path))].sort();
+    expect([...new Set(scriptsOf.parse(loaded))].sort()).to.deep.equal(scripts);
+    const large = scripts
+      .map((path) => readFileSync(path.replace('/console', 'console/dist'), 'utf8'))
+      .filter((code) => code.length > 10_000);
+    expect(large.map((code) => code.split('\n')[0])).to.deep.equal(
+      Array.from({ length: 2 }, () => '//# allFunctionsCalledOnLoad'),
+    );
+  }).timeout(60_000);
 
   it('signs in by password, says why not, and shows what the role may see', async () => {
     const page = await site.browser.open();

@@ -1,11 +1,11 @@
 import { Pause, Play } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
-import { Chart } from '../../kit/chart.tsx';
 import { Badge, Button, Card, Empty, Time, useTail } from '../../kit/index.ts';
 import type { AuditEvent } from '../../kit/use-tail.ts';
 import { pathIfThere } from './paths.ts';
 import { emptyRate, moved } from './rate.ts';
+import { RateBars } from './rate-bars.tsx';
 
 const WINDOW_S = 180;
 const NEWEST = 12;
@@ -89,12 +89,9 @@ export const LiveEvents = () => {
           </>
         }
       >
-        <Chart
+        <RateBars
           label={`Events per second of the last three minutes: ${lastMinute} in the last minute`}
-          x={seen.rate.seconds}
-          series={[{ name: 'Events per second', values: seen.rate.counts }]}
-          height={170}
-          kind="bars"
+          rate={seen.rate}
         />
       </Card>
       <div className="columns">

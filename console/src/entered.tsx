@@ -1,0 +1,27 @@
+import { type ComponentType, useEffect, useState } from 'react';
+import type { SignedInProps } from './shell/signed-in.tsx';
+
+/**
+ * The page of those who are signed in. The sign-in does without its script. `lazy` of React would show it no sooner than
+ * 300 ms after the empty page, even when it is there.
+ */
+
+let loaded: ComponentType<SignedInProps> | undefined;
+
+const load = async (): Promise<ComponentType<SignedInProps>> => {
+  loaded ??= (await import('./shell/signed-in.tsx')).default;
+  return loaded;
+};
+
+/** For those who arrive signed in: they are shown no empty page. `Entered` says why it failed. */
+export const prepare = (): Promise<unknown> => load().catch(() => undefined);
+
+export const Entered = (props: SignedInProps) => {
+  const [SignedIn, setSignedIn] = useState(() => loaded);
+  const [failed, setFailed] = useState<unknown>();
+  useEffect(() => {
+    load().then((shell) => setSignedIn(() => shell), setFailed);
+  }, []);
+  if (failed !== undefined) throw failed;
+  return SignedIn === undefined ? null : <SignedIn {...props} />;
+};
