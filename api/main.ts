@@ -8,6 +8,7 @@ import { createLogger } from '../infrastructure/logger.ts';
 import { keepFilesPrivate, requireFolders, warnOfOpenFolders } from '../infrastructure/private-files.ts';
 import { memberOf } from './cluster/member.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
+import { listen } from './listening.ts';
 import { STOPPING, stopOnSignals } from './stopping.ts';
 
 /** Reads the configuration, starts the product, and serves until a signal stops it. `npm start` runs it by `start.js`. */
@@ -48,12 +49,7 @@ const main = async (): Promise<void> => {
   const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
   if (config.ROLE !== 'worker' && isFirst) await ensurePlatformAdmin(platform, config);
   // Binds the port before the demo: a failed start must not leave a demo with unseen sign-ins.
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    // The system hands connections out to the processes of a group.
-    const shared = member === undefined ? {} : { reusePort: true };
-    server.listen({ port: config.PORT, host: config.HOST, backlog: BACKLOG, ...shared }, resolve);
-  });
+  await listen(server, { port: config.PORT, host: config.HOST }, member !== undefined);
   if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
@@ -64,9 +60,6 @@ const main = async (): Promise<void> => {
   member?.listening();
   releaseWhenIdle();
 };
-
-/** Connections that wait to be accepted; the system may allow fewer. More are refused, and tried again after a second or more. */
-const BACKLOG = 4096;
 
 /** What an operator can do about an address that cannot be bound. */
 const REMEDIES: Readonly<Record<string, string>> = {

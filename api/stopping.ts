@@ -7,6 +7,7 @@ import {
   setTimeout,
 } from '../application/core/runtime/timers.ts';
 import type { Logger } from '../application/ports/logger.ts';
+import { openConnections, stopListening } from './listening.ts';
 
 /** Work that a stop has not ended. */
 export interface Left {
@@ -80,11 +81,11 @@ export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: St
 export const closeServer = async (server: Server): Promise<number> => {
   if (!server.listening) return 0;
   let cut = 0;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const closed = stopListening(server);
   // Clients keep connections alive that were busy when the server closed, so idle ones are closed repeatedly.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const cutOff = setTimeout(() => {
-    server.getConnections((_, count) => {
+    void openConnections(server).then((count) => {
       cut = count;
       server.closeAllConnections();
     });

@@ -1,11 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { AggregatorRegistry } from 'prom-client';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
+import { freePort } from '../listening.ts';
 import { Collector } from './collector.ts';
 import { MEMBER, type Place } from './member.ts';
 import { fromProcess, type ToProcess } from './messages.ts';
@@ -69,7 +68,7 @@ export class Supervisor {
    * @throws when the port is in use
    */
   async run(): Promise<number> {
-    this.#port = await freePort(this.#settings);
+    this.#port = await freePort({ port: this.#settings.PORT, host: this.#settings.HOST });
     const [first] = this.#slots;
     if (first !== undefined && !this.#stopping) this.#start(first);
     await this.#ended.promise;
@@ -174,14 +173,4 @@ export class Supervisor {
 
 const tell = (child: ChildProcess, message: ToProcess): void => {
   if (child.connected) child.send(message, () => undefined);
-};
-
-/** The configured port, or a free one for 0. Refuses one in use, which the processes would silently share. */
-const freePort = async ({ PORT, HOST }: Pick<Config, 'PORT' | 'HOST'>): Promise<number> => {
-  const probe = createServer().listen({ port: PORT, host: HOST });
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 };

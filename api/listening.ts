@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { type AddressInfo, createServer, type Server as Listener, type ListenOptions } from 'node:net';
+
+/** Where the server listens: on one socket or, where the system divides connections among several, on many. */
+
+/**
+ * Node accepts one connection of each socket in a tick: behind a burst of a thousand, others would wait for a thousand
+ * ticks (decision 73).
+ */
+const SOCKETS = 16;
+
+/** Connections that wait to be accepted; the system may allow fewer. More are refused, and tried again after a second or more. */
+const BACKLOG = 4096;
+
+/** Whether the system divides connections among sockets with `SO_REUSEPORT`. */
+const DIVIDES = process.platform === 'linux';
+
+export interface Address {
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly host: string;
+}
+
+/** The other sockets of a server. */
+const others = new WeakMap<Server, readonly Listener[]>();
+
+const listenOn = async (listener: Listener, options: ListenOptions): Promise<void> => {
+  listener.listen({ backlog: BACKLOG, ...options });
+  await once(listener, 'listening');
+};
+
+/**
+ * The port, or a free one for 0. To be asked before sockets share it, since they would share it with strangers too.
+ * @throws when another process uses the port
+ */
+export const freePort = async (address: Address): Promise<number> => {
+  const probe = createServer();
+  await listenOn(probe, address);
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+};
+
+/**
+ * Makes the server listen.
+ * @param isMember of a group of processes on one port, which the supervisor has found free
+ * @throws when another process uses the port
+ */
+export const listen = async (server: Server, address: Address, isMember: boolean): Promise<void> => {
+  if (!DIVIDES && !isMember) {
+    await listenOn(server, address);
+    return;
+  }
+  const port = isMember ? address.port : await freePort(address);
+  const shared = { ...address, port, reusePort: true };
+  await listenOn(server, shared);
+  // As Node's HTTP server sets its own connections up.
+  const options = { allowHalfOpen: true, noDelay: true };
+  const more = Array.from({ length: SOCKETS - 1 }, () =>
+    createServer(options, (connection) => server.emit('connection', connection)),
+  );
+  others.set(server, more);
+  await Promise.all(more.map((listener) => listenOn(listener, shared)));
+};
+
+const allOf = (server: Server): readonly Listener[] => [server, ...(others.get(server) ?? [])];
+
+/** Accepts no more connections; resolves when the last one has ended. */
+export const stopListening = async (server: Server): Promise<void> => {
+  await Promise.all(
+    allOf(server).map((listener) => new Promise<void>((resolve) => listener.close(() => resolve()))),
+  );
+};
+
+/** The number of open connections. */
+export const openConnections = async (server: Server): Promise<number> => {
+  const counts = allOf(server).map(
+    (listener) => new Promise<number>((resolve) => listener.getConnections((_, count) => resolve(count))),
+  );
+  return (await Promise.all(counts)).reduce((all, count) => all + count, 0);
+};
