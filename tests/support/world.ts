@@ -129,6 +129,7 @@ const worldOf = async (first: Server, options: ServerOptions): Promise<World> =>
 /** Starts a conversation of the caller and others. @returns its id */
 export const talk = async (caller: Member, ...others: readonly Member[]): Promise<string> => {
   const answer = await caller.api.post(BASE, { participant_user_ids: others.map(({ id }) => id) });
+  if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.json)}`);
   return conversation.parse(answer.json).id;
 };
 

@@ -13,7 +13,8 @@ export function togetherTests({ store, harness }: Context): void {
 
     before(async () => {
       bench = await workbench(store());
-      await bench.commit(writes(1), 1);
+      // In parts, since a store on a busy machine may take more than its time limit for all.
+      for (let from = 0; from < 2500; from += 250) await bench.commit(writes(1).slice(from, from + 250), 1);
     });
 
     it('are complete and in order', async () => {
