@@ -2,18 +2,14 @@ import { z } from 'zod';
 import type { EventDefinition } from '../../../domain/core/event.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-const prepared = new WeakMap<readonly EventDefinition[], ReadonlyMap<string, KnownType>>();
-
-/** Prepares each event type for encoding: once for all codecs of a catalogue. */
-export const knownTypes = (catalogue: readonly EventDefinition[]): ReadonlyMap<string, KnownType> => {
-  const found = prepared.get(catalogue);
-  if (found !== undefined) return found;
-  const types = new Map(
-    catalogue.map((definition) => [definition.type, { definition, fields: fieldsOf(definition.schema) }]),
+/** Prepares each event type once for encoding. */
+export const knownTypes = (catalogue: readonly EventDefinition[]): ReadonlyMap<string, KnownType> =>
+  new Map(
+    catalogue.map((definition) => {
+      const { type, schema } = definition;
+      return [type, { definition, fields: fieldsOf(schema) }];
+    }),
   );
-  prepared.set(catalogue, types);
-  return types;
-};
 
 interface SortedField {
   readonly name: string;
