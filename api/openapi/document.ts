@@ -29,9 +29,9 @@ const HEADERS = {
 /** Routes that are described in one tick: about 10 ms. */
 const ROUTES = 5;
 
-type Parts = Pick<Parameters<typeof createDocument>[0], 'paths' | 'webhooks' | 'components'>;
+type Parts = Pick<Parameters<typeof createDocument>[0], 'tags' | 'paths' | 'webhooks' | 'components'>;
 
-const made = (routes: readonly Route[], parts: Parts): OpenApiDocument =>
+const made = (parts: Parts): OpenApiDocument =>
   withoutRecursion(
     createDocument(
       {
@@ -42,7 +42,6 @@ const made = (routes: readonly Route[], parts: Parts): OpenApiDocument =>
           license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
         },
         servers: [{ url: '/', description: 'The server that serves this document.' }],
-        tags: describedTags([...new Set(routes.map(({ tag }) => tag))]),
         ...parts,
       },
       {
@@ -65,7 +64,8 @@ export const openApiDocument = async (
   { operations, errors, events }: Examples = EXAMPLES,
 ): Promise<OpenApiDocument> => {
   const named: Named = new Map();
-  const document = made(routes, {
+  const document = made({
+    tags: describedTags([...new Set(routes.map(({ tag }) => tag))]),
     webhooks: webhookItems(events),
     components: {
       securitySchemes,
@@ -83,7 +83,7 @@ export const openApiDocument = async (
       const operation = operationOf(route, operations[route.operationId], named);
       described[at] = { ...described[at], [route.method]: operation };
     }
-    const part = made(routes, { paths: described });
+    const part = made({ paths: described });
     for (const [path, item] of Object.entries(part.paths ?? {})) paths[path] = { ...paths[path], ...item };
     for (const [name, schema] of Object.entries(part.components?.schemas ?? {})) {
       if (!isDeepStrictEqual(schemas[name] ?? schema, schema)) throw new Error(`${name} names two schemas`);
