@@ -14,17 +14,11 @@ interface ChartProps {
   readonly months?: boolean;
   /** px; default 200. */
   readonly height?: number;
-  readonly kind?: 'line' | 'bars';
   readonly format?: (value: number) => string;
 }
 
 /** Steps of an axis of months, in the 30 days that uPlot takes for one. */
 const MONTHS = [1, 2, 3, 6].map((months) => months * 30 * 86_400);
-
-/** Steps of an axis of counts. */
-const COUNTS = [1, 2, 5]
-  .flatMap((digit) => Array.from({ length: 12 }, (_, nth) => digit * 10 ** nth))
-  .sort((a, b) => a - b);
 
 /** Import it from `kit/chart.tsx`: uPlot is then loaded with the pages that draw. */
 export const Chart = ({
@@ -34,7 +28,6 @@ export const Chart = ({
   time = true,
   months = false,
   height = 200,
-  kind = 'line',
   format,
 }: ChartProps) => {
   const box = useRef<HTMLDivElement>(null);
@@ -71,7 +64,6 @@ export const Chart = ({
     };
     const text = (value: number | null): string =>
       value === null ? '' : (written.current?.(value) ?? value.toLocaleString());
-    const bars = uPlot.paths.bars?.({ size: [0.7, 40], radius: 0.15 });
     const options: Options = {
       width: element.clientWidth,
       height,
@@ -88,21 +80,17 @@ export const Chart = ({
           ...axis,
           size: 56,
           values: (_plot, splits) => splits.map(text),
-          // Bars are counts.
-          ...(kind === 'bars' ? { incrs: COUNTS } : {}),
         },
       ],
       series: [
         months ? { label: 'Month', value: '{YYYY}-{MM}' } : {},
         ...names.split('\n').map((name, nth) => {
-          const stroke = resolved(`--series-${(nth % 4) + 1}`);
           return {
             label: name,
-            stroke,
-            width: kind === 'bars' ? 0 : 1.75,
+            stroke: resolved(`--series-${(nth % 4) + 1}`),
+            width: 1.75,
             points: { show: false },
             value: (_plot: uPlot, value: number | null) => text(value),
-            ...(kind === 'bars' && bars !== undefined ? { paths: bars, fill: stroke } : {}),
           };
         }),
       ],
@@ -116,7 +104,7 @@ export const Chart = ({
       made.destroy();
       plot.current = undefined;
     };
-  }, [names, time, months, height, kind, isDark]);
+  }, [names, time, months, height, isDark]);
 
   useEffect(() => plot.current?.setData(data));
 
