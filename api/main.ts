@@ -8,7 +8,7 @@ import { createLogger } from '../infrastructure/logger.ts';
 import { keepFilesPrivate, requireFolders, warnOfOpenFolders } from '../infrastructure/private-files.ts';
 import { memberOf } from './cluster/member.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
-import { listen } from './listening.ts';
+import { listen } from './http/listening.ts';
 import { STOPPING, stopOnSignals } from './stopping.ts';
 
 /** Reads the configuration, starts the product, and serves until a signal stops it. `npm start` runs it by `start.js`. */

@@ -7,7 +7,7 @@ import {
   setTimeout,
 } from '../application/core/runtime/timers.ts';
 import type { Logger } from '../application/ports/logger.ts';
-import { openConnections, stopListening } from './listening.ts';
+import { openConnections, stopListening } from './http/listening.ts';
 
 /** Work that a stop has not ended. */
 export interface Left {

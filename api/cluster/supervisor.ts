@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { AggregatorRegistry } from 'prom-client';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
-import { freePort } from '../listening.ts';
+import { freePort } from '../http/listening.ts';
 import { Collector } from './collector.ts';
 import { MEMBER, type Place } from './member.ts';
 import { fromProcess, type ToProcess } from './messages.ts';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { freePort, listen, openConnections, stopListening } from '../../api/listening.ts';
-import { eventually } from '../support/eventually.ts';
+import { freePort, listen, openConnections, stopListening } from '../../../api/http/listening.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const HOST = '127.0.0.1';
 const CONNECTIONS = 200;
