@@ -141,7 +141,7 @@ const follow = (
   signal: AbortSignal,
   onEvent: (event: LoggedEvent) => void,
 ): Promise<void> =>
-  follower.run({ after, filter: { types: TYPES }, signal }, ({ events }) => {
+  follower.run({ after, filter: { types: TYPES }, onPassed: () => true, signal }, ({ events }) => {
     for (const stored of events) {
       // The cached state may be older than the event.
       states.onEvent(stored.stream, stored.revision);

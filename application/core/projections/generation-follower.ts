@@ -1,6 +1,6 @@
 import { ProjectionRetryRequested } from '../../../domain/operations/operations.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { StoredEvent } from '../../ports/event-store.ts';
+import type { Position, StoredEvent } from '../../ports/event-store.ts';
 import type { ProjectionMetrics } from '../../ports/metrics.ts';
 import { abortOf } from '../concurrency/abort.ts';
 import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
@@ -44,6 +44,8 @@ export interface Watch {
   readonly isAwaited: () => boolean;
   /** Called after each stored batch. */
   readonly onProgress: () => void;
+  /** Whether this generation is known to answer reads. */
+  readonly isActive: () => boolean;
   /** Called at the end of the log; true when another generation has replaced this one. */
   readonly isReplaced: () => Promise<boolean>;
 }
@@ -77,8 +79,15 @@ export class GenerationFollower {
       )
       .subscribe();
     const filtered = { types: [...projection.types, ProjectionRetryRequested.type] };
+    const onPassed = (position: Position): boolean => {
+      // Others ask at each end of the log whether they take over, or are replaced.
+      if (!this.#watch.isActive()) return false;
+      this.#advance(position);
+      passed.next();
+      return true;
+    };
     const batches = follower.follow(
-      { after: checkpoint, filter: filtered, batchSize: BATCH, signal },
+      { after: checkpoint, filter: filtered, batchSize: BATCH, onPassed, signal },
       async (batch) => {
         await this.#handle(batch, signal);
         if (batch.events.length === 0) passed.next();
@@ -104,15 +113,18 @@ export class GenerationFollower {
     if (matched) {
       await this.#apply(batch);
       await this.#retryRequested(batch.events);
-    } else {
-      // Without events to fold, the checkpoint moves at once in memory and is stored later.
-      this.#generation.checkpoint = batch.position;
-    }
-    this.#watch.onProgress();
+      this.#watch.onProgress();
+    } else this.#advance(batch.position);
     this.#reportLag(batch);
     if (!batch.caughtUp) return;
     this.#isReplaced = await this.#watch.isReplaced();
     if (matched && !this.#isReplaced) await this.#linger(signal);
+  }
+
+  /** Without events to fold, the checkpoint moves at once in memory and is stored later. */
+  #advance(position: Position): void {
+    this.#generation.checkpoint = position;
+    this.#watch.onProgress();
   }
 
   /** Folds in small parts while readers wait. */

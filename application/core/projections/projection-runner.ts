@@ -190,6 +190,7 @@ export class ProjectionRunner implements FoldingProjection {
         waiting: this.#waiting,
         isAwaited: () => this.#waiting.value > 0,
         onProgress,
+        isActive: () => this.#takeover.isActive(tag),
         isReplaced: async () => {
           const isReplaced = await this.#isReplaced(tag, held);
           if (isReplaced) retired.abort();

@@ -109,12 +109,17 @@ export class Takeover {
     return building;
   }
 
+  /** Whether a generation was active when last read. */
+  isActive(tag: string): boolean {
+    return this.#active === tag;
+  }
+
   /**
    * Makes a building generation that has caught up the active one.
    * @returns whether `tag` is `active` or `replaced`, and the generation that it has just replaced
    */
   async caughtUp(tag: string): Promise<{ state: 'active' | 'replaced'; former?: string | undefined }> {
-    if (this.#active === tag) return { state: 'active' };
+    if (this.isActive(tag)) return { state: 'active' };
     const { store, logger } = this.#deps;
     const { name } = this.#projection;
     const { active, building } = await store.activeGeneration(name);

@@ -1,4 +1,4 @@
-import { select } from '../../ports/event-filter.ts';
+import { matches, select } from '../../ports/event-filter.ts';
 import type { EventFilter, EventStore, LogGrowth, Position, StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
@@ -36,11 +36,18 @@ export interface FollowOptions {
   readonly batchSize?: number | undefined;
   /** Reads ahead of slower followers instead of waiting to share its pages with them. */
   readonly isUrgent?: boolean | undefined;
+  /**
+   * Called at once with the log's end, instead of an empty batch, when new events match nothing of an idle follower.
+   * Returns false to be given the batch.
+   */
+  readonly onPassed?: ((position: Position) => boolean) | undefined;
   readonly signal: AbortSignal;
 }
 
 /** A gapless part of the log, from the requested place up to `position`. */
 export type LogPage = Pick<EventBatch, 'events' | 'position'>;
+
+type OnPassed = NonNullable<FollowOptions['onPassed']>;
 
 const DEFAULT_BATCH = 512;
 
@@ -64,6 +71,8 @@ export class LogFollower {
   readonly #events: EventStore;
   readonly #live: PageBuffer;
   readonly #pages: PageReader;
+  /** Followers at the end of the log that can be passed, and what wakes them. */
+  readonly #idle = new Map<Follower, { readonly onPassed: OnPassed; readonly wake: () => void }>();
   /** Emits after new events were added to the buffer. Shared by all followers. */
   readonly growth: Observable<void>;
   #growths = 0;
@@ -82,7 +91,7 @@ export class LogFollower {
       events.onGrowth((growth) => observer.next(growth)),
     ).pipe(
       tap({ subscribe: () => this.#forget(), next: (growth) => this.#keep(growth) }),
-      map(() => this.#wakeAll()),
+      map((growth) => this.#wakeAll(growth)),
       share(),
     );
   }
@@ -96,7 +105,7 @@ export class LogFollower {
     options: FollowOptions,
     handle: (batch: EventBatch) => Promise<void> | void,
   ): Observable<EventBatch> {
-    const { signal } = options;
+    const { signal, onPassed } = options;
     return defer(() => {
       const follower = newFollower(options);
       const rounds = new BehaviorSubject<void>(undefined);
@@ -109,7 +118,7 @@ export class LogFollower {
       this.#pages.enter(follower);
       return rounds.pipe(
         takeWhile(() => !signal.aborted),
-        concatMap(() => this.#round(follower, handle)),
+        concatMap(() => this.#round(follower, handle, onPassed)),
         tap(() => rounds.next()),
         filterValues((batch) => batch !== undefined),
         finalize(() => {
@@ -163,8 +172,9 @@ export class LogFollower {
   async #round(
     follower: Follower,
     handle: (batch: EventBatch) => Promise<void> | void,
+    onPassed: OnPassed | undefined,
   ): Promise<EventBatch | undefined> {
-    const batch = await this.#next(follower);
+    const batch = await this.#next(follower, onPassed);
     if (batch === undefined) return undefined;
     follower.busySince = monotonic();
     follower.batches += 1;
@@ -174,11 +184,12 @@ export class LogFollower {
     return batch;
   }
 
-  async #next(follower: Follower): Promise<EventBatch | undefined> {
+  async #next(follower: Follower, onPassed: OnPassed | undefined): Promise<EventBatch | undefined> {
     // Yields between batches while catching up.
     if (!follower.caughtUp) await nextTick();
-    const { place, selection, limit, signal } = follower;
+    const { selection, limit, signal } = follower;
     while (!signal.aborted) {
+      const { place } = follower;
       const growths = this.#growths;
       const live = this.#live.take(place, selection, limit);
       if (live !== undefined) {
@@ -196,8 +207,10 @@ export class LogFollower {
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };
       }
-      // All followers share one promise, since each growth wakes dozens of them.
-      if (growths === this.#growths && !signal.aborted) await this.#woken.promise;
+      if (growths !== this.#growths || signal.aborted) continue;
+      // The others share one promise.
+      if (onPassed === undefined) await this.#woken.promise;
+      else await new Promise<void>((wake) => this.#idle.set(follower, { onPassed, wake }));
     }
     return undefined;
   }
@@ -206,10 +219,25 @@ export class LogFollower {
     return !this.#hasMore && this.#live.last?.end === place;
   }
 
-  #wakeAll(): void {
+  /** Wakes those who wait, except for followers that growth is known to pass. */
+  #wakeAll(growth?: LogGrowth): void {
+    for (const [follower, { onPassed, wake }] of this.#idle) {
+      if (growth !== undefined && this.#passes(follower, growth, onPassed)) continue;
+      this.#idle.delete(follower);
+      wake();
+    }
     const { resolve } = this.#woken;
     this.#woken = Promise.withResolvers();
     resolve();
+  }
+
+  #passes(follower: Follower, { after, events }: LogGrowth, onPassed: OnPassed): boolean {
+    const end = events.at(-1)?.position;
+    const { place, caughtUp, selection } = follower;
+    if (end === undefined || !caughtUp || place !== after || !this.#isEnd(end)) return false;
+    if (events.some((event) => matches(selection, event)) || !onPassed(end)) return false;
+    follower.place = end;
+    return true;
   }
 
   #forget(): void {

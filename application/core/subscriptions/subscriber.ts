@@ -105,7 +105,13 @@ export const runSubscriber = (
     const stopped = options.onRunning?.(name, queues);
     const handled = queues.handled.subscribe(() => changes.next({ matched: true }));
     try {
-      await follower.run({ after: before?.position, filter: { types }, signal: held }, async (batch) => {
+      const onPassed = (position: Position): boolean => {
+        queues.take({ events: [], position, caughtUp: true });
+        changes.next({ matched: false });
+        return true;
+      };
+      const following = { after: before?.position, filter: { types }, onPassed, signal: held };
+      await follower.run(following, async (batch) => {
         queues.take(batch);
         const matched = batch.events.length > 0;
         changes.next({ matched });

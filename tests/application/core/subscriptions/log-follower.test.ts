@@ -348,6 +348,43 @@ describe('the log follower', () => {
     expect(again.seen).to.have.length(10);
   });
 
+  it('passes an idle follower at events of other types at once, without a batch', async () => {
+    const { store } = countedStore();
+    await store.append('a.s-1', 'any', events(1, 'Own'));
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const passed: Position[] = [];
+    const onPassed = (position: Position): boolean => passed.push(position) > 0;
+    let batches = 0;
+    const { seen, state } = following(follower, { filter: { types: ['Own'] }, onPassed }, () => {
+      batches += 1;
+    });
+    await eventually(() => expect(state.caughtUp).to.equal(true));
+    const before = batches;
+    const ends = [];
+    for (let nth = 0; nth < 3; nth += 1) {
+      await setImmediate();
+      await store.append('a.s-1', 'any', events(2, 'Other'));
+      ends.push(await store.end());
+    }
+    expect(passed).to.deep.equal(ends);
+    expect(batches).to.equal(before);
+    await store.append('a.s-1', 'any', [...events(1, 'Other'), ...events(1, 'Own')]);
+    await eventually(() => expect(seen).to.have.length(2));
+    expect(state.position).to.equal(await store.end());
+    expect(passed).to.have.length(3);
+  });
+
+  it('gives an empty batch to a follower that does not let itself be passed', async () => {
+    const { store } = countedStore();
+    await store.append('a.s-1', 'any', events(1, 'Own'));
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const { state } = following(follower, { filter: { types: ['Own'] }, onPassed: () => false });
+    await eventually(() => expect(state.caughtUp).to.equal(true));
+    await store.append('a.s-1', 'any', events(1, 'Other'));
+    const end = await store.end();
+    await eventually(() => expect(state.position).to.equal(end));
+  });
+
   it('gives every follower each matching event once and in order under any faults and delays', async () => {
     const plan = fc.record({
       types: fc.uniqueArray(fc.nat(3), { minLength: 1, maxLength: 4 }),
@@ -357,6 +394,8 @@ describe('the log follower', () => {
       /** Batches after which it fails and restarts at the last handled position. */
       fails: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
       startsLate: fc.nat(20),
+      /** What it says when events of other types pass it; undefined when it is not asked. */
+      letsPass: fc.option(fc.boolean(), { nil: undefined }),
     });
     const writer = fc.record({
       count: fc.integer({ min: 1, max: 30 }),
@@ -373,7 +412,7 @@ describe('the log follower', () => {
           const sizes = { live: { ...SMALL, maxCount: 20 }, pages: { ...SMALL, maxCount: 50 } };
           const follower = new LogFollower({ events: store, logger: testLogger(), ...sizes });
           let end: Position | undefined;
-          const runs = plans.map(async ({ types, batchSize, ticks, fails, startsLate }) => {
+          const runs = plans.map(async ({ types, batchSize, ticks, fails, startsLate, letsPass }) => {
             const left = [...fails];
             const seen: string[] = [];
             let after: Position | undefined;
@@ -383,7 +422,14 @@ describe('the log follower', () => {
               let batches = 0;
               const failsAt = left.shift();
               const filter = { types: types.map((type) => `Type${type}`) };
-              const options = { after, batchSize, filter, signal: stopping.signal };
+              const onPassed = (position: Position): boolean => {
+                expect(after === undefined || position > after).to.equal(true);
+                if (letsPass === true) after = position;
+                if (letsPass === true && end !== undefined && position >= end) stopping.abort();
+                return letsPass === true;
+              };
+              const asked = letsPass === undefined ? {} : { onPassed };
+              const options = { after, batchSize, filter, ...asked, signal: stopping.signal };
               await follower
                 .run(options, async (batch) => {
                   for (let tick = 0; tick < ticks; tick += 1) await setImmediate();
