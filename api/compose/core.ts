@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import { CommandHandler } from '../../application/core/commands/command-handler.ts';
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
+import { withGatheredCalls } from '../../application/core/concurrency/gathered-calls.ts';
 import { type StoreWait, withoutWait } from '../../application/core/concurrency/store-wait.ts';
 import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
@@ -10,7 +11,6 @@ import { Erasures } from '../../application/core/privacy/erasures.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
 import { ReadModels } from '../../application/core/projections/read-models.ts';
 import { randomFill } from '../../application/core/runtime/random.ts';
-import { withGatheredLeases } from '../../application/core/subscriptions/lease-calls.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import { Directory } from '../../application/identity/directory.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
@@ -70,7 +70,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   adapters: Adapters = nodeAdapters,
 ): Promise<Core<S>> => {
   const opened = await adapters.openStores(config, logger, wait, timeSlices);
-  const stores = { ...opened, reads: withGatheredLeases(opened.reads) };
+  const stores = { ...opened, reads: withGatheredCalls(opened.reads) };
   const secrets = secretsFrom(config);
   const ids = uuidV7Ids(clock, randomFill);
   const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });

@@ -1,9 +1,9 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { withGatheredCalls } from '../../application/core/concurrency/gathered-calls.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { CacheBudget } from '../../application/core/memory/bounded-cache.ts';
 import { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
 import { WaitingReaders } from '../../application/core/projections/waiting-readers.ts';
-import { withGatheredLeases } from '../../application/core/subscriptions/lease-calls.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import type { GrowthListener } from '../../application/ports/event-store.ts';
 import { MEMORY } from '../../application/ports/memory.ts';
@@ -33,7 +33,7 @@ const run = async (): Promise<void> => {
   const stopTracing = await startTracing(config, logger);
   const post = (message: FromProjections): void => port.postMessage(message);
   const events = await openEvents(config, logger);
-  const reads = withGatheredLeases(await openReads(config));
+  const reads = withGatheredCalls(await openReads(config));
   const progress = new ProgressReports((made) => post({ kind: 'progress', made }));
   releaseWhenIdle();
   const stopping = new AbortController();

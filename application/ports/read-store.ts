@@ -88,6 +88,13 @@ export interface BatchWrite {
   readonly checkpoint?: Position | undefined;
 }
 
+/** A checkpoint that moves without documents. */
+export interface CheckpointWrite {
+  readonly generation: GenerationId;
+  readonly fence: number;
+  readonly checkpoint: Position;
+}
+
 export type Scalar = string | number | boolean | null;
 
 /** Keyset query over one index: equality on leading fields, then an optional range on the next one. */
@@ -206,7 +213,11 @@ export interface ReadStore {
    * @throws {Fenced} when the fence is not the lease's, or the checkpoint would move back
    */
   commit(batch: BatchWrite): Promise<void>;
+  /** Stores each checkpoint as a {@link ReadStore.commit} without documents does: `Fenced` in the place of one that is refused. */
+  saveCheckpoints(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]>;
   state(generation: GenerationId): Promise<GenerationState>;
+  /** The state of each generation, in their order. */
+  states(generations: readonly GenerationId[]): Promise<GenerationState[]>;
   park(generation: GenerationId, fence: number, parked: ParkedTenant): Promise<void>;
   unpark(generation: GenerationId, fence: number, tenant: string): Promise<void>;
   get(generation: GenerationId, key: DocKey): Promise<StoredDoc | undefined>;
@@ -249,6 +260,8 @@ export interface ReadStore {
     limit: number,
   ): Promise<readonly ListedDoc[]>;
   activeGeneration(projection: string): Promise<ActiveGeneration>;
+  /** Those of several projections, in their order. */
+  activeGenerations(projections: readonly string[]): Promise<ActiveGeneration[]>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
   /** Tags of all stored generations of a projection. */
   generations(projection: string): Promise<readonly string[]>;

@@ -15,6 +15,7 @@ const WRITES = new Set([
   'park',
   'unpark',
   'saveSubscriberProgress',
+  'saveCheckpoints',
   'acquireLease',
   'acquireLeases',
   'releaseLease',
@@ -28,7 +29,12 @@ const WRITES = new Set([
 ]);
 
 /** Writes that a server may carry out after their caller has given up. */
-const LATE = new Set(['events.append', 'reads.commit', 'reads.saveSubscriberProgress']);
+const LATE = new Set([
+  'events.append',
+  'reads.commit',
+  'reads.saveSubscriberProgress',
+  'reads.saveCheckpoints',
+]);
 
 /** What is gone for a while. */
 export type Outage = 'keys away' | 'disk full';

@@ -53,6 +53,12 @@ export class Fences {
         this.#check(node, method, leaseNameOf(made.generation), made.fence);
         return;
       }
+      case 'saveCheckpoints': {
+        const refused = z.array(z.unknown()).parse(result);
+        for (const [at, made] of z.array(write).parse(args[0]).entries())
+          if (refused[at] === undefined) this.#check(node, method, leaseNameOf(made.generation), made.fence);
+        return;
+      }
       case 'park':
       case 'unpark':
         this.#check(node, method, leaseNameOf(generation.parse(args[0])), z.number().parse(args[1]));

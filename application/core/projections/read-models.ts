@@ -227,7 +227,7 @@ export class ReadModels {
         if (this.#hasNoWorker()) throw withoutWorker();
         if (monotonic() > deadline) throw behind('A read model has not caught up yet.');
         const runner = this.#runners.get(first);
-        await (runner === undefined ? pause(POLL_MS) : runner.nextBatch(POLL_MS * 4));
+        await (runner === undefined ? untilPoll() : runner.nextBatch(POLL_MS * 4));
       }
     } finally {
       this.#waiting.delete(waiter);
@@ -285,6 +285,9 @@ export class ReadModels {
     return isFolded ? own : newer;
   }
 }
+
+/** Readers look at the same moments, so that one call of the store serves all of them. */
+const untilPoll = (): Promise<void> => pause(POLL_MS - (monotonic() % POLL_MS));
 
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);

@@ -38,6 +38,11 @@ export function claimedLeases(db: Db): Leases {
     return row.owner !== null && left > 0 && left <= Math.max(ttlMs, LONGEST_MS);
   }
 
+  async function fenceOf(name: string): Promise<number | undefined> {
+    const top = await highest(name);
+    return top === undefined ? undefined : numberIn(top, 'fence');
+  }
+
   return {
     async acquire(name, owner, ttlMs) {
       const [top, time] = [await highest(name), await now()];
@@ -57,9 +62,10 @@ export function claimedLeases(db: Db): Leases {
       const [top, time] = [await highest(name), await now()];
       return top !== undefined && isHeldAt(top, time);
     },
-    async fenceOf(name) {
-      const top = await highest(name);
-      return top === undefined ? undefined : numberIn(top, 'fence');
+    fenceOf,
+    async fencesOf(names) {
+      const fences = await Promise.all(names.map(async (name) => ({ name, fence: await fenceOf(name) })));
+      return new Map(fences.flatMap(({ name, fence }) => (fence === undefined ? [] : [[name, fence]])));
     },
   };
 }

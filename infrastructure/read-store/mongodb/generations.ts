@@ -3,6 +3,7 @@ import { Binary, type ClientSession, type Db } from 'mongodb';
 import { z } from 'zod';
 import type { Position } from '../../../application/ports/event-store.ts';
 import {
+  type CheckpointWrite,
   type CollectionSpec,
   Fenced,
   type GenerationId,
@@ -43,6 +44,8 @@ export interface Generations {
     checkpoint: Position | undefined,
     session?: ClientSession,
   ): Promise<void>;
+  /** Advances several as `advance` does, in one command. Returns false when any of them was refused. */
+  advanceAll(all: readonly CheckpointWrite[]): Promise<boolean>;
   /** Stores the session of the holder's transactions. */
   noteSession(generation: GenerationId, fence: number, id: Binary): Promise<void>;
   /** The session stored by a holder before this fence. */
@@ -57,6 +60,15 @@ export interface Generations {
  * (decision 34).
  */
 const FORMAT = 2;
+
+const advanceOf = (generation: GenerationId, fence: number, checkpoint: Position | undefined) => {
+  const order = checkpoint === undefined ? {} : { checkpoint: { $lte: checkpoint } };
+  return {
+    filter: { _id: generationId(generation), fence: { $lte: fence }, ...order },
+    // The random id makes every update a change; otherwise it would not conflict with a raised fence.
+    update: { $set: { fence, batch: randomUUID(), ...(checkpoint !== undefined && { checkpoint }) } },
+  };
+};
 
 /** Abilities of the server, apart from transactions. */
 export interface Abilities {
@@ -154,14 +166,17 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
       return { ...progress, isOutdated: progress.isOutdated || !(await isIndexed(_id)) };
     },
     async advance(generation, fence, checkpoint, session) {
-      const order = checkpoint === undefined ? {} : { checkpoint: { $lte: checkpoint } };
-      const { matchedCount } = await generations.updateOne(
-        { _id: generationId(generation), fence: { $lte: fence }, ...order },
-        // The random id makes every update a change; otherwise it would not conflict with a raised fence.
-        { $set: { fence, batch: randomUUID(), ...(checkpoint !== undefined && { checkpoint }) } },
-        session === undefined ? {} : { session },
-      );
+      const { filter, update } = advanceOf(generation, fence, checkpoint);
+      const options = session === undefined ? {} : { session };
+      const { matchedCount } = await generations.updateOne(filter, update, options);
       if (matchedCount === 0) throw new Fenced(`${generationId(generation)} was moved on by another holder`);
+    },
+    async advanceAll(all) {
+      const updates = all.map(({ generation, fence, checkpoint }) => ({
+        updateOne: advanceOf(generation, fence, checkpoint),
+      }));
+      const { matchedCount } = await generations.bulkWrite(updates, { ordered: false });
+      return matchedCount === all.length;
     },
     async noteSession(generation, fence, id) {
       const _id = generationId(generation);

@@ -1,6 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import type { Lease } from '../../../application/ports/read-store.ts';
-import { isDuplicateKey, isRefusal, numberIn, type Row } from '../../mongodb/calls.ts';
+import { isDuplicateKey, isRefusal, numberIn, type Row, whereId } from '../../mongodb/calls.ts';
 
 /** A lease that lasts longer (ms) was taken before the server's clock was set back; nobody may wait until that time comes again. */
 export const LONGEST_MS = 120_000;
@@ -12,6 +12,8 @@ export interface Leases {
   isHeld(name: string): Promise<boolean>;
   /** The fence of the lease's last holder; undefined when it was never held. */
   fenceOf(name: string): Promise<number | undefined>;
+  /** The same for several, by name. */
+  fencesOf(names: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 /**
@@ -57,6 +59,10 @@ export function pipelineLeases(db: Db): Leases {
     async fenceOf(name) {
       const row = await leases.findOne({ _id: name });
       return row === null ? undefined : numberIn(row, 'fence');
+    },
+    async fencesOf(names) {
+      const rows = await leases.find(whereId(names)).toArray();
+      return new Map(rows.map((row) => [row._id, numberIn(row, 'fence')]));
     },
   };
 }

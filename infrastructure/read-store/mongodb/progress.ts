@@ -1,15 +1,26 @@
 import type { Db } from 'mongodb';
 import { z } from 'zod';
 import {
+  type ActiveGeneration,
+  type CheckpointWrite,
   Fenced,
   type GenerationId,
+  type GenerationState,
   type Lease,
   leaseNameOf,
   leaseNameOfSubscriber,
   type ParkedTenant,
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
-import { call, isDuplicateKey, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
+import {
+  call,
+  isDuplicateKey,
+  optionalTextIn,
+  type Row,
+  type Rows,
+  textIn,
+  whereId,
+} from '../../mongodb/calls.ts';
 import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
 import { type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
@@ -27,9 +38,12 @@ const parkedRow = z.object({
 type Progress = Pick<
   ReadStore,
   | 'state'
+  | 'states'
+  | 'saveCheckpoints'
   | 'park'
   | 'unpark'
   | 'activeGeneration'
+  | 'activeGenerations'
   | 'setActiveGeneration'
   | 'subscriberProgress'
   | 'saveSubscriberProgress'
@@ -69,18 +83,45 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     return lease;
   }
 
-  return {
-    state: (generation) =>
-      call(async () => {
-        const progress = await generations.progress(generation);
-        const rows = await parked
-          .find({ generation: generationId(generation) })
-          .sort({ tenant: 1 })
-          .toArray();
-        const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
-        const checkpoint = optionalPosition(progress?.checkpoint || undefined);
-        return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
+  async function stateOf(generation: GenerationId): Promise<GenerationState> {
+    const [progress, rows] = await Promise.all([
+      generations.progress(generation),
+      parked
+        .find({ generation: generationId(generation) })
+        .sort({ tenant: 1 })
+        .toArray(),
+    ]);
+    const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
+    const checkpoint = optionalPosition(progress?.checkpoint || undefined);
+    return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
+  }
+
+  /** One command for all whose lease is still held; a refused one is found by trying each again, which changes nothing. */
+  async function saveAll(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]> {
+    if (all.length === 0) return [];
+    const fences = await leases.fencesOf(all.map(({ generation }) => leaseNameOf(generation)));
+    const isHeld = ({ generation, fence }: CheckpointWrite): boolean =>
+      fences.get(leaseNameOf(generation)) === fence;
+    const held = all.filter(isHeld);
+    if (held.length === all.length && (await generations.advanceAll(held))) return all.map(() => undefined);
+    return Promise.all(
+      all.map(async ({ generation, fence, checkpoint }) => {
+        try {
+          await checkFence(leases, leaseNameOf(generation), fence);
+          await generations.advance(generation, fence, checkpoint);
+          return undefined;
+        } catch (error) {
+          if (error instanceof Fenced) return error;
+          throw error;
+        }
       }),
+    );
+  }
+
+  return {
+    state: (generation) => call(() => stateOf(generation)),
+    states: (all) => call(() => Promise.all(all.map(stateOf))),
+    saveCheckpoints: (all) => call(() => saveAll(all)),
     park: (generation, fence, tenant) =>
       call(async () => {
         const lease = leaseNameOf(generation);
@@ -93,10 +134,12 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
         await checkFence(leases, leaseNameOf(generation), fence);
         await parked.deleteOne({ _id: parkedId(generation, tenant), fence: { $lte: fence } });
       }),
-    activeGeneration: (projection) =>
+    activeGeneration: (projection) => call(async () => activeIn(await active.findOne({ _id: projection }))),
+    activeGenerations: (names) =>
       call(async () => {
-        const row = await active.findOne({ _id: projection });
-        return { active: optionalTextIn(row, 'active'), building: optionalTextIn(row, 'building') };
+        const rows = await active.find(whereId(names)).toArray();
+        const byId = new Map(rows.map((row) => [row._id, row]));
+        return names.map((name) => activeIn(byId.get(name) ?? null));
       }),
     setActiveGeneration: (projection, state) =>
       call(async () => {
@@ -128,6 +171,11 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     releaseLease: (lease) => call(() => leases.release(lease)),
   };
 }
+
+const activeIn = (row: Row | null): ActiveGeneration => ({
+  active: optionalTextIn(row, 'active'),
+  building: optionalTextIn(row, 'building'),
+});
 
 /** @throws {Fenced} */
 export async function checkFence(leases: Leases, lease: string, fence: number): Promise<void> {

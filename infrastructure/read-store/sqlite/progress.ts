@@ -1,4 +1,6 @@
 import {
+  type ActiveGeneration,
+  type CheckpointWrite,
   Fenced,
   type GenerationId,
   type GenerationState,
@@ -13,9 +15,12 @@ import { checkFence } from './leases.ts';
 type Progress = Pick<
   ReadStore,
   | 'state'
+  | 'states'
+  | 'saveCheckpoints'
   | 'park'
   | 'unpark'
   | 'activeGeneration'
+  | 'activeGenerations'
   | 'setActiveGeneration'
   | 'subscriberProgress'
   | 'saveSubscriberProgress'
@@ -39,6 +44,8 @@ export function sqliteProgress(connection: SqliteConnection): Progress {
   const { prepare, read, write } = connection;
   return {
     state: (generation) => read(() => stateOf(connection, generation)),
+    states: (generations) => read(() => generations.map((generation) => stateOf(connection, generation))),
+    saveCheckpoints: (all) => write(() => all.map((each) => saveCheckpoint(connection, each))),
     park: (generation, fence, { tenant, position, event_id, error, since, attempts }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);
@@ -54,14 +61,8 @@ export function sqliteProgress(connection: SqliteConnection): Progress {
           tenant,
         );
       }),
-    activeGeneration: (projection) =>
-      read(() => {
-        const row = prepare('SELECT active, building FROM active_generations WHERE projection = ?').get(
-          projection,
-        );
-        if (row === undefined) return { active: undefined, building: undefined };
-        return { active: optionalTextOf(row, 'active'), building: optionalTextOf(row, 'building') };
-      }),
+    activeGeneration: (projection) => read(() => activeOf(connection, projection)),
+    activeGenerations: (names) => read(() => names.map((name) => activeOf(connection, name))),
     setActiveGeneration: (projection, { active, building }) =>
       write(() => {
         prepare(
@@ -104,6 +105,27 @@ function stateOf(connection: SqliteConnection, { projection, tag }: GenerationId
       attempts: numberOf(row, 'attempts'),
     }));
   return { checkpoint: optionalPosition(first && optionalTextOf(first, 'checkpoint')), parked };
+}
+
+function activeOf({ prepare }: SqliteConnection, projection: string): ActiveGeneration {
+  const row = prepare('SELECT active, building FROM active_generations WHERE projection = ?').get(projection);
+  if (row === undefined) return { active: undefined, building: undefined };
+  return { active: optionalTextOf(row, 'active'), building: optionalTextOf(row, 'building') };
+}
+
+function saveCheckpoint(
+  connection: SqliteConnection,
+  { generation, fence, checkpoint }: CheckpointWrite,
+): Fenced | undefined {
+  try {
+    checkFence(connection, leaseNameOf(generation), fence);
+    advanceCheckpoint(connection, generation, checkpoint);
+    return undefined;
+  } catch (error) {
+    // It has written nothing, and the others are stored.
+    if (error instanceof Fenced) return error;
+    throw error;
+  }
 }
 
 /** @throws {Fenced} when the checkpoint would go backwards */

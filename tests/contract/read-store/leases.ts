@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Position } from '../../../application/ports/event-store.ts';
 import {
+  Fenced,
   leaseNameOf,
   leaseNameOfSubscriber,
   type SubscriberProgress,
@@ -145,6 +146,28 @@ export function leaseTests({ store, harness }: Context): void {
       await isFenced(store().commit({ generation: unleased, fence: 1, writes: [], checkpoint: at(1) }));
     });
 
+    it('holds for each of the checkpoints that are stored together', async () => {
+      const all = [await workbench(store()), await workbench(store()), await workbench(store())] as const;
+      const [free, lost, ahead] = all;
+      await ahead.commit([], 5);
+      await store().releaseLease({ name: leaseNameOf(lost.generation), owner: 'tester', fence: lost.fence });
+      await store().acquireLease(leaseNameOf(lost.generation), 'other', 60_000);
+      const save = (n: number) =>
+        store().saveCheckpoints(
+          all.map(({ generation, fence }) => ({ generation, fence, checkpoint: at(n) })),
+        );
+      const refused = (await save(3)).map((refusal) => refusal instanceof Fenced);
+      expect(refused).to.deep.equal([false, true, true]);
+      expect((await save(6)).map((refusal) => refusal?.name)).to.deep.equal([undefined, 'Fenced', undefined]);
+      const states = await store().states(all.map(({ generation }) => generation));
+      expect(states.map(({ checkpoint }) => checkpoint)).to.deep.equal([at(6), undefined, at(6)]);
+      expect(await store().state(free.generation)).to.deep.equal(states[0]);
+      const held = [free, ahead].map(({ generation, fence }) => ({ generation, fence, checkpoint: at(7) }));
+      expect(await store().saveCheckpoints(held)).to.deep.equal([undefined, undefined]);
+      expect((await store().state(ahead.generation)).checkpoint).to.equal(at(7));
+      expect(await store().saveCheckpoints([])).to.deep.equal([]);
+    });
+
     it('is per generation', async () => {
       const one = await workbench(store());
       const rebuilt = { ...one.generation, tag: 'v1.2' };
@@ -215,6 +238,7 @@ export function leaseTests({ store, harness }: Context): void {
       ]) {
         await store().setActiveGeneration(projection, state);
         expect(await store().activeGeneration(projection)).to.deep.equal(state);
+        expect(await store().activeGenerations(['unknown', projection])).to.deep.equal([none, state]);
       }
     });
 

@@ -63,6 +63,7 @@ export class MemoryLeases {
 type Progress = Pick<
   ReadStore,
   | 'activeGeneration'
+  | 'activeGenerations'
   | 'setActiveGeneration'
   | 'subscriberProgress'
   | 'saveSubscriberProgress'
@@ -73,9 +74,11 @@ type Progress = Pick<
 export const memoryProgress = (leases: MemoryLeases): Progress => {
   const active = new Map<string, ActiveGeneration>();
   const subscribers = new Map<string, SubscriberProgress>();
+  const activeOf = (projection: string): ActiveGeneration =>
+    active.get(projection) ?? { active: undefined, building: undefined };
   return {
-    activeGeneration: async (projection) =>
-      active.get(projection) ?? { active: undefined, building: undefined },
+    activeGeneration: async (projection) => activeOf(projection),
+    activeGenerations: async (names) => names.map(activeOf),
     setActiveGeneration: async (projection, { active: now, building }) =>
       void active.set(projection, { active: now, building }),
     subscriberProgress: async (name) => subscribers.get(name),

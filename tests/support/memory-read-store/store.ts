@@ -4,6 +4,7 @@ import {
   type CollectionSpec,
   Fenced,
   type GenerationId,
+  type GenerationState,
   leaseNameOf,
   type ParkedTenant,
   type ReadStore,
@@ -66,6 +67,12 @@ export const openMemoryReadStore = (clock: () => number = Date.now): ReadStore =
     if (found !== undefined && checkpoint !== undefined) found.checkpoint = checkpoint;
   };
 
+  const stateOf = (generation: GenerationId): GenerationState => {
+    const { checkpoint, parked } = generationOf(generation) ?? { checkpoint: undefined, parked: undefined };
+    const all = [...(parked?.values() ?? [])];
+    return { checkpoint, parked: all.sort((a, b) => compareText(a.tenant, b.tenant)) };
+  };
+
   const parkedIn = (generation: GenerationId, fence: number): Map<string, ParkedTenant> => {
     leases.check(leaseNameOf(generation), fence);
     return generationOf(generation)?.parked ?? new Map();
@@ -77,6 +84,16 @@ export const openMemoryReadStore = (clock: () => number = Date.now): ReadStore =
     load: async (generation, keys) => keys.map((key) => collectionOf(generation, key.collection)?.load(key)),
     get: async (generation, key) => collectionOf(generation, key.collection)?.load(key),
     commit: async (batch) => commit(batch),
+    saveCheckpoints: async (all) =>
+      all.map((each) => {
+        try {
+          commit({ ...each, writes: [] });
+          return undefined;
+        } catch (error) {
+          if (error instanceof Fenced) return error;
+          throw error;
+        }
+      }),
     find: async (generation, query) =>
       collectionOf(generation, query.collection)?.find(query) ?? { docs: [] },
     entries: async (generation, query) => collectionOf(generation, query.collection)?.entries(query) ?? [],
@@ -102,11 +119,8 @@ export const openMemoryReadStore = (clock: () => number = Date.now): ReadStore =
     },
     list: async (generation, collection, after, limit) =>
       collectionOf(generation, collection)?.list(after, limit) ?? [],
-    state: async (generation) => {
-      const { checkpoint, parked } = generationOf(generation) ?? { checkpoint: undefined, parked: undefined };
-      const all = [...(parked?.values() ?? [])];
-      return { checkpoint, parked: all.sort((a, b) => compareText(a.tenant, b.tenant)) };
-    },
+    state: async (generation) => stateOf(generation),
+    states: async (generations) => generations.map(stateOf),
     park: async (generation, fence, parked) =>
       void parkedIn(generation, fence).set(parked.tenant, { ...parked }),
     unpark: async (generation, fence, tenant) => void parkedIn(generation, fence).delete(tenant),

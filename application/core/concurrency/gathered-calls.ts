@@ -1,0 +1,76 @@
+import type { CheckpointWrite, GenerationId, ReadStore } from '../../ports/read-store.ts';
+import { nextTick } from '../runtime/timers.ts';
+
+interface Asked<Key, Value> extends PromiseWithResolvers<Value> {
+  readonly key: Key;
+}
+
+/** Answers all calls of one tick by one call of `answer`, which must settle each of them or reject. */
+const gathered = <Key, Value>(
+  answer: (asked: readonly Asked<Key, Value>[]) => Promise<void>,
+): ((key: Key) => Promise<Value>) => {
+  let asked: Asked<Key, Value>[] = [];
+  const run = async (): Promise<void> => {
+    await nextTick();
+    const all = asked;
+    asked = [];
+    try {
+      await answer(all);
+    } catch (error) {
+      for (const { reject } of all) reject(error);
+    }
+  };
+  return (key) => {
+    const one = { key, ...Promise.withResolvers<Value>() };
+    if (asked.push(one) === 1) void run();
+    return one.promise;
+  };
+};
+
+/** As {@link gathered}, with one value for each key, in their order. */
+const gatheredValues = <Key, Value>(
+  call: (keys: readonly Key[]) => Promise<readonly Value[]>,
+): ((key: Key) => Promise<Value>) =>
+  gathered<Key, Value>(async (asked) => {
+    const values = (await call(asked.map(({ key }) => key))).values();
+    for (const { resolve, reject } of asked) {
+      const { value, done } = values.next();
+      if (done === true) reject(new Error('the store answered fewer than it was asked for'));
+      else resolve(value);
+    }
+  });
+
+/**
+ * The store, with one call for what is asked of it in the same tick: some forty projections and subscribers of a
+ * process renew leases, store checkpoints and look at generations at the same moments (decision 67).
+ */
+export const withGatheredCalls = (store: ReadStore): ReadStore => {
+  const leases = new Map<string, ReadStore['acquireLease']>();
+  const leasesOf = (owner: string, ttlMs: number): ReadStore['acquireLease'] =>
+    gatheredValues((names: readonly string[]) => store.acquireLeases(names, owner, ttlMs));
+  const save = gathered<CheckpointWrite, void>(async (asked) => {
+    const refusals = await store.saveCheckpoints(asked.map(({ key }) => key));
+    for (const [at, { resolve, reject }] of asked.entries()) {
+      const refusal = refusals[at];
+      if (refusal === undefined) resolve();
+      else reject(refusal);
+    }
+  });
+  return {
+    ...store,
+    acquireLease: (name, owner, ttlMs) => {
+      const key = `${ttlMs} ${owner}`;
+      const acquire = leases.get(key) ?? leasesOf(owner, ttlMs);
+      leases.set(key, acquire);
+      return acquire(name, owner, ttlMs);
+    },
+    commit: ({ generation, fence, writes, checkpoint }) =>
+      writes.length === 0 && checkpoint !== undefined
+        ? save({ generation, fence, checkpoint })
+        : store.commit({ generation, fence, writes, checkpoint }),
+    state: gatheredValues((generations: readonly GenerationId[]) => store.states(generations)),
+    activeGeneration: gatheredValues((projections: readonly string[]) =>
+      store.activeGenerations(projections),
+    ),
+  };
+};
