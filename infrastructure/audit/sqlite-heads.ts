@@ -4,7 +4,14 @@ import { z } from 'zod';
 import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
-import { numberOf, openSqlite, optionalTextOf, type SqliteConnection, textOf } from '../sqlite/connection.ts';
+import {
+  LIMITED,
+  numberOf,
+  openSqlite,
+  optionalTextOf,
+  type SqliteConnection,
+  textOf,
+} from '../sqlite/connection.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS heads (
@@ -82,7 +89,7 @@ export const openSqliteHeadStore = async ({
       for (;;) {
         const rows = await reader.read(() =>
           reader
-            .prepare('SELECT * FROM heads WHERE stream > ? AND stream < ? ORDER BY stream LIMIT ?')
+            .prepare(`SELECT * FROM heads WHERE stream > ? AND stream < ? ORDER BY stream ${LIMITED}`)
             .all(from, after, PAGE),
         );
         const heads: StreamHead[] = rows.map((row) => ({
@@ -169,7 +176,7 @@ export const openSqliteHeadStore = async ({
     waiting: (limit) =>
       writer.read(() =>
         writer
-          .prepare('SELECT seq, head FROM outbox ORDER BY seq LIMIT ?')
+          .prepare(`SELECT seq, head FROM outbox ORDER BY seq ${LIMITED}`)
           .all(limit)
           .map((row) => ({
             seq: numberOf(row, 'seq'),

@@ -7,7 +7,7 @@ import type {
   SourceKey,
   StoredSource,
 } from '../../application/ports/corpus-store.ts';
-import { numberOf, openSqlite, optionalTextOf, type Row, textOf } from '../sqlite/connection.ts';
+import { LIMITED, numberOf, openSqlite, optionalTextOf, type Row, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 import { countsSchema, kindSchema } from './schemas.ts';
 import { fromBytes, toBytes } from './vectors.ts';
@@ -54,7 +54,7 @@ const CHANGES = 'SELECT kind, id, seq, buried FROM sources WHERE tenant = ? AND 
 const LOAD =
   'SELECT seq, revision, parent, title, model, hashes, texts, vectors FROM sources WHERE tenant = ? AND kind = ? AND id = ? AND buried = 0';
 const WITHOUT_VECTORS = `SELECT tenant, kind, id FROM sources
-  WHERE model IS NULL AND buried = 0 AND hashes <> '[]' ORDER BY tenant, kind, id LIMIT ?`;
+  WHERE model IS NULL AND buried = 0 AND hashes <> '[]' ORDER BY tenant, kind, id ${LIMITED}`;
 const RUN = 'SELECT run, counts FROM backfills WHERE tenant = ?';
 const SAVE_RUN = `INSERT INTO backfills (tenant, run, counts) VALUES (?, ?, ?)
   ON CONFLICT (tenant) DO UPDATE SET run = excluded.run, counts = excluded.counts`;

@@ -105,6 +105,9 @@ function asUnavailable(error: unknown): unknown {
   return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
+/** Limits rows. SQLite compiles a statement again in each run if its limit is a bare parameter, to plan for the number. */
+export const LIMITED = 'LIMIT ? + 0';
+
 /** Whether the table of a prepared statement is gone: another process has dropped a generation. */
 export function isMissingTable(error: unknown): boolean {
   return resultCode(error) === 1 && error instanceof Error && error.message.includes('no such table');

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
+import { constants, DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { openSqlite } from '../../infrastructure/sqlite/connection.ts';
+import { LIMITED, openSqlite } from '../../infrastructure/sqlite/connection.ts';
 
 describe('A connection to a SQLite file', () => {
   for (const [name, errcode] of [
@@ -20,4 +23,28 @@ describe('A connection to a SQLite file', () => {
       connection.close();
     });
   }
+});
+
+describe('A limit of rows', () => {
+  it('is bound without compiling the statement again', () => {
+    const db = new DatabaseSync(':memory:');
+    db.exec('CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1), (2), (3)');
+    let compiled = 0;
+    db.setAuthorizer((action) => {
+      if (action === constants.SQLITE_SELECT) compiled += 1;
+      return constants.SQLITE_OK;
+    });
+    const statement = db.prepare(`SELECT n FROM t ORDER BY n ${LIMITED}`);
+    expect([1, 2, 3, 9].map((limit) => statement.all(limit).length)).to.deep.equal([1, 2, 3, 3]);
+    expect(compiled).to.equal(1);
+    db.close();
+  });
+
+  it('is nowhere a bare parameter', async () => {
+    const found: string[] = [];
+    for await (const file of glob('infrastructure/**/*.ts')) {
+      if (/LIMIT \?[^ ]/.test(readFileSync(file, 'utf8'))) found.push(file);
+    }
+    expect(found).to.deep.equal([]);
+  });
 });

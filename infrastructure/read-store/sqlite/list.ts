@@ -1,5 +1,5 @@
 import type { ListedDoc, StoredDoc } from '../../../application/ports/read-store.ts';
-import { type Row, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { LIMITED, type Row, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { singleKey } from '../index-keys.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf } from '../stored-values.ts';
@@ -19,7 +19,7 @@ export function listRows(
   const rows = connection
     .prepare(
       `SELECT tenant, id, position, doc${keys}${searched} FROM d${shape.number}
-       WHERE doc IS NOT NULL AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?`,
+       WHERE doc IS NOT NULL AND (tenant, id) > (?, ?) ORDER BY tenant, id ${LIMITED}`,
     )
     .all(after?.tenant ?? '', after?.id ?? '', limit);
   return rows.map((row) => {

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
-import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMITED, numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { accessOf, type Choice, choose, type Source, type Span } from '../field-access.ts';
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
@@ -194,7 +194,7 @@ function entriesIn(connection: SqliteConnection, shape: TableShape, segment: Seg
   if ('ids' in segment) return segment.ids.length;
   const { text, params } = segmentSql(segment);
   const counted = connection.prepare(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM f${shape.number} WHERE ${text} LIMIT ?)`,
+    `SELECT count(*) AS n FROM (SELECT 1 FROM f${shape.number} WHERE ${text} ${LIMITED})`,
   );
   return numberOf(counted.get(...params, most), 'n');
 }

@@ -1,6 +1,6 @@
 import type { FindResult, JsonObject, SearchQuery } from '../../../application/ports/read-store.ts';
 import { allCells, inCells, iterateCells, textAt } from '../../sqlite/cells.ts';
-import type { SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMITED, type SqliteConnection } from '../../sqlite/connection.ts';
 import { accessOf, type Choice, choose, type Source } from '../field-access.ts';
 import type { IndexPlan } from '../index-keys.ts';
 import { pageRoom } from '../page-room.ts';
@@ -92,7 +92,7 @@ function idsIn(
 ): readonly string[] {
   if ('ids' in segment) return segment.ids;
   const { text, params } = segmentSql(segment);
-  const select = inCells(connection.prepare(`SELECT id FROM f${number} WHERE ${text} LIMIT ?`));
+  const select = inCells(connection.prepare(`SELECT id FROM f${number} WHERE ${text} ${LIMITED}`));
   return allCells(select, [...params, most]).map((cells) => textAt(cells, 0));
 }
 
@@ -117,7 +117,7 @@ function orderPage(
     const { table, where, params } = entriesSlice(connection, shape, query, direction, entries);
     const statement = inCells(
       connection.prepare(
-        `SELECT at, id, doc FROM ${table} WHERE ${where} ORDER BY at ${direction}, wanted ${direction} LIMIT ?`,
+        `SELECT at, id, doc FROM ${table} WHERE ${where} ORDER BY at ${direction}, wanted ${direction} ${LIMITED}`,
       ),
     );
     for (const cells of iterateCells(statement, [...params, query.limit + 1 - docs.length])) {
