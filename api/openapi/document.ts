@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi';
-import { nextTick } from '../../application/core/runtime/timers.ts';
+import { createDocument } from 'zod-openapi';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { Route } from '../http/route.ts';
 import { withoutRecursion } from './any-json.ts';
 import { errorComponents } from './errors.ts';
@@ -25,9 +25,6 @@ const HEADERS = {
     schema: { type: 'string' as const },
   },
 };
-
-/** Routes that are described in one tick: about 10 ms. */
-const ROUTES = 5;
 
 type Parts = Pick<Parameters<typeof createDocument>[0], 'tags' | 'paths' | 'webhooks' | 'components'>;
 
@@ -54,42 +51,51 @@ const made = (parts: Parts): OpenApiDocument =>
     ),
   );
 
-/**
- * Made in parts, a tick each, since the whole would hold the event loop for 130 ms. A schema is the same component in
- * each part that names it.
- * @throws for a recursive schema without a name, and for two schemas of one name
- */
-export const openApiDocument = async (
-  routes: readonly Route[],
-  { operations, errors, events }: Examples = EXAMPLES,
-): Promise<OpenApiDocument> => {
-  const named: Named = new Map();
-  const document = made({
+/** The document in parts of a few milliseconds: what all share, each webhook, each route. */
+function* partsOf(routes: readonly Route[], { operations, errors, events }: Examples): Generator<Parts> {
+  yield {
     tags: describedTags([...new Set(routes.map(({ tag }) => tag))]),
-    webhooks: webhookItems(events),
     components: {
       securitySchemes,
       headers: HEADERS,
       responses: errorComponents((status) => errors[String(status)]),
     },
-  });
+  };
+  for (const [event, item] of Object.entries(webhookItems(events))) yield { webhooks: { [event]: item } };
+  const named: Named = new Map();
+  for (const route of routes) {
+    const operation = operationOf(route, operations[route.operationId], named);
+    yield { paths: { [templated(route.path)]: { [route.method]: operation } } };
+  }
+}
+
+/**
+ * Made in slices, since the whole would hold the event loop for 130 ms. A schema is the same component in each part that
+ * names it.
+ * @throws for a recursive schema without a name, and for two schemas of one name
+ */
+export const openApiDocument = async (
+  routes: readonly Route[],
+  examples: Examples = EXAMPLES,
+): Promise<OpenApiDocument> => {
+  const slice = timeSlices.of('public', 'openApiDocument');
+  const document: OpenApiDocument = { openapi: '3.1.0', info: INFO };
+  const webhooks: NonNullable<OpenApiDocument['webhooks']> = {};
   const paths: NonNullable<OpenApiDocument['paths']> = {};
-  const schemas = { ...document.components?.schemas };
-  for (let from = 0; from < routes.length; from += ROUTES) {
-    await nextTick();
-    const described: ZodOpenApiPathsObject = {};
-    for (const route of routes.slice(from, from + ROUTES)) {
-      const at = templated(route.path);
-      const operation = operationOf(route, operations[route.operationId], named);
-      described[at] = { ...described[at], [route.method]: operation };
-    }
-    const part = made({ paths: described });
+  const schemas: NonNullable<NonNullable<OpenApiDocument['components']>['schemas']> = {};
+  for (const parts of partsOf(routes, examples)) {
+    const part = made(parts);
+    const { components: { schemas: more = {}, ...components } = {} } = part;
+    Object.assign(document, part, { components: { ...document.components, ...components } });
+    Object.assign(webhooks, part.webhooks);
     for (const [path, item] of Object.entries(part.paths ?? {})) paths[path] = { ...paths[path], ...item };
-    for (const [name, schema] of Object.entries(part.components?.schemas ?? {})) {
+    for (const [name, schema] of Object.entries(more)) {
       if (!isDeepStrictEqual(schemas[name] ?? schema, schema)) throw new Error(`${name} names two schemas`);
       schemas[name] = schema;
     }
+    const wait = slice.pause();
+    if (wait !== undefined) await wait;
   }
   const inOrder = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
-  return { ...document, paths, components: { ...document.components, schemas: inOrder } };
+  return { ...document, webhooks, paths, components: { ...document.components, schemas: inOrder } };
 };
