@@ -96,6 +96,9 @@ export class Endpoint {
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
     // Meanwhile earlier answers may have filled the room of the caller.
     if (principal !== undefined) exchange.pending.admit(principal);
+    else if (route.method === 'get' && route.isPrompt !== true) {
+      exchange.pending.admitStranger(exchange.request.socket);
+    }
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)), 'address');
     }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type Server as Listener, type ListenOptions } from 'node:net';
+import { ConnectionQueue } from './connection-queue.ts';
 
 /** Where the server listens: on one socket or, where the system divides connections among several, on many. */
 
@@ -22,8 +23,11 @@ export interface Address {
   readonly host: string;
 }
 
-/** The other sockets of a server. */
-const others = new WeakMap<Server, readonly Listener[]>();
+/** The other sockets of a server, and the connections that came by them. */
+const others = new WeakMap<
+  Server,
+  { readonly listeners: readonly Listener[]; readonly queue: ConnectionQueue }
+>();
 
 const listenOn = async (listener: Listener, options: ListenOptions): Promise<void> => {
   listener.listen({ backlog: BACKLOG, ...options });
@@ -58,17 +62,19 @@ export const listen = async (server: Server, address: Address, isMember: boolean
   await listenOn(server, shared);
   // As Node's HTTP server sets its own connections up.
   const options = { allowHalfOpen: true, noDelay: true };
-  const more = Array.from({ length: SOCKETS - 1 }, () =>
-    createServer(options, (connection) => server.emit('connection', connection)),
+  const queue = new ConnectionQueue(server);
+  const listeners = Array.from({ length: SOCKETS - 1 }, () =>
+    createServer(options, (connection) => queue.add(connection)),
   );
-  others.set(server, more);
-  await Promise.all(more.map((listener) => listenOn(listener, shared)));
+  others.set(server, { listeners, queue });
+  await Promise.all(listeners.map((listener) => listenOn(listener, shared)));
 };
 
-const allOf = (server: Server): readonly Listener[] => [server, ...(others.get(server) ?? [])];
+const allOf = (server: Server): readonly Listener[] => [server, ...(others.get(server)?.listeners ?? [])];
 
 /** Accepts no more connections; resolves when the last one has ended. */
 export const stopListening = async (server: Server): Promise<void> => {
+  others.get(server)?.queue.close();
   await Promise.all(
     allOf(server).map((listener) => new Promise<void>((resolve) => listener.close(() => resolve()))),
   );

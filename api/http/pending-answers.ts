@@ -57,10 +57,16 @@ export class PendingAnswers {
   admit(principal: Principal): void {
     if (this.#bytes === 0) return;
     const { caller, tenant } = ownerOf(principal);
-    const isOver = this.#count(caller) > LIMITS.ofCaller / 2 || this.#count(tenant) > LIMITS.ofTenant / 2;
-    if (!isOver) return;
-    const message = 'Too many answers wait to be read. Read them, then try again.';
-    throw new DomainError('unavailable', message, { retry_after: 5, limit: 'pending_answers' });
+    if (this.#count(caller) > LIMITS.ofCaller / 2 || this.#count(tenant) > LIMITS.ofTenant / 2)
+      throw tooManyUnread();
+  }
+
+  /**
+   * As {@link admit}, for a caller without a credential. What strangers at other addresses leave unread does not count.
+   * @throws {DomainError} 503
+   */
+  admitStranger(connection: Socket): void {
+    if (this.#count(strangerAt(connection).caller) > LIMITS.ofCaller / 2) throw tooManyUnread();
   }
 
   /** To be called when a body was handed to its connection. @param principal undefined on public routes */
@@ -147,6 +153,11 @@ export class PendingAnswers {
 
 /** Bytes that a connection has passed to the operating system. */
 const takenBy = (connection: Socket): number => connection.bytesWritten - connection.writableLength;
+
+const tooManyUnread = (): DomainError => {
+  const message = 'Too many answers wait to be read. Read them, then try again.';
+  return new DomainError('unavailable', message, { retry_after: 5, limit: 'pending_answers' });
+};
 
 const strangerAt = ({ remoteAddress = '' }: Socket): Owner => ({
   caller: `address ${remoteAddress}`,

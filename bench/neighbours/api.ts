@@ -14,10 +14,10 @@ const TENANT_PATHS = '/api/v1/tenant';
 export class Api {
   readonly #pool: Pool;
 
-  constructor(port: number, connections = 64) {
+  constructor(port: number, connections = 64, localAddress = '127.0.0.1') {
     // Long timeouts, since an attacked server may be slow, which the bench measures.
     const patience = { headersTimeout: 120_000, bodyTimeout: 120_000 };
-    this.#pool = new Pool(`http://127.0.0.1:${port}`, { connections, ...patience });
+    this.#pool = new Pool(`http://127.0.0.1:${port}`, { connections, localAddress, ...patience });
   }
 
   /** @param path absolute, or relative to the tenant's paths without a slash at its start */

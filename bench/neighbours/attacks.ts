@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { tenantToken } from '../http/tokens.ts';
 import { Api, ENTITLED, openAccounts, repeat } from './api.ts';
+import { ELSEWHERE } from './names.ts';
 import { holdAnswers, holdReplays, readReplays } from './sockets.ts';
 
 /** Attacks by a loud tenant with ten ordinary accounts under the default limits (docs/benchmarks.md, Neighbours). */
@@ -28,7 +29,7 @@ export class Loud {
   constructor(port: number, tenant: string = LOUD) {
     this.port = port;
     this.tenant = tenant;
-    this.api = new Api(port, 128);
+    this.api = new Api(port, 128, ELSEWHERE);
     this.tokens = Array.from({ length: ACCOUNTS }, (_, nth) => tenantToken(tenant, `loud-${nth}`, 'admin'));
   }
 

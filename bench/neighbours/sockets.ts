@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ELSEWHERE } from './names.ts';
 
 /** Peers that connect and then misbehave, over plain TCP. */
 
@@ -14,7 +15,7 @@ const keepOpen = async (
 ): Promise<void> => {
   const one = async (nth: number): Promise<void> => {
     while (!signal.aborted) {
-      const socket = connect(port, '127.0.0.1');
+      const socket = connect({ port, host: '127.0.0.1', localAddress: ELSEWHERE });
       const abort = (): void => {
         socket.destroy();
       };

@@ -32,6 +32,8 @@ describe('Listening', () => {
       accepted += 1;
     });
     const clients = Array.from({ length: CONNECTIONS }, () => connect(portOf(), HOST));
+    // The server gets a connection once it sends something.
+    for (const client of clients) client.write('G');
     let ticks = 0;
     while (accepted < CONNECTIONS) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -85,4 +85,15 @@ describe('Answers that are never read', function () {
     for (const { socket } of result) socket.destroy();
     expect(grownMiB).to.be.below(150);
   });
+
+  it('refuse their address more of it, but not what watches the process', async () => {
+    // More than the buffers of the operating system take.
+    const silent = await flood(300, getOf('/openapi.json').repeat(16));
+    const ask = () => world.anybody.get('/openapi.json');
+    await eventually('the document is refused', async () => (await ask()).status === 503);
+    expect((await ask()).json).to.have.nested.property('details.limit', 'pending_answers');
+    expect((await world.anybody.get('/health/live')).status).to.equal(200);
+    for (const { socket } of silent) socket.destroy();
+    await eventually('the document is served again', async () => (await ask()).status === 200);
+  });
 });

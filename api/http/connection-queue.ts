@@ -1,0 +1,41 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
+
+const ignore = (): void => undefined;
+
+/**
+ * New connections of which nothing was read yet. The first requests of a thousand connections in one tick would hold up
+ * all others, so each connection waits for a slice of time, addresses in turn (decision 74).
+ */
+export class ConnectionQueue {
+  readonly #server: Server;
+  readonly #waiting = new Set<Socket>();
+
+  /** @param server gets each connection as a `connection` event */
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Takes a connection that was just accepted. */
+  add(connection: Socket): void {
+    this.#waiting.add(connection);
+    const close = (): void => void connection.destroy();
+    connection.on('error', ignore).once('close', () => this.#waiting.delete(connection));
+    // Ended without a request, or idle: as the server does later.
+    connection.once('end', close).setTimeout(this.#server.headersTimeout, close);
+    connection.once('readable', async () => {
+      const wait = timeSlices.of(`address ${connection.remoteAddress}`, 'connection').begin();
+      if (wait !== undefined) await wait;
+      if (!this.#waiting.delete(connection)) return;
+      connection.off('error', ignore).off('end', close).setTimeout(0, close);
+      this.#server.emit('connection', connection);
+      connection.resume();
+    });
+  }
+
+  /** Closes the connections that wait. */
+  close(): void {
+    for (const connection of this.#waiting) connection.destroy();
+  }
+}
