@@ -1,14 +1,20 @@
+import type { PassageSearch } from '../../application/assistant/tenant-indexes.ts';
+import type { CorpusStore } from '../../application/ports/corpus-store.ts';
+import type { Embedder } from '../../application/ports/embedder.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
 import type { SearchSlices } from '../../application/ports/read-store.ts';
 import type { Config } from '../../infrastructure/config.ts';
+import { noEmbedder } from '../../infrastructure/embedding/no-embedder.ts';
+import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
 import { type GuardOptions, guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
 import { loopUtilization } from '../../infrastructure/loop-utilization.ts';
 import { storeSizes } from '../../infrastructure/store-sizes.ts';
 import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
+import { threadedSearch } from '../threads/retrieval.ts';
 
 /** What reaches outside the process; the simulation hands in its own (decision 58). */
 export interface Adapters {
@@ -21,6 +27,12 @@ export interface Adapters {
   ) => Promise<Stores>;
   readonly guardedHttp: (options: GuardOptions) => OutboundHttp;
   readonly passwords: () => Passwords;
+  /** The embedding model, and the search over its vectors. */
+  readonly embedding: (
+    config: Config,
+    logger: Logger,
+    corpus: CorpusStore,
+  ) => { readonly embedder: Embedder; readonly search: PassageSearch };
   /** Watches the share of time, 0 to 1, for which the event loop is busy. */
   readonly utilization: () => () => number;
   /** Whether a process that serves requests folds projections in a thread. */
@@ -31,10 +43,17 @@ export interface Adapters {
   readonly watchEventLoop: typeof watchEventLoop;
 }
 
+const threadedEmbedding: Adapters['embedding'] = (config, logger) => {
+  const embedder = config.EMBEDDING_MODEL === 'off' ? noEmbedder : threadedEmbedder({ logger });
+  const { model, dimensions } = embedder;
+  return { embedder, search: threadedSearch({ config, model, dimensions }, { logger }) };
+};
+
 export const nodeAdapters: Adapters = {
   openStores,
   guardedHttp,
   passwords: argon2Passwords,
+  embedding: threadedEmbedding,
   utilization: loopUtilization,
   foldsInThread: true,
   storeSizes,

@@ -13,12 +13,9 @@ import { every } from '../../domain/core/projection.ts';
 import { recordStream } from '../../domain/entities/record.ts';
 import { fileStream } from '../../domain/files/file.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
-import { noEmbedder } from '../../infrastructure/embedding/no-embedder.ts';
-import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
 import { recordsOfTenant } from '../../projections/entities/records.ts';
 import { allFilesOf } from '../../projections/files/files.ts';
 import { assistantRoutes } from '../routes/assistant/assistant.ts';
-import { threadedSearch } from '../threads/retrieval.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import { upstreamHttp } from './outbound.ts';
@@ -79,9 +76,7 @@ const answererIn = ({ adapters, config, logger }: Core) => {
 /** The assistant and its corpus. */
 export const composeAssistant = (core: Core) => {
   const { config, streams, directory, logger, stores } = core;
-  const embedder = config.EMBEDDING_MODEL === 'off' ? noEmbedder : threadedEmbedder({ logger });
-  const { model, dimensions } = embedder;
-  const search = threadedSearch({ config, model, dimensions }, { logger });
+  const { embedder, search } = core.adapters.embedding(config, logger, stores.corpus);
   const corpus = new Corpus({ store: stores.corpus, embedder });
   const corpusSources = new Sources({ streams, blobs: stores.blobs });
   const backfills = new Backfills({

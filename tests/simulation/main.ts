@@ -25,8 +25,9 @@ const SHOWN = 10;
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 const describe = (result: RunResult): void => {
-  const { seed, requests, steps, seconds, faults } = result;
-  print(`seed ${seed}: ${requests} requests, ${steps} steps, ${Math.round(seconds)} s of virtual time`);
+  const { seed, requests, calls, steps, seconds, faults } = result;
+  const size = `${requests} changes, ${calls} HTTP requests, ${steps} steps`;
+  print(`seed ${seed}: ${size}, ${Math.round(seconds)} s of virtual time`);
   if (faults.length === 0) return;
   print(`seed ${seed} fails: ${replayOf(result)}`);
   for (const { oracle, text } of faults.slice(0, SHOWN)) print(`  ${oracle}: ${text}`);
@@ -56,11 +57,12 @@ const many = async (): Promise<number> => {
   const first = Number(values.from);
   const count = Number(values.seeds ?? 2 ** 31);
   const deadline = began + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
-  let [requests, failed, done] = [0, 0, 0];
+  let [requests, calls, failed, done] = [0, 0, 0, 0];
   const jobs = Number(values.jobs ?? availableParallelism());
   const onResult = (result: RunResult): boolean => {
     done += 1;
     requests += result.requests;
+    calls += result.calls;
     if (result.faults.length > 0) {
       failed += 1;
       describe(result);
@@ -72,10 +74,9 @@ const many = async (): Promise<number> => {
     if (!onResult(await run({ seed, requests: most }))) break;
   }
   const seconds = (performance.now() - began) / 1_000;
-  const rate = Math.round((requests / seconds) * 60);
-  print(
-    `${done} seeds, ${failed} failed, ${requests} requests, ${seconds.toFixed(1)} s, ${rate} requests a minute`,
-  );
+  const rate = (count: number): string => `${count}, ${Math.round((count / seconds) * 60)} a minute`;
+  print(`${done} seeds, ${failed} failed, ${seconds.toFixed(1)} s`);
+  print(`HTTP requests: ${rate(calls)}; of these change something, without repeats: ${rate(requests)}`);
   return failed === 0 ? 0 : 1;
 };
 

@@ -33,6 +33,8 @@ export class SimulatedNode {
   diesAt: 'call' | 'answer' | undefined;
   #died = Promise.withResolvers<never>();
   isReady = false;
+  /** HTTP requests that it was sent. */
+  calls = 0;
 
   constructor(options: NodeOptions) {
     this.name = options.name;
@@ -125,6 +127,7 @@ export class SimulatedNode {
   async call(request: Call): Promise<Reply> {
     const { server } = this;
     if (server === undefined) throw new Broken(`${this.name} is down`);
+    this.calls += 1;
     return Promise.race([
       this.#options.time.as(this.#owner, () => call(server, request)),
       this.#died.promise,

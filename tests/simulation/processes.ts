@@ -20,6 +20,7 @@ const RUNS = 200;
 const ran = z.object({
   seed: z.number(),
   requests: z.number(),
+  calls: z.number(),
   asked: z.number(),
   steps: z.number(),
   seconds: z.number(),
@@ -71,6 +72,7 @@ export const inProcesses = async (
       isOver = !onResult({
         seed: running,
         requests: 0,
+        calls: 0,
         asked: requests,
         steps: 0,
         seconds: 0,

@@ -1,4 +1,5 @@
 import type { Config } from '../../infrastructure/config.ts';
+import { MODEL_URL } from './areas/assistant.ts';
 import { BILLING_HOST } from './areas/billing.ts';
 import { Dice } from './dice.ts';
 import type { Outage } from './faults.ts';
@@ -17,7 +18,10 @@ export interface RunResult {
   readonly seed: number;
   readonly faults: readonly Fault[];
   readonly trace: readonly string[];
+  /** Those that change something, without repeats. */
   readonly requests: number;
+  /** All HTTP requests, with reads and repeats. */
+  readonly calls: number;
   /** The size that was asked for. */
   readonly asked: number;
   readonly steps: number;
@@ -64,6 +68,8 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
     for (const [at, role] of roles.entries())
       world.add(`n${at}-${role}`, role, hosts.outbound, {
         BILLING_UPSTREAM_URL: `https://${BILLING_HOST}/invoices`,
+        ASSISTANT_BASE_URL: MODEL_URL,
+        ASSISTANT_TIMEOUT_MS: '5000',
       });
     world.faults.areOn = false;
     await world.time.until(Promise.all(world.nodes.map((node) => node.start())), LONGEST_MS);
@@ -86,7 +92,11 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
   }
   const { steps, now } = world.time;
   await world.close();
-  return { seed, faults, trace: world.trace, requests: made, asked: requests, steps, seconds: now / 1_000 };
+  const calls = world.nodes.reduce((sum, node) => sum + node.calls, 0);
+  return {
+    ...{ seed, faults, trace: world.trace, requests: made, calls, asked: requests, steps },
+    seconds: now / 1_000,
+  };
 };
 
 /** Kills, stalls and clocks that jump, until aborted. */

@@ -1,5 +1,6 @@
 import { Access } from './areas/access.ts';
 import { type Actor, type Area, type Context, prepared, type Tenant, V1 } from './areas/area.ts';
+import { Assistant } from './areas/assistant.ts';
 import { Billing } from './areas/billing.ts';
 import { Credentials } from './areas/credentials.ts';
 import { Files } from './areas/files.ts';
@@ -23,7 +24,7 @@ const NEEDED: Readonly<Record<string, string>> = { ledger: 'records', access: 'r
 /** A run uses some areas, so that these have more to do and each combination is tried. */
 const chooseAreas = (dice: Dice): ReadonlySet<string> => {
   const forAll = ['messaging', 'records', 'ledger', 'workflow', 'files', 'references'];
-  const others = ['access', 'billing', 'credentials', 'operations'];
+  const others = ['access', 'billing', 'credentials', 'operations', 'assistant'];
   const chosen = [dice.pick(forAll), ...[...forAll, ...others].filter(() => dice.chance(0.35))];
   return new Set(chosen.flatMap((name) => [name, NEEDED[name] ?? name]));
 };
@@ -66,6 +67,7 @@ export class Workload {
       ['references', () => new References(context)],
       ['credentials', () => new Credentials(context)],
       ['operations', () => new Operations(context)],
+      ['assistant', () => new Assistant(context)],
     ];
     const chosen = chooseAreas(dice);
     this.areas = made.filter(([name]) => chosen.has(name)).map(([, make]) => make());
@@ -98,7 +100,8 @@ export class Workload {
   }
 
   async #tenant(id: string): Promise<Tenant> {
-    const facts = { id, name: id, plan: 'business', entitlements: { ledger: true }, currency: 'EUR' };
+    const entitlements = { ledger: true, assistant: this.areas.some(({ name }) => name === 'assistant') };
+    const facts = { id, name: id, plan: 'business', entitlements, currency: 'EUR' };
     await prepared(this.#context.platform, '/super/tenants', facts);
     const people = ['ann', 'bob', 'cem'].map((name, at): Actor => {
       const person: Person = {

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { TenantIndexes } from '../../application/assistant/tenant-indexes.ts';
 import { useRandom } from '../../application/core/runtime/random.ts';
 import { useTimers } from '../../application/core/runtime/timers.ts';
 import type { Logger } from '../../application/ports/logger.ts';
@@ -26,6 +27,7 @@ import { Fences } from './fences.ts';
 import { SimulatedNode } from './node.ts';
 import { storesOf } from './stores.ts';
 import { VirtualTime } from './virtual-time.ts';
+import { wordEmbedder } from './word-embedder.ts';
 
 /** 2026-03-02T08:00:00Z, a Monday. */
 export const STARTED_AT = Date.UTC(2026, 2, 2, 8);
@@ -128,7 +130,6 @@ export class World {
         DATA_DIR: NOWHERE,
         NODE_ENV: 'test',
         DEMO: '0',
-        EMBEDDING_MODEL: 'off',
         WEBHOOK_RETRY_SECONDS: '0.5,1,2,4',
         RATE_LIMIT_PER_MINUTE: '0',
         LOGIN_LIMIT_PER_MINUTE: '0',
@@ -144,6 +145,14 @@ export class World {
         openStores: async () => storesOf(this.stores, way, owner),
         guardedHttp: () => outbound,
         passwords: () => plainPasswords,
+        embedding: (_config, _logger, corpus) => ({
+          embedder: wordEmbedder,
+          search: new TenantIndexes({
+            ...{ store: corpus, model: wordEmbedder.model, dimensions: wordEmbedder.dimensions },
+            maxBytes: 2 ** 24,
+            now: () => this.time.now,
+          }),
+        }),
         utilization: () => () => 0,
         foldsInThread: false,
         storeSizes: async () => new Map(),
