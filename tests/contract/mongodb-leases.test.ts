@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { MongoClient } from 'mongodb';
 import type { ReadStore } from '../../application/ports/read-store.ts';
+import { claimedLeases } from '../../infrastructure/read-store/mongodb/claimed-leases.ts';
 import { openMongoReadStore } from '../../infrastructure/read-store/mongodb/store.ts';
 import { describeWithMongo, type TestDatabase } from '../support/mongodb-server.ts';
 
@@ -36,6 +37,39 @@ await describeWithMongo('leases of a server whose clock is set back', (title, st
       const next = await store.acquireLease('work', 'next', 60_000);
       expect(next?.fence).to.be.greaterThan(held?.fence ?? Number.POSITIVE_INFINITY);
       expect(await store.acquireLease('work', 'dead', 60_000)).to.equal(undefined);
+    });
+  });
+});
+
+await describeWithMongo('leases of a server without update pipelines', (title, start) => {
+  describe(title, () => {
+    let database: TestDatabase;
+    let client: MongoClient;
+    const commands: string[] = [];
+
+    before(() => {
+      database = start();
+      client = new MongoClient(database.url, { monitorCommands: true });
+      client.on('commandStarted', ({ commandName }) => commands.push(commandName));
+    });
+    after(async () => {
+      await client.close();
+      await database.dispose();
+    });
+
+    it('are renewed with as many commands for fifty as for one', async () => {
+      const leases = claimedLeases(client.db(database.dbName));
+      const names = Array.from({ length: 50 }, (_, nth) => `work ${nth}`);
+      const renewed = async (some: readonly string[]): Promise<readonly string[]> => {
+        await leases.acquireAll(some, 'owner', 60_000);
+        commands.length = 0;
+        expect((await leases.acquireAll(some, 'owner', 60_000)).map((lease) => lease?.fence)).to.deep.equal(
+          some.map(() => 1),
+        );
+        return [...commands];
+      };
+      const one = await renewed(['other work']);
+      expect(await renewed(names)).to.deep.equal(one);
     });
   });
 });

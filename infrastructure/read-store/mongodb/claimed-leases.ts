@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import type { Lease } from '../../../application/ports/read-store.ts';
-import { insertOnce, numberIn, type Row, textIn } from '../../mongodb/calls.ts';
+import { insertOnce, numberIn, type Row, textIn, whereId } from '../../mongodb/calls.ts';
 import { type Leases, LONGEST_MS } from './leases.ts';
 
 /**
@@ -15,10 +15,20 @@ import { type Leases, LONGEST_MS } from './leases.ts';
 export function claimedLeases(db: Db): Leases {
   const claims = db.collection<Row>('meta_lease_claims');
 
-  async function highest(name: string): Promise<Row | undefined> {
-    const [top] = await claims.find({ lease: name }).sort({ fence: -1 }).limit(1).toArray();
-    return top;
+  /** The highest claim of each lease; one scan for all, since FerretDB indexes only `_id`. */
+  async function highestOf(names: readonly string[]): Promise<ReadonlyMap<string, Row>> {
+    const [only] = names;
+    const asked = names.length === 1 && only !== undefined ? only : { $in: [...names] };
+    const tops = new Map<string, Row>();
+    for (const row of await claims.find({ lease: asked }).toArray()) {
+      const name = textIn(row, 'lease');
+      const known = tops.get(name);
+      if (known === undefined || numberIn(row, 'fence') > numberIn(known, 'fence')) tops.set(name, row);
+    }
+    return tops;
   }
+
+  const highest = async (name: string): Promise<Row | undefined> => (await highestOf([name])).get(name);
 
   async function now(): Promise<number> {
     const { localTime }: { localTime?: unknown } = await db.command({ hello: 1 });
@@ -26,11 +36,37 @@ export function claimedLeases(db: Db): Leases {
     return localTime.getTime();
   }
 
-  async function renew(row: Row, owner: string, expires: number): Promise<Lease | undefined> {
-    const name = textIn(row, 'lease');
-    await claims.updateOne({ _id: row._id }, { $set: { expires_at: expires } });
-    const top = await highest(name);
-    return top?._id === row._id ? { name, owner, fence: numberIn(row, 'fence') } : undefined;
+  const leaseOf = (row: Row, owner: string): Lease => ({
+    name: textIn(row, 'lease'),
+    owner,
+    fence: numberIn(row, 'fence'),
+  });
+
+  /** @returns the leases that nobody took over meanwhile, by name */
+  async function renew(
+    rows: readonly Row[],
+    owner: string,
+    expires: number,
+  ): Promise<ReadonlyMap<string, Lease>> {
+    if (rows.length === 0) return new Map();
+    await claims.updateMany(whereId(rows.map(({ _id }) => _id)), { $set: { expires_at: expires } });
+    const tops = await highestOf(rows.map((row) => textIn(row, 'lease')));
+    const kept = rows.filter((row) => tops.get(textIn(row, 'lease'))?._id === row._id);
+    return new Map(kept.map((row) => [textIn(row, 'lease'), leaseOf(row, owner)]));
+  }
+
+  async function claim(
+    name: string,
+    top: Row | undefined,
+    owner: string,
+    expires: number,
+  ): Promise<Lease | undefined> {
+    const fence = top === undefined ? 1 : numberIn(top, 'fence') + 1;
+    const row = { _id: `${name}#${fence}`, lease: name, fence, owner, expires_at: expires };
+    if (!(await insertOnce(claims, row))) return undefined;
+    // Only the highest claim counts; the previous one is kept, since its owner may still look for it.
+    if (fence > 2) await claims.deleteMany({ lease: name, fence: { $lt: fence - 1 } });
+    return { name, owner, fence };
   }
 
   function isHeldAt(row: Row, time: number, ttlMs = 0): boolean {
@@ -44,16 +80,19 @@ export function claimedLeases(db: Db): Leases {
   }
 
   return {
-    async acquire(name, owner, ttlMs) {
-      const [top, time] = [await highest(name), await now()];
-      if (top !== undefined && top.owner === owner) return renew(top, owner, time + ttlMs);
-      if (top !== undefined && isHeldAt(top, time, ttlMs)) return undefined;
-      const fence = top === undefined ? 1 : numberIn(top, 'fence') + 1;
-      const claim = { _id: `${name}#${fence}`, lease: name, fence, owner, expires_at: time + ttlMs };
-      if (!(await insertOnce(claims, claim))) return undefined;
-      // Only the highest claim counts; the previous one is kept, since its owner may still look for it.
-      await claims.deleteMany({ lease: name, fence: { $lt: fence - 1 } });
-      return { name, owner, fence };
+    async acquireAll(names, owner, ttlMs) {
+      if (names.length === 0) return [];
+      const [tops, time] = [await highestOf(names), await now()];
+      const mine = [...tops.values()].filter((top) => top.owner === owner);
+      const renewed = await renew(mine, owner, time + ttlMs);
+      return Promise.all(
+        names.map((name) => {
+          const top = tops.get(name);
+          if (top !== undefined && top.owner === owner) return renewed.get(name);
+          if (top !== undefined && isHeldAt(top, time, ttlMs)) return undefined;
+          return claim(name, top, owner, time + ttlMs);
+        }),
+      );
     },
     async release({ name, owner, fence }) {
       await claims.updateOne({ _id: `${name}#${fence}`, owner }, { $set: { owner: null, expires_at: 0 } });
@@ -64,8 +103,8 @@ export function claimedLeases(db: Db): Leases {
     },
     fenceOf,
     async fencesOf(names) {
-      const fences = await Promise.all(names.map(async (name) => ({ name, fence: await fenceOf(name) })));
-      return new Map(fences.flatMap(({ name, fence }) => (fence === undefined ? [] : [[name, fence]])));
+      const tops = await highestOf(names);
+      return new Map([...tops].map(([name, top]) => [name, numberIn(top, 'fence')]));
     },
   };
 }

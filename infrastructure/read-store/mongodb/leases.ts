@@ -7,7 +7,8 @@ export const LONGEST_MS = 120_000;
 
 /** Leases of one database. Operations are safe to repeat. */
 export interface Leases {
-  acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
+  /** Takes or renews each lease on its own; undefined for those that others hold. */
+  acquireAll(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
   release(lease: Lease): Promise<void>;
   isHeld(name: string): Promise<boolean>;
   /** The fence of the lease's last holder; undefined when it was never held. */
@@ -37,18 +38,19 @@ export async function knowsPipelines(db: Db): Promise<boolean> {
  */
 export function pipelineLeases(db: Db): Leases {
   const leases = db.collection<Row>('meta_leases');
+  const acquire = async (name: string, owner: string, ttlMs: number): Promise<Lease | undefined> => {
+    const row = await leases
+      .findOneAndUpdate({ _id: name }, takeOrRenew(owner, ttlMs), { upsert: true, returnDocument: 'after' })
+      .catch((error: unknown) => {
+        // Of two concurrent first acquisitions, the other one won.
+        if (isDuplicateKey(error)) return null;
+        throw error;
+      });
+    if (row === null || row.owner !== owner) return undefined;
+    return { name, owner, fence: numberIn(row, 'fence') };
+  };
   return {
-    async acquire(name, owner, ttlMs) {
-      const row = await leases
-        .findOneAndUpdate({ _id: name }, takeOrRenew(owner, ttlMs), { upsert: true, returnDocument: 'after' })
-        .catch((error: unknown) => {
-          // Of two concurrent first acquisitions, the other one won.
-          if (isDuplicateKey(error)) return null;
-          throw error;
-        });
-      if (row === null || row.owner !== owner) return undefined;
-      return { name, owner, fence: numberIn(row, 'fence') };
-    },
+    acquireAll: (names, owner, ttlMs) => Promise.all(names.map((name) => acquire(name, owner, ttlMs))),
     async release({ name, owner, fence }) {
       await leases.updateOne({ _id: name, owner, fence }, { $set: { owner: null, expires_at: new Date(0) } });
     },

@@ -77,10 +77,14 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     raised.set(name, fence);
   }
 
-  async function acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined> {
-    const lease = await leases.acquire(name, owner, ttlMs);
-    if (lease !== undefined) await raiseBarriers(name, lease.fence);
-    return lease;
+  async function acquire(
+    names: readonly string[],
+    owner: string,
+    ttlMs: number,
+  ): Promise<(Lease | undefined)[]> {
+    const taken = await leases.acquireAll(names, owner, ttlMs);
+    await Promise.all(taken.map((lease) => lease && raiseBarriers(lease.name, lease.fence)));
+    return taken;
   }
 
   async function stateOf(generation: GenerationId): Promise<GenerationState> {
@@ -165,9 +169,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
         await put(subscribers, row, { position: { $lte: position } });
       }),
     isLeaseHeld: (name) => call(() => leases.isHeld(name)),
-    acquireLease: (name, owner, ttlMs) => call(() => acquire(name, owner, ttlMs)),
-    acquireLeases: (names, owner, ttlMs) =>
-      call(() => Promise.all(names.map((name) => acquire(name, owner, ttlMs)))),
+    acquireLease: (name, owner, ttlMs) => call(async () => (await acquire([name], owner, ttlMs))[0]),
+    acquireLeases: (names, owner, ttlMs) => call(() => acquire(names, owner, ttlMs)),
     releaseLease: (lease) => call(() => leases.release(lease)),
   };
 }
