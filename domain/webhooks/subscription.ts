@@ -158,9 +158,10 @@ export const subscriptionsStream: StreamType<Subscriptions, SubscriptionEvent> =
   initial: { byId: {} },
   evolve: ({ byId }, event, meta) => {
     const id = event.data.subscription_id;
-    const { [id]: before, ...others } = byId;
-    const after = evolveSubscription(before, event, meta);
-    return { byId: after === undefined ? others : { ...others, [id]: after } };
+    const after = evolveSubscription(Object.hasOwn(byId, id) ? byId[id] : undefined, event, meta);
+    if (after !== undefined) return { byId: { ...byId, [id]: after } };
+    const { [id]: _gone, ...others } = byId;
+    return { byId: others };
   },
 };
 

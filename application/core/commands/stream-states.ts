@@ -3,8 +3,9 @@ import type { EventStore, Position, StoredEvent } from '../../ports/event-store.
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import type { SnapshotStore } from '../../ports/snapshot-store.ts';
+import { timeSlices } from '../concurrency/time-slices.ts';
 import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
-import { streamName } from '../events/stream-name.ts';
+import { ownerOf, streamName } from '../events/stream-name.ts';
 import { BoundedCache } from '../memory/bounded-cache.ts';
 import { nextTick } from '../runtime/timers.ts';
 import { RevisionWatches } from './revision-watches.ts';
@@ -30,6 +31,8 @@ const SNAPSHOT_CHARS = 512;
 const SHORT = 16;
 /** Streams read and folded per tick of the event loop. */
 const SLICE = 32;
+/** Events of one stream folded between two looks at the time. */
+const STEP = 32;
 
 type See = (event: LoggedEvent) => void;
 
@@ -160,10 +163,15 @@ export class StreamStates {
   }
 
   async #readOn(stream: string, from: StreamState, type: AnyStreamType, see?: See): Promise<StreamState> {
+    const slice = timeSlices.of(ownerOf(stream), 'fold');
     let state = from;
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
-      state = this.#foldAll(state, page, type, see);
+      for (let at = 0; at < page.length; at += STEP) {
+        const wait = at > 0 ? slice.pause() : undefined;
+        if (wait !== undefined) await wait;
+        state = this.#foldAll(state, page.slice(at, at + STEP), type, see);
+      }
       if (page.length < PAGE) return state;
     }
   }

@@ -113,6 +113,18 @@ describe('Webhook subscriptions', () => {
     expect(create('more')).to.have.length(1);
   });
 
+  it('of the greatest number are folded in a moment', () => {
+    let state = told(...Array.from({ length: MAX_SUBSCRIPTIONS }, (_, nth) => created(`hook-${nth}`))).state;
+    const before = process.threadCpuUsage();
+    for (let nth = 0; nth < MAX_SUBSCRIPTIONS; nth += 1) {
+      state = subscriptionsStream.evolve(state, paused(`hook-${nth}`), { at: 0, revision: nth });
+    }
+    const { user, system } = process.threadCpuUsage(before);
+    expect(Object.values(state.byId).every((each) => each.state === 'paused')).to.equal(true);
+    // Three seconds when the state is copied key by key.
+    expect((user + system) / 1000).to.be.below(1500);
+  });
+
   it('hold each event once, and `*` alone', () => {
     told()
       .when((s) => createSubscription(s, creation('pro')))

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { UndecodableEvent } from '../../../../application/core/events/event-codec.ts';
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import { BOOK, bookEvents, bookStream, close, write } from '../../../support/book.ts';
+import { busyFor } from '../../../support/busy.ts';
 import { eventually, gate, rejection } from '../../../support/eventually.ts';
 import { memoryStores, startNode } from '../../../support/node.ts';
 
@@ -57,6 +58,30 @@ describe('folded states', () => {
       }),
       { numRuns: 12, examples: [[0], [1], [99], [100], [101], [200]] },
     );
+  });
+
+  it('of a long stream leave ticks to others', async () => {
+    const events = 256;
+    const stores = await bookOf(events);
+    const { snapshots: _without, ...log } = stores;
+    let folded = 0;
+    const slow: typeof bookStream = {
+      ...bookStream,
+      evolve: (...args) => {
+        busyFor(0.5);
+        folded += 1;
+        return bookStream.evolve(...args);
+      },
+    };
+    const loading = nodeOver(log).states.load('acme', slow, 'one');
+    let [most, before] = [0, 0];
+    while (folded < events) {
+      await new Promise((resolve) => setImmediate(resolve));
+      most = Math.max(most, folded - before);
+      before = folded;
+    }
+    expect((await loading).state.count).to.equal(events);
+    expect(most).to.be.below(events / 2);
   });
 
   it('report the events that they are folded from', async () => {
