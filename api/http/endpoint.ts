@@ -257,7 +257,12 @@ export class Endpoint {
   ): Promise<Reply> {
     const projections = this.route.reads ?? [];
     if (projections.length > 0 || minPosition !== undefined) {
-      await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
+      const behind = this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
+      if (behind !== undefined) {
+        await behind;
+        // Else all that waited for one batch of events would go on in one tick.
+        await timeSlices.of(ownerOf(admitted), this.route.operationId).next();
+      }
     }
     if (this.route.method === 'get') await enterReads(exchange, admitted);
     else {
