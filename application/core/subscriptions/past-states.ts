@@ -1,10 +1,14 @@
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import type { EventStore, Position } from '../../ports/event-store.ts';
 import type { StreamStates } from '../commands/stream-states.ts';
+import { timeSlices } from '../concurrency/time-slices.ts';
 import type { AnyEvent, EventCodec, LoggedEvent } from '../events/event-codec.ts';
+import { ownerOf } from '../events/stream-name.ts';
 
 const MAX_STREAMS = 10_000;
 const PAGE = 1000;
+/** Events folded between two looks at the time. */
+const STEP = 32;
 
 /**
  * States of streams at a position of the log, for a reader that goes through each tenant's events in order: the result
@@ -75,11 +79,14 @@ export class StateHistory<S, E extends AnyEvent> {
     const head = await this.#states.refresh(stream, this.#type);
     // The stream's name contains the category of its type.
     if (head.position === undefined || head.position < position) return head.state as S;
+    const slice = timeSlices.of(ownerOf(stream), 'fold');
     let state = this.#type.initial;
     for (let from = 0; ; from += PAGE) {
       const page = await this.#events.readStream(stream, { from, limit: PAGE });
-      for (const stored of page) {
+      for (const [nth, stored] of page.entries()) {
         if (stored.position >= position) return state;
+        const wait = nth % STEP === STEP - 1 ? slice.pause() : undefined;
+        if (wait !== undefined) await wait;
         state = this.#evolved(state, this.#codec.decode(stored));
       }
       if (page.length < PAGE) return state;
