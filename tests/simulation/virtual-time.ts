@@ -11,6 +11,8 @@ export interface Owner {
   ending?: { left: number; readonly end: () => void } | undefined;
 }
 
+type Run = <T>(run: () => T) => T;
+
 interface Entry {
   at: number;
   seq: number;
@@ -81,6 +83,8 @@ class Heap {
 export class VirtualTime {
   readonly #heap = new Heap();
   readonly #owners = new AsyncLocalStorage<Owner | undefined>();
+  readonly #contexts = new WeakMap<Owner, Run>();
+  readonly #outside: Run = this.#owners.run(undefined, () => AsyncLocalStorage.snapshot());
   readonly #busy = new Set<Promise<unknown>>();
   #now = 0;
   #seq = 0;
@@ -95,14 +99,32 @@ export class VirtualTime {
 
   /** Runs code as part of `owner`: the timers that it sets die and stall with it. */
   as<T>(owner: Owner | undefined, run: () => T): T {
-    return this.#owners.run(owner, run);
+    return this.#contextOf(owner)(run);
+  }
+
+  /** One context for each owner, since making one copies all that the process keeps in contexts. */
+  #contextOf(owner: Owner | undefined): Run {
+    if (owner === undefined) return this.#outside;
+    const known = this.#contexts.get(owner);
+    if (known !== undefined) return known;
+    const made = this.#owners.run(owner, () => AsyncLocalStorage.snapshot());
+    this.#contexts.set(owner, made);
+    return made;
   }
 
   get owner(): Owner | undefined {
     return this.#owners.getStore();
   }
 
-  after(ms: number, run: () => void, owner: Owner | undefined = this.owner, outlives = false): () => void {
+  /** @returns cancels it */
+  after(ms: number, run: () => void, owner: Owner | undefined = this.owner): () => void {
+    const entry = this.#plan(ms, run, owner, false);
+    return () => {
+      entry.isCancelled = true;
+    };
+  }
+
+  #plan(ms: number, run: () => void, owner: Owner | undefined, outlives: boolean): Entry {
     const entry: Entry = {
       at: this.#now + Math.max(0, ms),
       seq: this.#nextSeq(),
@@ -112,13 +134,11 @@ export class VirtualTime {
       outlives,
     };
     this.#heap.push(entry);
-    return () => {
-      entry.isCancelled = true;
-    };
+    return entry;
   }
 
   pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.after(ms, resolve));
+    return new Promise((resolve) => void this.#plan(ms, resolve, this.owner, false));
   }
 
   /** Runs work of a real store; virtual time stands still until it has ended. */
@@ -180,17 +200,19 @@ export class VirtualTime {
     if (first === undefined || first.at > limitMs)
       throw new Error(`nothing settled it by ${Math.round(this.#now)} ms`);
     this.#now = Math.max(this.#now, first.at);
+    this.as(first.owner, () => this.#runAll(first));
+  }
+
+  #runAll(first: Entry): void {
     const { at, owner } = first;
-    this.#owners.run(owner, () => {
-      this.#run(first);
-      for (;;) {
-        const next = this.#heap.first;
-        if (next === undefined || next.at !== at || next.owner !== owner) return;
-        this.#heap.pop();
-        const isDead = owner?.isAlive === false && !next.outlives;
-        if (!next.isCancelled && !isDead) this.#run(next);
-      }
-    });
+    this.#run(first);
+    for (;;) {
+      const next = this.#heap.first;
+      if (next === undefined || next.at !== at || next.owner !== owner) return;
+      this.#heap.pop();
+      const isDead = owner?.isAlive === false && !next.outlives;
+      if (!next.isCancelled && !isDead) this.#run(next);
+    }
   }
 
   /** The next event that is not cancelled, of a part that lives and does not stall. */
@@ -232,7 +254,7 @@ export class VirtualTime {
       if (entry === undefined) return;
       if (entry.isCancelled || !entry.outlives) continue;
       this.#now = Math.max(this.#now, entry.at);
-      this.#owners.run(entry.owner, entry.run);
+      this.as(entry.owner, entry.run);
       await this.#settled();
     }
   }
@@ -248,38 +270,61 @@ export class VirtualTime {
 
   /** The product's timers on this time. */
   timers(): Timers {
-    const cancels = new WeakMap<Timer, () => void>();
+    const plan = (ms: number, run: () => void, owner: Owner | undefined): Entry =>
+      this.#plan(ms, run, owner, false);
+    const start = (run: () => void, ms: number, isRepeated: boolean): Timer =>
+      new VirtualTimer(plan, run, ms, isRepeated, this.owner);
     const cancel = (timer: Timer | undefined): void => {
-      if (timer !== undefined) cancels.get(timer)?.();
-    };
-    const start = (run: () => void, ms: number, everyMs?: number): Timer => {
-      const owner = this.owner;
-      const timer: Timer = {
-        unref: () => timer,
-        refresh: () => {
-          cancel(timer);
-          plan(ms);
-          return timer;
-        },
-      };
-      const fire = (): void => {
-        if (everyMs !== undefined) plan(everyMs);
-        run();
-      };
-      const plan = (wait: number): void => {
-        cancels.set(timer, this.after(wait, fire, owner));
-      };
-      plan(ms);
-      return timer;
+      if (timer instanceof VirtualTimer) timer.cancel();
     };
     return {
       monotonic: () => this.#now,
-      setTimeout: (run, ms) => start(run, ms),
+      setTimeout: (run, ms) => start(run, ms, false),
       clearTimeout: cancel,
-      setInterval: (run, ms) => start(run, ms, ms),
+      setInterval: (run, ms) => start(run, ms, true),
       clearInterval: cancel,
       // A tick takes time, since some loops of ticks wait for time to pass.
-      setImmediate: (run) => void this.after(TICK_MS, run, this.owner, true),
+      setImmediate: (run) => void this.#plan(TICK_MS, run, this.owner, true),
     };
+  }
+}
+
+class VirtualTimer implements Timer {
+  readonly #plan: (ms: number, run: () => void, owner: Owner | undefined) => Entry;
+  readonly #run: () => void;
+  readonly #ms: number;
+  readonly #owner: Owner | undefined;
+  #entry: Entry;
+
+  constructor(
+    plan: (ms: number, run: () => void, owner: Owner | undefined) => Entry,
+    run: () => void,
+    ms: number,
+    isRepeated: boolean,
+    owner: Owner | undefined,
+  ) {
+    const repeat = (): void => {
+      this.#entry = plan(ms, repeat, owner);
+      run();
+    };
+    this.#plan = plan;
+    this.#run = isRepeated ? repeat : run;
+    this.#ms = ms;
+    this.#owner = owner;
+    this.#entry = plan(ms, this.#run, owner);
+  }
+
+  cancel(): void {
+    this.#entry.isCancelled = true;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  refresh(): this {
+    this.cancel();
+    this.#entry = this.#plan(this.#ms, this.#run, this.#owner);
+    return this;
   }
 }
