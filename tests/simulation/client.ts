@@ -88,7 +88,7 @@ export class Client {
   }
 
   /** Reads what a write was answered for, at any node, whose read models may not have it yet. */
-  async getAfter(written: Reply, path: string): Promise<Reply> {
+  async getAfter(written: Reply | undefined, path: string): Promise<Reply> {
     return this.get(path, after(written));
   }
 

@@ -45,7 +45,9 @@ const shortened = async (failed: RunResult, most: number): Promise<RunResult> =>
 const most = Number(values.requests);
 
 const one = async (seed: number): Promise<number> => {
+  const began = performance.now();
   const result = await run({ seed, requests: most });
+  print(`the run took ${Math.round(performance.now() - began)} ms`);
   const shown = result.faults.length > 0 ? await shortened(result, most) : result;
   if (values.trace || shown.faults.length > 0) print(shown.trace.join('\n'));
   describe(shown);

@@ -56,6 +56,7 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   const log = await readLog(world);
   const report = (oracle: string) => (text: string) => void faults.push({ oracle, text });
   world.fences.faults.forEach(report('fences'));
+  workload.faults.forEach(report('pages'));
   checkRequests(log, workload, report('requests'));
   checkChains(log, report('chain'));
   await checkHeads(log, world, report('heads'));

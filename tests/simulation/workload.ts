@@ -17,6 +17,8 @@ import { Listener } from './listener.ts';
 import { secretOf, type World } from './world.ts';
 
 const DAY = 86_400;
+/** Pages opened after one change: people read more than they write. */
+const MOST_PAGES = 8;
 
 /** Areas that others need. */
 const NEEDED: Readonly<Record<string, string>> = { ledger: 'records', access: 'records' };
@@ -35,6 +37,8 @@ export class Workload {
   readonly tenants: Tenant[] = [];
   readonly listeners: Listener[] = [];
   readonly areas: readonly Area[];
+  /** What was wrong with pages. */
+  readonly faults: string[] = [];
   readonly #world: World;
   readonly #dice: Dice;
   readonly #context: Context;
@@ -141,6 +145,22 @@ export class Workload {
       await this.#world.time.pause(this.#dice.delay(150, 2_000));
       const act = this.#dice.weighted(this.areas.flatMap((area) => area.actions(tenant, actor)));
       await act();
+      // The person goes on while they load.
+      this.#later.push(this.#open(tenant, actor));
     }
+  }
+
+  /** Opens a few pages at once, as a browser loads them. */
+  async #open(tenant: Tenant, actor: Actor): Promise<void> {
+    const dice = this.#dice;
+    const pages = this.areas.flatMap((area) => area.pages?.(tenant, actor) ?? []);
+    const count = pages.length === 0 ? 0 : dice.between(0, MOST_PAGES);
+    const opened = Array.from({ length: count }, async () => {
+      const { path, client = actor.client, written, status: expected = 200, wrong } = dice.pick(pages);
+      const { status, body } = await client.getAfter(written, path);
+      const fault = status === expected ? wrong?.(body) : `it answers ${status}`;
+      if (fault !== undefined) this.faults.push(`${actor.id} opened ${path}: ${fault}`);
+    });
+    await Promise.all(opened);
   }
 }

@@ -3,6 +3,7 @@ import type { Client, Person, Request } from '../client.ts';
 import type { Dice } from '../dice.ts';
 import type { Hosts } from '../hosts.ts';
 import type { Fact } from '../log.ts';
+import type { Reply } from '../network.ts';
 import type { World } from '../world.ts';
 
 /** What users do in one area, and the promises that hold at the end. */
@@ -12,9 +13,28 @@ export interface Area {
   prepare(tenant: Tenant): Promise<void>;
   /** What a person can do now, with weights; 0 for what makes no sense yet. */
   actions(tenant: Tenant, actor: Actor): readonly Choice[];
+  /** Pages that a person may open at any time. */
+  pages?(tenant: Tenant, actor: Actor): readonly Page[];
   /** Called when faults have ended and all work is done. */
   check(log: readonly Fact[], report: Report): void | Promise<void>;
 }
+
+/** A page that is right at any time, whatever fails and however old it is. */
+export interface Page {
+  readonly path: string;
+  /** Default: the person. */
+  readonly client?: Client;
+  /** A write that the answer must know. */
+  readonly written?: Reply;
+  /** Default: 200. */
+  readonly status?: number;
+  /** What is wrong with the answer. */
+  readonly wrong?: (body: unknown) => string | undefined;
+}
+
+/** Says that a list has an id twice. */
+export const twiceIn = (rows: readonly { readonly id: string }[]): string | undefined =>
+  new Set(rows.map(({ id }) => id)).size === rows.length ? undefined : 'a row is listed twice';
 
 export type Choice = readonly [weight: number, act: () => Promise<void>];
 export type Report = (text: string) => void;

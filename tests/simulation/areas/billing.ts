@@ -9,10 +9,12 @@ import {
   type Area,
   type Choice,
   type Context,
+  type Page,
   PerTenant,
   prepared,
   type Report,
   type Tenant,
+  twiceIn,
   withId,
 } from './area.ts';
 
@@ -43,6 +45,13 @@ const invoice = z.looseObject({
   upstream_ref: z.string().optional(),
   revision: z.number(),
 });
+
+const addsUp = (body: unknown): boolean => {
+  const { wholesale, retail, invoiced, unbilled } = reconciliation.parse(body).totals;
+  return (
+    wholesale === invoiced.wholesale + unbilled.wholesale && retail === invoiced.retail + unbilled.retail
+  );
+};
 
 /** A partner for each tenant, whose usage is invoiced and handed to a billing system that fails. */
 export class Billing implements Area {
@@ -127,6 +136,18 @@ export class Billing implements Area {
     ];
   }
 
+  pages(tenant: Tenant): readonly Page[] {
+    const client = this.#partnerOf(tenant);
+    return [
+      {
+        client,
+        path: `${BILLING}/reconciliation${ALL}`,
+        wrong: (body) => (addsUp(body) ? undefined : `${JSON.stringify(body)} does not add up`),
+      },
+      { client, path: `${INVOICES}?limit=50`, wrong: (body) => twiceIn(z.array(withId).parse(body)) },
+    ];
+  }
+
   async check(log: readonly Fact[], report: Report): Promise<void> {
     this.#faults.forEach(report);
     for (const tenant of this.#context.tenants) {
@@ -144,11 +165,8 @@ export class Billing implements Area {
       .filter(({ meter }) => meter === 'messages_sent')
       .reduce((sum, { quantity }) => sum + quantity, 0);
     if (counted !== sent) report(`${tenant.id} sent ${sent} messages, its statement has ${counted}`);
-    const { totals } = reconciliation.parse((await partner.get(`${BILLING}/reconciliation${ALL}`)).body);
-    for (const side of ['wholesale', 'retail'] as const) {
-      if (totals[side] !== totals.invoiced[side] + totals.unbilled[side])
-        report(`${tenant.id}: ${side} of ${JSON.stringify(totals)} does not add up`);
-    }
+    const { body } = await partner.get(`${BILLING}/reconciliation${ALL}`);
+    if (!addsUp(body)) report(`${tenant.id}: ${JSON.stringify(body)} does not add up`);
   }
 
   /** Windows do not overlap, numbers have no gaps, and what is issued has one document at the billing system. */

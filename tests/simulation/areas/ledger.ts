@@ -5,10 +5,12 @@ import {
   type Area,
   type Choice,
   type Context,
+  type Page,
   PerTenant,
   prepared,
   type Report,
   type Tenant,
+  twiceIn,
   V1,
   withId,
 } from './area.ts';
@@ -32,6 +34,7 @@ const DAYS = ['2026-02-10', '2026-03-02'];
 const LOCKS = [null, '2026-01-31', '2026-02-28'];
 const dated = z.looseObject({ date: z.string() });
 const lock = z.looseObject({ locked_through: z.string().nullable() });
+const entryList = z.array(z.looseObject({ id: z.string(), number: z.number().nullish() }));
 const trialBalance = z.looseObject({
   accounts: z.array(z.looseObject({ code: z.string(), ...sides })),
   balanced: z.boolean(),
@@ -112,6 +115,27 @@ export class Ledger implements Area {
           await client.write('PUT', `${V1}/gl/lock`, body, { what: 'lock books' });
         },
       ],
+    ];
+  }
+
+  pages(): readonly Page[] {
+    return [
+      {
+        path: `${V1}/reports/trial-balance?to=2026-12-31`,
+        wrong: (body) => {
+          const { accounts, balanced } = trialBalance.parse(body);
+          const sum = accounts.reduce((total, { debit, credit }) => total + debit - credit, 0);
+          return balanced && sum === 0 ? undefined : `the books are ${sum} off`;
+        },
+      },
+      {
+        path: `${ENTRIES}?limit=50`,
+        wrong: (body) => {
+          const list = entryList.parse(body);
+          const numbers = list.flatMap(({ number }) => number ?? []);
+          return new Set(numbers).size === numbers.length ? twiceIn(list) : 'two entries have one number';
+        },
+      },
     ];
   }
 

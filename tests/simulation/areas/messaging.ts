@@ -6,10 +6,12 @@ import {
   type Area,
   type Choice,
   type Context,
+  type Page,
   PerTenant,
   prepared,
   type Report,
   type Tenant,
+  twiceIn,
   V1,
   withId,
 } from './area.ts';
@@ -108,6 +110,36 @@ export class Messaging implements Area {
           await actor.client.write('POST', path, { all: true }, { what: 'mark' });
         },
       ],
+    ];
+  }
+
+  pages(tenant: Tenant, actor: Actor): readonly Page[] {
+    const messages = `${CONVERSATIONS}/${this.#conversationOf(tenant, actor)}/messages?limit=50`;
+    return [
+      {
+        path: `${CONVERSATIONS}?limit=50`,
+        wrong: (body) => {
+          const list = conversationList.parse(body);
+          const isOwn = list.every(({ participants }) =>
+            participants.some((one) => one.user_id === actor.id),
+          );
+          if (!isOwn) return 'a conversation is of others';
+          return list.some(({ unread_count: unread }) => unread < 0) ? 'a count is negative' : twiceIn(list);
+        },
+      },
+      {
+        path: messages,
+        wrong: (body) => {
+          const list = messageList.parse(body);
+          const isShown = list.some((one) => one.deleted_at !== null && one.body !== undefined);
+          return isShown ? 'a deleted message shows a text' : twiceIn(list);
+        },
+      },
+      {
+        path: `${V1}/notifications/unread-count`,
+        wrong: (body) => (counted.parse(body).unread < 0 ? 'the count is negative' : undefined),
+      },
+      { path: `${V1}/notifications?limit=50`, wrong: (body) => twiceIn(z.array(withId).parse(body)) },
     ];
   }
 

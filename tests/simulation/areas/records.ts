@@ -5,10 +5,12 @@ import {
   type Area,
   type Choice,
   type Context,
+  type Page,
   PerTenant,
   prepared,
   type Report,
   type Tenant,
+  twiceIn,
   V1,
   withId,
 } from './area.ts';
@@ -17,6 +19,9 @@ const RECORDS = `${V1}/entities/thing/records`;
 const PARTS = `${V1}/entities/part/records`;
 
 const record = z.looseObject({ values: z.looseObject({ amount: z.number().optional() }) });
+const recordList = z.array(
+  z.looseObject({ id: z.string(), values: z.looseObject({ amount: z.number().optional() }) }),
+);
 const part = z.looseObject({
   record_id: z.string(),
   values: z.looseObject({ thing: z.string().optional() }),
@@ -26,6 +31,19 @@ const session = z.looseObject({
   preview: z.looseObject({ total_resolved: z.number() }),
   result: z.looseObject({ succeeded: z.number(), skipped: z.number(), errored: z.number() }).optional(),
 });
+
+/** For operators only. */
+const SESSIONS: Page = {
+  path: `${V1}/bulk-ops/sessions?limit=20`,
+  wrong: (body) => {
+    const list = z.array(session).parse(body);
+    const isOver = list.some(({ preview, result }) => {
+      const rows = (result?.succeeded ?? 0) + (result?.skipped ?? 0) + (result?.errored ?? 0);
+      return rows > preview.total_resolved;
+    });
+    return isOver ? 'a session counts more rows than it has' : undefined;
+  },
+};
 
 /** Records of one entity, and bulk sessions over records that others change and delete meanwhile. */
 export class Records implements Area {
@@ -103,6 +121,28 @@ export class Records implements Area {
         },
       ],
       [actor === tenant.admin ? ifAny(2) : 0, () => this.#bulk(tenant, actor)],
+    ];
+  }
+
+  pages(tenant: Tenant, actor: Actor): readonly Page[] {
+    const { dice, tenants } = this.#context;
+    const least = dice.between(1, 1_200);
+    const strangers = tenants.filter((other) => other !== tenant).flatMap((other) => this.#records.of(other));
+    const filtered = `filter=${encodeURIComponent(`amount > ${least}`)}&sort=-amount`;
+    return [
+      { path: `${RECORDS}?limit=50`, wrong: (body) => twiceIn(recordList.parse(body)) },
+      {
+        path: `${RECORDS}?limit=50&${filtered}`,
+        wrong: (body) => {
+          const list = recordList.parse(body);
+          const amounts = list.map(({ values }) => values.amount ?? Number.NaN);
+          if (!amounts.every((amount) => amount > least)) return 'a record does not match the filter';
+          const isSorted = amounts.every((amount, at) => at === 0 || amount <= (amounts[at - 1] ?? 0));
+          return isSorted ? twiceIn(list) : 'the records are not sorted';
+        },
+      },
+      ...strangers.slice(0, 1).map((id) => ({ path: `${RECORDS}/${id}`, status: 404 })),
+      ...(actor === tenant.admin ? [SESSIONS] : []),
     ];
   }
 

@@ -5,10 +5,12 @@ import {
   type Area,
   type Choice,
   type Context,
+  type Page,
   PerTenant,
   prepared,
   type Report,
   type Tenant,
+  twiceIn,
   V1,
   withId,
 } from './area.ts';
@@ -81,6 +83,12 @@ export class References implements Area {
         },
       ],
     ];
+  }
+
+  pages(): readonly Page[] {
+    const entities = ['team', 'member', 'badge'];
+    const wrong = (body: unknown): string | undefined => twiceIn(z.array(withId).parse(body));
+    return entities.map((entity) => ({ path: `${recordsOf(entity)}?limit=50`, wrong }));
   }
 
   /** No record refers to a deleted team: its badges are cleared, and it had no members. */

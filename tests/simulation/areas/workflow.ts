@@ -1,15 +1,18 @@
 import { z } from 'zod';
 import { STATES, TO_APPROVAL } from '../../support/sample-workflow.ts';
 import { eventsOf, type Fact } from '../log.ts';
+import type { Reply } from '../network.ts';
 import {
   type Actor,
   type Area,
   type Choice,
   type Context,
+  type Page,
   PerTenant,
   prepared,
   type Report,
   type Tenant,
+  twiceIn,
   V1,
   withId,
 } from './area.ts';
@@ -23,6 +26,8 @@ export class Workflow implements Area {
   readonly #context: Context;
   /** Records of the entity with a workflow; a job has its record's id. */
   readonly #jobs = new PerTenant<string>();
+  /** The answers to their starts. */
+  readonly #starts = new PerTenant<Reply>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -72,7 +77,9 @@ export class Workflow implements Area {
             { values },
             { what: 'start', event: 'RecordCreated' },
           );
-          if (reply?.status === 201) jobs.push(withId.parse(reply.body).id);
+          if (reply?.status !== 201) return;
+          jobs.push(withId.parse(reply.body).id);
+          this.#starts.of(tenant).push(reply);
         },
       ],
       [
@@ -95,6 +102,20 @@ export class Workflow implements Area {
           await anyone.write('POST', path, body, { what: 'submit', event: 'FormSubmitted' });
         },
       ],
+    ];
+  }
+
+  pages(tenant: Tenant): readonly Page[] {
+    const known = new Set(STATES.map(({ key }) => key));
+    const isKnown = (body: unknown): string | undefined =>
+      known.has(job.parse(body).state) ? undefined : 'the job is in no state of its workflow';
+    const starts = this.#starts.of(tenant);
+    const written = starts.length === 0 ? undefined : this.#context.dice.pick(starts);
+    return [
+      { path: `${V1}/jobs?limit=50`, wrong: (body) => twiceIn(z.array(withId).parse(body)) },
+      ...(written === undefined
+        ? []
+        : [{ path: `${V1}/jobs/${withId.parse(written.body).id}`, written, wrong: isKnown }]),
     ];
   }
 
