@@ -30,6 +30,22 @@ export function pathKey({ key }: Pick<FilterField, 'key'>): string {
   return key;
 }
 
+/**
+ * A field's value in a document or in its searched fields, as searches compare it.
+ * @throws {TypeError} for a key that a database could misread
+ */
+export function scalarIn(
+  value: JsonObject,
+  id: string,
+  { key, system }: FilterField,
+): NonNullable<Scalar> | undefined {
+  pathKey({ key });
+  if (system && key === 'id') return id;
+  const found = system ? value : value.keys;
+  const scalar = isDocument(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+  return typeof scalar === 'object' ? undefined : scalar;
+}
+
 /** The end of a sorted page. @throws {InvalidCursor} for a cursor of another order */
 export function sortedAfter(
   after: Cursor | undefined,

@@ -78,7 +78,7 @@ const moved = (data: { record_id: string; to_state: string }, at: number) =>
 
 export const recordsProjection = projection<RecordEvent>({
   name: 'records',
-  version: 2,
+  version: 3,
   collections: [
     {
       name: 'records',

@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { Cursor, ReadStore, SearchQuery } from '../../application/ports/read-store.ts';
 import { parseFilter } from '../../domain/expressions/filter.ts';
@@ -21,10 +25,10 @@ describe('SQLite read store: short searches', () => {
     for (const store of stores.splice(0)) await store.close();
   });
 
-  async function filled(sliceMs: number, titleOf: (n: number) => string) {
+  async function filled(sliceMs: number, titleOf: (n: number) => string, path = ':memory:') {
     const slices: number[] = [];
     const onSlice = ({ rows }: { readonly rows: number }) => void slices.push(rows);
-    const store = await openSqliteReadStore({ path: ':memory:', limits: { sliceMs, onSlice } });
+    const store = await openSqliteReadStore({ path, limits: { sliceMs, onSlice } });
     stores.push(store);
     const bench = await workbench(store, { ...RECORDS, scopedBy: 'entity_name' });
     const writes = numbers.map((n) => {
@@ -77,12 +81,57 @@ describe('SQLite read store: short searches', () => {
     expect(slices).to.deep.equal([]);
   });
 
-  it('continue in slices when reading takes longer than a slice may', async () => {
-    // Below the resolution of processor time, so that any reading takes longer.
-    const { store, bench, slices } = await filled(-1, String);
+  it('read large documents in slices', async () => {
+    const { store, bench, slices } = await filled(1_000, () => 'x'.repeat(4_000));
     const { ids } = await pages(store, bench, asked('tens >= 3 && tens < 13', '-n', 60));
     expect(ids).to.deep.equal(numbers.slice(30, 130).toReversed().map(idOf));
     expect(slices.length).to.be.greaterThan(1);
+    slices.length = 0;
+    const { ids: few } = await pages(store, bench, asked('tens >= 3 && tens < 4', '-n', 60));
+    expect(few).to.deep.equal(numbers.slice(30, 40).toReversed().map(idOf));
+    expect(slices).to.deep.equal([]);
+  });
+
+  it('find the documents of entries of a former version, which name no rows', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'entries-'));
+    try {
+      const path = join(folder, 'read.db');
+      const { store, bench } = await filled(1_000, String, path);
+      const queries = [
+        asked('tens >= 3 && tens < 13', '-n', 40),
+        asked('tens >= 3 && tens < 13', 'tens', 40),
+        asked('tens >= 3 && n < 350', undefined, 90),
+      ];
+      const found = await Promise.all(queries.map((query) => pages(store, bench, query)));
+      const db = new DatabaseSync(path);
+      db.exec('ALTER TABLE f1 DROP COLUMN row');
+      db.close();
+      const former = await openSqliteReadStore({ path });
+      stores.push(former);
+      expect(await Promise.all(queries.map((query) => pages(former, bench, query)))).to.deep.equal(found);
+      expect(
+        (await former.list(bench.generation, 'docs', undefined, 9)).map((each) => each.isIndexed),
+      ).to.deep.equal(Array.from({ length: 9 }, () => true));
+    } finally {
+      for (const store of stores.splice(0)) await store.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('are checked to name the rows of their documents', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'entries-'));
+    try {
+      const path = join(folder, 'read.db');
+      const { store, bench } = await filled(1_000, String, path);
+      const db = new DatabaseSync(path);
+      db.exec("UPDATE f1 SET row = row + 1 WHERE id = 'r001'");
+      db.close();
+      const listed = await store.list(bench.generation, 'docs', undefined, 3);
+      expect(listed.map(({ isIndexed }) => isIndexed)).to.deep.equal([true, false, true]);
+    } finally {
+      for (const store of stores.splice(0)) await store.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('end pages after 1 MiB of documents', async () => {

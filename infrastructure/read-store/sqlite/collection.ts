@@ -26,7 +26,7 @@ import {
 import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
-import { type FieldWriter, fieldWriter } from './field-index.ts';
+import { type FieldWriter, fieldWriter, namesRows } from './field-index.ts';
 import { entriesSql, findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
 
 /** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
@@ -58,7 +58,8 @@ export function tableShape(number: number, spec: string): TableShape {
   return { number, indexes: indexes.map(planIndex), searchable, scopedBy };
 }
 
-export function openCollection(connection: SqliteConnection, shape: TableShape): Collection {
+export function openCollection(connection: SqliteConnection, prepared: TableShape): Collection {
+  const shape = { ...prepared, namesRows: namesRows(connection, prepared) };
   const { number, indexes } = shape;
   const upsert = connection.prepare(upsertSql(shape));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
@@ -97,10 +98,12 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     }
     const old = selectOld.get(tenant, id);
     if (old !== undefined && textOf(old, 'position') >= position) return;
-    upsert.run(...row);
+    const { lastInsertRowid } = upsert.run(...row);
     if (fields !== undefined) {
       const before = old === undefined ? undefined : optionalTextOf(old, 'doc');
-      fields.change(tenant, id, before === undefined ? undefined : parseDocument(before), value ?? undefined);
+      const inserted = old === undefined ? Number(lastInsertRowid) : undefined;
+      const replaced = before === undefined ? undefined : parseDocument(before);
+      fields.change(tenant, id, replaced, value ?? undefined, inserted);
     }
     for (const [nth, { at }] of multi.entries()) {
       const had = old === undefined ? undefined : optionalTextOf(old, `k${at}`);

@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { JsonObject, Scalar } from '../../../application/ports/read-store.ts';
-import { allCells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
-import type { SqliteConnection } from '../../sqlite/connection.ts';
+import { allCells, type Cells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
+import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type FieldEntries, fieldEntries, heldValue, isCut } from '../field-entries.ts';
 import type { TableShape } from './tables.ts';
 
@@ -38,20 +38,24 @@ export function indexedFields(
   const select = inCells(
     connection.prepare(`SELECT field, number, entries, cut FROM g${number} WHERE tenant = ? AND scope = ?`),
   );
-  return new Map(
-    allCells(select, [tenant, scope]).map((cells) => [
-      textAt(cells, 0),
-      { number: numberAt(cells, 1), entries: numberAt(cells, 2), cut: numberAt(cells, 3) },
-    ]),
-  );
+  return new Map(allCells(select, [tenant, scope]).map((cells) => [textAt(cells, 0), fieldIn(cells, 1)]));
 }
+
+const fieldIn = (cells: Cells, at: number): IndexedField => ({
+  number: numberAt(cells, at),
+  entries: numberAt(cells, at + 1),
+  cut: numberAt(cells, at + 2),
+});
 
 /** The fields of a scope that a search asks for. */
 export interface KnownFields {
   get(name: string): IndexedField | undefined;
 }
 
-/** Reads each field when it is asked for: an entity may have hundreds, and a search names few. */
+/**
+ * Reads each field when it is asked for: an entity may have hundreds, and a search names few. The field of all documents
+ * is read with it.
+ */
 export function knownFields(
   connection: SqliteConnection,
   { number }: TableShape,
@@ -60,21 +64,19 @@ export function knownFields(
 ): KnownFields {
   const select = inCells(
     connection.prepare(
-      `SELECT number, entries, cut FROM g${number} WHERE tenant = ? AND scope = ? AND field = ?`,
+      `SELECT c.number, c.entries, c.cut, g.number, g.entries, g.cut FROM g${number} AS c
+       LEFT JOIN g${number} AS g ON g.tenant = c.tenant AND g.scope = c.scope AND g.field = ?
+       WHERE c.tenant = ? AND c.scope = ? AND c.field = '${COMMON}'`,
     ),
   );
   const known = new Map<string, IndexedField | undefined>();
   return {
     get(name) {
       if (known.has(name)) return known.get(name);
-      const [cells] = allCells(select, [tenant, scope, name]);
-      const field = cells && {
-        number: numberAt(cells, 0),
-        entries: numberAt(cells, 1),
-        cut: numberAt(cells, 2),
-      };
-      known.set(name, field);
-      return field;
+      const [cells] = allCells(select, [name, tenant, scope]);
+      known.set(COMMON, cells && fieldIn(cells, 0));
+      known.set(name, cells === undefined || cells[3] === null ? undefined : fieldIn(cells, 3));
+      return known.get(name);
     },
   };
 }
@@ -89,6 +91,12 @@ export function stored(value: Scalar): SQLInputValue {
   return typeof held === 'boolean' ? Number(held) : held;
 }
 
+/** Whether entries name the rows of their documents. */
+export function namesRows(connection: SqliteConnection, { number }: TableShape): boolean {
+  const column = connection.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = 'row'");
+  return column.get(`f${number}`) !== undefined;
+}
+
 interface Counted {
   number: number;
   entries: number;
@@ -97,15 +105,24 @@ interface Counted {
 
 /** Writes the entries of one transaction. */
 export interface FieldWriter {
-  /** @param before the stored document, `after` the one that replaces it */
-  change(tenant: string, id: string, before: JsonObject | undefined, after: JsonObject | undefined): void;
+  /** @param before the stored document, `after` the one that replaces it, `inserted` its row if it is new */
+  change(
+    tenant: string,
+    id: string,
+    before: JsonObject | undefined,
+    after: JsonObject | undefined,
+    inserted?: number,
+  ): void;
   /** Stores the counts; to be called at the end of the transaction. */
   finish(): void;
 }
 
 export function fieldWriter(connection: SqliteConnection, shape: TableShape, scopedBy: string): FieldWriter {
   const { number } = shape;
-  const insert = connection.prepare(`INSERT OR IGNORE INTO f${number} (field, value, id) VALUES (?, ?, ?)`);
+  const insert = connection.prepare(
+    `INSERT OR IGNORE INTO f${number} (field, value, id, row) VALUES (?, ?, ?, ?)`,
+  );
+  const rowOf = connection.prepare(`SELECT row FROM d${number} WHERE tenant = ? AND id = ?`);
   const remove = connection.prepare(`DELETE FROM f${number} WHERE field = ? AND value = ? AND id = ?`);
   const scopes = new Map<string, Map<string, Counted>>();
   const changes: Counted[] = [];
@@ -142,14 +159,14 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
       const before = indexedFields(connection, shape, tenant, scope).get(COMMON)?.entries ?? 0;
       if (before + common.entries > FILLED) continue;
       const filled = connection
-        .prepare(`INSERT INTO f${number} SELECT ?, ?, id FROM f${number} WHERE field = ?`)
+        .prepare(`INSERT INTO f${number} SELECT ?, ?, id, row FROM f${number} WHERE field = ?`)
         .run(field.number, MISSING, common.number);
       field.entries += Number(filled.changes);
     }
   }
 
-  function put(field: Counted, value: Scalar, id: string): void {
-    const isNew = insert.run(field.number, stored(value), id).changes !== 0;
+  function put(field: Counted, value: Scalar, id: string, row: number): void {
+    const isNew = insert.run(field.number, stored(value), id, row).changes !== 0;
     if (!isNew) return;
     field.entries += 1;
     if (isCut(value)) field.cut += 1;
@@ -162,7 +179,7 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
   }
 
   return {
-    change(tenant, id, before, after) {
+    change(tenant, id, before, after, inserted) {
       const old = before === undefined ? undefined : fieldEntries(before, scopedBy);
       const now = after === undefined ? undefined : fieldEntries(after, scopedBy);
       const stays = old !== undefined && old.scope === now?.scope;
@@ -172,12 +189,13 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
       if (now === undefined) return;
       const fields = scopeOf(tenant, now.scope);
       addFields(tenant, now, fields);
+      const row = inserted ?? numberOf(rowOf.get(tenant, id), 'row');
       for (const [name, field] of fields) {
         const value = now.values.get(name) ?? null;
         const had = stays ? (old.values.get(name) ?? null) : undefined;
         if (had === value) continue;
         if (had !== undefined) take(field, had, id);
-        put(field, value, id);
+        put(field, value, id, row);
       }
     },
     finish() {
@@ -201,9 +219,12 @@ export function hasEntries(
   const wanted = fieldEntries(value, scopedBy);
   if (wanted === undefined) return true;
   const fields = indexedFields(connection, shape, tenant, wanted.scope);
-  const entry = connection.prepare(`SELECT 1 FROM f${shape.number} WHERE field = ? AND value = ? AND id = ?`);
+  const entry = connection.prepare(
+    `SELECT 1 FROM f${shape.number} AS f JOIN d${shape.number} AS d ON ${shape.namesRows ? 'd.row = f.row' : 'd.id = f.id'}
+     WHERE field = ? AND value = ? AND f.id = ? AND d.tenant = ? AND d.id = f.id`,
+  );
   return [...wanted.values].every(([name, each]) => {
     const field = fields.get(name);
-    return field !== undefined && entry.get(field.number, stored(each), id) !== undefined;
+    return field !== undefined && entry.get(field.number, stored(each), id, tenant) !== undefined;
   });
 }

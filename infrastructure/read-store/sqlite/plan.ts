@@ -108,7 +108,7 @@ export function countPlanOf(
   return isCheap ? lookup : { kind: 'scan', of };
 }
 
-export function fieldsOf(
+function fieldsOf(
   connection: SqliteConnection,
   shape: TableShape,
   query: SearchQuery,
@@ -124,7 +124,7 @@ export function fieldsOf(
  * The order of a sorted list, when every document has an entry that holds its whole value. A filter by one range of the
  * sort's field leaves the entries between its bounds.
  */
-export function orderOf(
+function orderOf(
   { sort, filter, now }: SearchQuery,
   fields: KnownFields,
   of: number,
@@ -175,7 +175,7 @@ function choiceOf(
 }
 
 /** Undefined when not all documents of a source have entries. */
-export function segmentsOf(source: Source, fields: KnownFields, of: number): readonly Segment[] | undefined {
+function segmentsOf(source: Source, fields: KnownFields, of: number): readonly Segment[] | undefined {
   if (source.kind === 'ids') return [source];
   const field = fields.get(source.field);
   if (source.kind === 'missing') return field?.entries === of ? [missingIn(field)] : undefined;
@@ -217,7 +217,7 @@ export function segmentSql({ field, low, high }: Extract<Segment, { field: numbe
   return { text: parts.join(' AND '), params };
 }
 
-export function lookupOf(
+function lookupOf(
   { sources, entries }: Choice,
   fields: KnownFields,
   of: number,

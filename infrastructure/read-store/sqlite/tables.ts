@@ -14,6 +14,8 @@ export interface TableShape {
   readonly searchable?: boolean;
   /** The path that divides the collection for the index over fields, which has tables of its own. */
   readonly scopedBy?: string | undefined;
+  /** Whether entries of the index over fields name rows; those of generations before version 3 of `records` do not. */
+  readonly namesRows?: boolean;
 }
 
 export function createSql({ number, indexes, searchable, scopedBy }: TableShape): string {
@@ -26,7 +28,7 @@ export function createSql({ number, indexes, searchable, scopedBy }: TableShape)
          ) WITHOUT ROWID`,
   );
   return [
-    `CREATE TABLE d${number} (
+    `CREATE TABLE d${number} (${scopedBy === undefined ? '' : ' row INTEGER PRIMARY KEY,'}
        tenant TEXT NOT NULL, id TEXT NOT NULL, position TEXT NOT NULL${searchable ? ', s BLOB' : ''},
        doc TEXT${columns}, UNIQUE (tenant, id)
      )`,
@@ -39,7 +41,7 @@ export function createSql({ number, indexes, searchable, scopedBy }: TableShape)
 /** The tables of the index over fields (field-index.ts). */
 function fieldTablesSql(number: number): string {
   return `CREATE TABLE f${number} (
-      field INTEGER NOT NULL, value, id TEXT NOT NULL, PRIMARY KEY (field, value, id)
+      field INTEGER NOT NULL, value, id TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (field, value, id)
     ) WITHOUT ROWID;
     CREATE TABLE g${number} (
       number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, scope TEXT NOT NULL, field TEXT NOT NULL,

@@ -4,6 +4,7 @@ import { compareKeys } from '../../../domain/expressions/compare.ts';
 import { numberOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import { MISSING } from './field-index.ts';
+import type { Sql } from './filter-sql.ts';
 import { type Plan, type Segment, segmentSql } from './plan.ts';
 import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
 import type { TableShape } from './tables.ts';
@@ -13,24 +14,6 @@ const UNSIZED = 32;
 
 type Place = readonly [value: SQLInputValue, id: string];
 type Entries = Extract<Segment, { field: number }>;
-
-/** The documents of the entries that a condition selects. */
-export function entriesSlice(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  direction: 'ASC' | 'DESC',
-  entries: { readonly text: string; readonly params: readonly SQLInputValue[] },
-): Slice {
-  const { within, range, ...base } = baseOf(connection, shape, query, direction);
-  return {
-    ...base,
-    table: `(SELECT value AS at, id AS wanted FROM f${shape.number} WHERE ${entries.text}) CROSS JOIN d${shape.number}`,
-    where: `tenant = ? AND id = wanted AND ${within}`,
-    params: [...entries.params, query.tenant, ...range],
-    at: 'at',
-  };
-}
 
 /** Reads the documents of segments, one after the other. @param after the place in the first one */
 export function segmentsWay(
@@ -44,15 +27,12 @@ export function segmentsWay(
   return (connection, shape, most) => {
     const [segment] = rest;
     if (segment === undefined) return { slice: undefined, size: undefined, isLast: true };
+    const base = baseOf(connection, shape, query, direction);
     if ('ids' in segment) {
       rest.shift();
-      return {
-        slice: ofIds(connection, shape, query, segment.ids),
-        size: undefined,
-        isLast: rest.length === 0,
-      };
+      return { slice: sliceOf(base, segment), size: undefined, isLast: rest.length === 0 };
     }
-    const part = partOf(connection, shape, query, segment, { place, direction, most });
+    const part = partOf(base, segment, place, most);
     place = part.last;
     if (part.last === undefined) rest.shift();
     return { slice: part.slice, size: part.size, isLast: rest.length === 0 };
@@ -88,15 +68,18 @@ function isBefore(segment: Segment | undefined, value: string | number | boolean
 const whole = (value: string | number | boolean): string | number =>
   typeof value === 'boolean' ? Number(value) : value;
 
+/** What the slices of one search have in common. */
 interface Base {
   readonly connection: SqliteConnection;
+  readonly shape: TableShape;
+  readonly tenant: string;
   readonly key: string;
   readonly direction: 'ASC' | 'DESC';
   readonly within: string;
   readonly range: readonly SQLInputValue[];
 }
 
-function baseOf(
+export function baseOf(
   connection: SqliteConnection,
   shape: TableShape,
   query: SearchQuery,
@@ -104,33 +87,53 @@ function baseOf(
 ): Base {
   const { plan, at } = searchedIndex(shape, query);
   const { low, high } = searchedRange(plan, query);
-  const key = `k${at}`;
-  return { connection, key, direction, within: `${key} > ? AND ${key} < ?`, range: [low, high] };
+  const [key, { tenant }] = [`k${at}`, query];
+  return {
+    connection,
+    shape,
+    tenant,
+    key,
+    direction,
+    within: `${key} > ? AND ${key} < ?`,
+    range: [low, high],
+  };
 }
 
-function ofIds(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  ids: readonly string[],
-): Slice {
-  const { within, range, ...base } = baseOf(connection, shape, query, 'ASC');
+/** The documents of a segment. @param after a place in it */
+export const sliceOf = (base: Base, segment: Segment, after?: Place): Slice =>
+  'ids' in segment
+    ? ofIds(base, segment.ids)
+    : ofEntries(base, boundsOf(segment, after, undefined, base.direction));
+
+/** The documents of the entries that a condition selects. */
+function ofEntries({ shape, tenant, within, range, ...base }: Base, entries: Sql): Slice {
+  const [place, isThere] = shape.namesRows ? ['row', 'row = place'] : ['NULL', 'id = wanted'];
+  return {
+    ...base,
+    table: `(SELECT value AS at, id AS wanted, ${place} AS place FROM f${shape.number} WHERE ${entries.text}) CROSS JOIN d${shape.number}`,
+    where: `tenant = ? AND ${isThere} AND ${within}`,
+    params: [...entries.params, tenant, ...range],
+    at: 'at',
+  };
+}
+
+function ofIds({ shape, tenant, within, range, ...base }: Base, ids: readonly string[]): Slice {
   return {
     ...base,
     table: `d${shape.number}`,
     where: `tenant = ? AND id IN (${ids.map(() => '?').join(', ')}) AND ${within}`,
-    params: [query.tenant, ...ids, ...range],
+    params: [tenant, ...ids, ...range],
     at: 'NULL',
   };
 }
 
 function partOf(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
+  base: Base,
   segment: Entries,
-  { place, direction, most }: { place: Place | undefined; direction: 'ASC' | 'DESC'; most: Size },
+  place: Place | undefined,
+  most: Size,
 ): { slice: Slice; size: Size; last: Place | undefined } {
+  const { connection, shape, direction } = base;
   const table = `f${shape.number}`;
   const from = boundsOf(segment, place, undefined, direction);
   const lastOf = connection.prepare(
@@ -140,7 +143,7 @@ function partOf(
     const row = lastOf.get(...from.params, rows - 1);
     const last: Place | undefined = row === undefined ? undefined : [row.value ?? null, textOf(row, 'id')];
     const chunk = boundsOf(segment, place, last, direction);
-    const slice = entriesSlice(connection, shape, query, direction, chunk);
+    const slice = ofEntries(base, chunk);
     let { bytes } = most;
     if (rows > UNSIZED) {
       const sized = connection.prepare(
@@ -154,12 +157,12 @@ function partOf(
 }
 
 /** Entries of a segment after one place and up to another, with one bound on each side: SQLite seeks by one only. */
-export function boundsOf(
+function boundsOf(
   { field, low, high }: Entries,
   after: Place | undefined,
   last: Place | undefined,
   direction: 'ASC' | 'DESC',
-): { readonly text: string; readonly params: readonly SQLInputValue[] } {
+): Sql {
   const [before, behind] = direction === 'ASC' ? [after, last] : [last, after];
   const { text, params } = segmentSql({
     field,

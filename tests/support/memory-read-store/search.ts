@@ -2,17 +2,19 @@ import type {
   Cursor,
   FindResult,
   JsonObject,
-  Scalar,
   SearchQuery,
   Selection,
 } from '../../../application/ports/read-store.ts';
-import type { FilterField } from '../../../domain/expressions/filter-tree.ts';
 import { selects } from '../../../domain/expressions/matches.ts';
 import { rangeOf } from '../../../infrastructure/read-store/index-keys.ts';
 import { pageRoom } from '../../../infrastructure/read-store/page-room.ts';
-import { pathKey, searchedIndex, sortedAfter } from '../../../infrastructure/read-store/searched.ts';
+import {
+  pathKey,
+  scalarIn,
+  searchedIndex,
+  sortedAfter,
+} from '../../../infrastructure/read-store/searched.ts';
 import { endOf, type Hit, inOrder, isDescending } from '../../../infrastructure/read-store/sqlite/hits.ts';
-import { isDocument } from '../../../infrastructure/read-store/stored-values.ts';
 import { ALL, type Entry, type Held, type MemoryCollection } from './collection.ts';
 
 interface Row {
@@ -62,7 +64,8 @@ const pageOf = (collection: MemoryCollection, query: SearchQuery): Page => {
   // Checks the limit and, without a sort, the cursor.
   const found = [...selected(collection, query, sort === undefined ? query : { ...unsorted, limit })];
   const rows = found.map(({ entry, held }): Row => {
-    const value = sort === undefined ? entry.key : (scalarIn(sort.field, entry.id, held) ?? null);
+    const value =
+      sort === undefined ? entry.key : (scalarIn(held.searched ?? {}, entry.id, sort.field) ?? null);
     return { hit: { id: entry.id, value }, held };
   });
   if (sort !== undefined) {
@@ -88,20 +91,10 @@ function* selected(
   for (const entry of collection.range(tenant, at, rangeOf(plan, range))) {
     const held = collection.held(tenant, entry.id);
     if (held === undefined) throw new Error(`index ${plan.name} names ${entry.id}, which is not there`);
-    if (filter === undefined || selects(filter, (field) => scalarIn(field, entry.id, held), now))
+    if (
+      filter === undefined ||
+      selects(filter, (field) => scalarIn(held.searched ?? {}, entry.id, field), now)
+    )
       yield { entry, held };
   }
 }
-
-/** A field's value as searches order it. @throws {TypeError} for a key that a database could misread */
-const scalarIn = (
-  field: FilterField,
-  id: string,
-  { searched = {} }: Held,
-): NonNullable<Scalar> | undefined => {
-  const key = pathKey(field);
-  if (field.system && key === 'id') return id;
-  const found = field.system ? searched : searched.keys;
-  const value = isDocument(found) && Object.hasOwn(found, key) ? found[key] : undefined;
-  return typeof value === 'object' ? undefined : value;
-};
