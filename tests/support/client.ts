@@ -1,3 +1,4 @@
+import { Agent, interceptors, request as send } from 'undici';
 import type { z } from 'zod';
 import { noteSecrets } from './log-check.ts';
 import { type AnswerCheck, createAnswerCheck } from './openapi-validator.ts';
@@ -69,25 +70,58 @@ const checkPromises = (where: string, answer: Answer): void => {
   }
 };
 
-const answerOf = async (response: Response): Promise<Answer> => {
-  const text = await response.text();
-  const isJsonText = response.headers.get('content-type')?.startsWith('application/json') === true;
+interface Received {
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const answerOf = ({ url, status, headers, text }: Received): Answer => {
+  const isJsonText = headers.get('content-type')?.startsWith('application/json') === true;
   const json: unknown = text !== '' && isJsonText ? JSON.parse(text) : undefined;
-  const answer: Answer = {
-    status: response.status,
-    headers: response.headers,
-    text: response.status < 400 ? text : text.replace(/,"request_id":"[^"]*"/, ''),
+  return {
+    status,
+    headers,
+    text: status < 400 ? text : text.replace(/,"request_id":"[^"]*"/, ''),
     json,
     error: isJson(json) && typeof json.error === 'string' ? json.error : undefined,
-    header: (name) => response.headers.get(name) ?? undefined,
-    as: (schema, status = 200) => {
-      if (response.status !== status) {
-        throw new Error(`${response.url}: ${response.status} instead of ${status}: ${text.slice(0, 500)}`);
+    header: (name) => headers.get(name) ?? undefined,
+    as: (schema, wanted = 200) => {
+      if (status !== wanted) {
+        throw new Error(`${url}: ${status} instead of ${wanted}: ${text.slice(0, 500)}`);
       }
       return schema.parse(json);
     },
   };
-  return answer;
+};
+
+const MOST_REDIRECTS = 5;
+const direct = new Agent();
+const following = direct.compose(interceptors.redirect({ maxRedirections: MOST_REDIRECTS }));
+
+interface Sent {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | null;
+  readonly follows: boolean;
+}
+
+/**
+ * As `fetch`, in a quarter of its processor time.
+ * @throws {TypeError} as `fetch` does when there is no whole answer
+ */
+const receive = async (url: string, { follows, ...sent }: Sent): Promise<Received> => {
+  try {
+    const response = await send(url, { ...sent, dispatcher: follows ? following : direct });
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(response.headers)) {
+      for (const each of [value ?? []].flat()) headers.append(name, each);
+    }
+    return { url, status: response.statusCode, headers, text: await response.body.text() };
+  } catch (error) {
+    throw new TypeError(`${sent.method} ${url} failed`, { cause: error });
+  }
 };
 
 export class Client {
@@ -113,17 +147,17 @@ export class Client {
 
   async request(method: string, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
     const payload = options.raw ?? (body === undefined ? undefined : JSON.stringify(body));
-    const response = await fetch(this.#base() + path, {
+    const received = await receive(this.#base() + path, {
       method,
       headers: {
         ...(this.token === undefined ? {} : { authorization: `Bearer ${this.token}` }),
         ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
         ...options.headers,
       },
-      ...(payload === undefined ? {} : { body: payload }),
-      ...(options.redirect === undefined ? {} : { redirect: options.redirect }),
+      body: payload ?? null,
+      follows: options.redirect === undefined,
     });
-    const answer = await answerOf(response);
+    const answer = answerOf(received);
     noteSecrets(body);
     noteSecrets(answer.json);
     checkPromises(`${method} ${path} → ${answer.status}`, answer);
