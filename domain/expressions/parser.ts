@@ -23,7 +23,8 @@ const COMPARISONS: readonly CompareOperator[] = [...EQUALITIES, ...ORDERS];
  * @throws {ExpressionError}
  */
 export function parseExpression(text: string): Expression {
-  const bytes = text.length > LIMITS.bytes ? text.length : new TextEncoder().encode(text).length;
+  // A UTF-16 unit takes one to three bytes, so most texts need no count.
+  const bytes = 3 * text.length > LIMITS.bytes ? new TextEncoder().encode(text).length : 0;
   if (bytes > LIMITS.bytes) throw new ExpressionError(`At most ${LIMITS.bytes} bytes.`, LIMITS.bytes);
   return new Parser(text).whole();
 }

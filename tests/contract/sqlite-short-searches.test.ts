@@ -7,7 +7,11 @@ import type { Cursor, ReadStore, SearchQuery } from '../../application/ports/rea
 import { parseFilter } from '../../domain/expressions/filter.ts';
 import { parseSort } from '../../domain/expressions/sort.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
+import { openCollection, tableShape } from '../../infrastructure/read-store/sqlite/collection.ts';
+import { fewPage } from '../../infrastructure/read-store/sqlite/few.ts';
+import type { PlanLimits } from '../../infrastructure/read-store/sqlite/plan.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
+import { openSqlite } from '../../infrastructure/sqlite/connection.ts';
 import { documentOf } from '../support/filters.ts';
 import { RECORDS } from './read-store/searches.ts';
 import { put, type Workbench, workbench } from './read-store/support.ts';
@@ -71,6 +75,52 @@ describe('SQLite read store: short searches', () => {
     expect(sizes).to.deep.equal([40, 40, 20]);
     expect(plans).to.deep.equal([`lookup fields=tens entries=100 of=${ROWS}`]);
     expect(slices).to.deep.equal([]);
+  });
+
+  it('find a value that at most four records have by one statement, without a plan', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'entries-'));
+    const path = join(folder, 'read.db');
+    const { store, bench } = await filled(1_000, (n) => (n < 4 ? 'few' : n < 9 ? 'more' : `${n}`), path);
+    const connection = await openSqlite({ path, pragmas: [], schema: '' });
+    try {
+      const { number, indexes } = connection.prepare('SELECT number, indexes FROM collections').get() ?? {};
+      const { shape } = openCollection(connection, tableShape(Number(number), String(indexes)));
+      const statements: string[] = [];
+      const prepare = (sql: string) => {
+        statements.push(sql);
+        return connection.prepare(sql);
+      };
+      const found = (filter: string, own: Partial<PlanLimits> = {}) => {
+        statements.length = 0;
+        const query = { ...base, ...asked(filter, undefined, 3) };
+        const page = fewPage({ ...connection, prepare }, shape, query, { counted: 0, quick: 256, ...own });
+        return page && [page.docs.map(({ id }) => id), page.next?.id];
+      };
+      expect(found('n == 77')).to.deep.equal([['r077'], undefined]);
+      expect(statements).to.have.length(1);
+      const plan = connection.prepare(`EXPLAIN QUERY PLAN ${statements[0]}`).all();
+      expect(plan.map(({ detail }) => String(detail).replace(/ .*/, ''))).to.deep.equal([
+        'SEARCH',
+        'SCALAR',
+        'SEARCH',
+        'SEARCH',
+      ]);
+      expect(found('title == "few"')).to.deep.equal([['r000', 'r001', 'r002'], 'r002']);
+      expect(found('title == "none"')).to.deep.equal([[], undefined]);
+      expect(found('title == "more"')).to.equal(undefined);
+      expect(found('n < 2')).to.equal(undefined);
+      expect(found('n == 77', { quick: 0 })).to.equal(undefined);
+      expect(found('n == 77', { without: ['lookup'] })).to.equal(undefined);
+      const { docs } = await store.search(bench.generation, {
+        ...base,
+        ...asked('title == "more"', undefined, 9),
+      });
+      expect(docs.map(({ id }) => id)).to.deep.equal(numbers.slice(4, 9).map(idOf));
+    } finally {
+      connection.close();
+      for (const each of stores.splice(0)) await each.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('read entries in order where the filter is a range of the sort', async () => {

@@ -1,23 +1,13 @@
-import type { SQLInputValue } from 'node:sqlite';
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
-import { LIMITED, numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
-import { accessOf, type Choice, choose, type Source, type Span } from '../field-access.ts';
+import type { SqliteConnection } from '../../sqlite/connection.ts';
+import { accessOf, type Choice, choose, type Source } from '../field-access.ts';
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
-import { documentsOf, type IndexedField, type KnownFields, knownFields, MISSING } from './field-index.ts';
-import { bound } from './filter-sql.ts';
+import { documentsOf, type KnownFields, knownFields } from './field-index.ts';
+import { entriesIn, missingIn, PRESENT_END, type Segment, segmentOf } from './segments.ts';
 import type { TableShape } from './tables.ts';
 
 /** Chooses the rows that a search reads, by the entries counted in the index over fields. */
-
-/** A part of the index over fields, or documents by id. */
-export type Segment =
-  | { readonly field: number; readonly low?: End | undefined; readonly high?: End | undefined }
-  | { readonly ids: readonly string[] };
-interface End {
-  readonly value: SQLInputValue;
-  readonly inclusive: boolean;
-}
 
 export type Plan =
   /** Reads the range of the query's index in slices. */
@@ -62,7 +52,6 @@ const MANY = 20_000;
 const DOUBT = 8;
 
 const SCAN: Plan = { kind: 'scan', of: undefined };
-const PRESENT_END: End = { value: MISSING, inclusive: false };
 
 export function planOf(
   connection: SqliteConnection,
@@ -113,11 +102,16 @@ function fieldsOf(
   shape: TableShape,
   query: SearchQuery,
 ): KnownFields | undefined {
+  const scope = scopeOf(shape, query);
+  return scope === undefined ? undefined : knownFields(connection, shape, query.tenant, scope);
+}
+
+/** The scope of the index over fields that a search is in; undefined for searches that cannot use it. */
+export function scopeOf(shape: TableShape, query: SearchQuery): string | undefined {
   const { plan } = searchedIndex(shape, query);
   const [scope, ...others] = query.equals ?? [];
   const isScoped = shape.scopedBy !== undefined && plan.paths[0]?.join('.') === shape.scopedBy;
-  if (!isScoped || typeof scope !== 'string' || others.length > 0) return undefined;
-  return knownFields(connection, shape, query.tenant, scope);
+  return isScoped && typeof scope === 'string' && others.length === 0 ? scope : undefined;
 }
 
 /**
@@ -149,11 +143,6 @@ function orderOf(
   };
 }
 
-const missingIn = ({ number }: IndexedField): Segment => ({
-  field: number,
-  low: { value: MISSING, inclusive: true },
-});
-
 function choiceOf(
   connection: SqliteConnection,
   shape: TableShape,
@@ -184,39 +173,6 @@ function segmentsOf(source: Source, fields: KnownFields, of: number): readonly S
   return source.spans.map((span) => segmentOf(field.number, span));
 }
 
-const segmentOf = (field: number, { low, high }: Span): Segment => ({
-  field,
-  low: low === undefined ? undefined : { ...low, value: bound(low.value) },
-  high: high === undefined ? PRESENT_END : { ...high, value: bound(high.value) },
-});
-
-function entriesIn(connection: SqliteConnection, shape: TableShape, segment: Segment, most: number): number {
-  if ('ids' in segment) return segment.ids.length;
-  const { text, params } = segmentSql(segment);
-  const counted = connection.prepare(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM f${shape.number} WHERE ${text} ${LIMITED})`,
-  );
-  return numberOf(counted.get(...params, most), 'n');
-}
-
-/** The condition of a segment's entries. */
-export function segmentSql({ field, low, high }: Extract<Segment, { field: number }>): {
-  readonly text: string;
-  readonly params: readonly SQLInputValue[];
-} {
-  const parts = ['field = ?'];
-  const params: SQLInputValue[] = [field];
-  if (low !== undefined) {
-    parts.push(`value ${low.inclusive ? '>=' : '>'} ?`);
-    params.push(low.value);
-  }
-  if (high !== undefined) {
-    parts.push(`value ${high.inclusive ? '<=' : '<'} ?`);
-    params.push(high.value);
-  }
-  return { text: parts.join(' AND '), params };
-}
-
 function lookupOf(
   { sources, entries }: Choice,
   fields: KnownFields,
@@ -234,30 +190,6 @@ function lookupOf(
     isDistinct: others.length === 0,
     of,
   };
-}
-
-/** The plan of a search so short that it need not wait for others; undefined for any other. */
-export function quickPlanOf(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  limits: PlanLimits,
-  kind: 'page' | 'count',
-): Plan | undefined {
-  const { quick } = limits;
-  if (quick === 0) return undefined;
-  const few = { ...limits, counted: quick };
-  const plan = (kind === 'page' ? planOf : countPlanOf)(connection, shape, query, few);
-  switch (plan.kind) {
-    case 'scan':
-      return plan.of !== undefined && plan.of <= quick ? plan : undefined;
-    case 'lookup':
-      return plan;
-    case 'order':
-      return plan.isExact ? plan : undefined;
-    default:
-      return plan satisfies never;
-  }
 }
 
 /** A plan as text for developers. */

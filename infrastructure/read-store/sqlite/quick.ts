@@ -7,16 +7,40 @@ import { pageRoom } from '../page-room.ts';
 import { scalarIn, searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { endOf, type Hit, inOrder, isDescending, sortedValue } from './hits.ts';
-import { explained, type Plan, type PlanLimits, quickPlanOf } from './plan.ts';
+import { countPlanOf, explained, type Plan, type PlanLimits, planOf } from './plan.ts';
 import type { TableShape } from './tables.ts';
 import { baseOf, sliceOf, startOf } from './ways.ts';
 
 /** Pages that few entries answer: planned and read in one step, to be called in a snapshot, so that both are of one moment. */
 
+/** The plan of a search so short that it need not wait for others; undefined for any other. */
+export function quickPlanOf(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  limits: PlanLimits,
+  kind: 'page' | 'count',
+): Plan | undefined {
+  const { quick } = limits;
+  if (quick === 0) return undefined;
+  const few = { ...limits, counted: quick };
+  const plan = (kind === 'page' ? planOf : countPlanOf)(connection, shape, query, few);
+  switch (plan.kind) {
+    case 'scan':
+      return plan.of !== undefined && plan.of <= quick ? plan : undefined;
+    case 'lookup':
+      return plan;
+    case 'order':
+      return plan.isExact ? plan : undefined;
+    default:
+      return plan satisfies never;
+  }
+}
+
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>;
 
 /** Bytes of documents that a short search may read in all, shared evenly by its entries. */
-const QUICK_BYTES = 512 * 1024;
+export const QUICK_BYTES = 512 * 1024;
 
 /** The page, or the plan of a short search that must be read in slices; undefined for any other search. */
 export function quickPage(
@@ -65,29 +89,38 @@ function orderPage(
   return { docs };
 }
 
-/** Reads the documents of few entries, then selects and sorts them; undefined when they are too large. */
+/** Reads the documents of few entries; undefined when they are too large. */
 function lookupPage(
   connection: SqliteConnection,
   shape: TableShape,
   query: SearchQuery,
   { segments, entries }: PlanOf<'lookup'>,
 ): FindResult | undefined {
-  const { filter, sort, now, limit } = query;
-  const after = sort && sortedAfter(query.after, sort);
   const base = baseOf(connection, shape, query, 'ASC');
   const rows = new Map<string, Cells>();
   for (const segment of segments) {
     const { key, table, where, params } = sliceOf(base, segment);
     const select = `SELECT id, iif(octet_length(doc) <= ?, doc, NULL), ${key} FROM ${table} WHERE ${where}`;
     for (const cells of allCells(inCells(connection.prepare(select)), [QUICK_BYTES / entries, ...params])) {
-      if (cells[1] === null) return undefined;
       rows.set(textAt(cells, 0), cells);
     }
   }
+  return pageOf(shape, query, [...rows.values()]);
+}
+
+/** Selects and sorts documents. @param rows id, text and key of each; without a text the page is undefined */
+export function pageOf(
+  shape: TableShape,
+  query: SearchQuery,
+  rows: readonly Cells[],
+): FindResult | undefined {
+  const { filter, sort, now, limit } = query;
+  const after = sort && sortedAfter(query.after, sort);
   const byOrder = inOrder(isDescending(query));
   const hits: (Hit & { readonly doc: JsonObject })[] = [];
-  for (const [id, cells] of rows) {
-    const doc = parseDocument(textAt(cells, 1));
+  for (const cells of rows) {
+    if (cells[1] === null) return undefined;
+    const [id, doc] = [textAt(cells, 0), parseDocument(textAt(cells, 1))];
     const scalarOf = (field: FilterField) => scalarIn(doc, id, field);
     if (filter !== undefined && !selects(filter, scalarOf, now)) continue;
     const hit = { id, doc, value: sort === undefined ? textAt(cells, 2) : (scalarOf(sort.field) ?? null) };

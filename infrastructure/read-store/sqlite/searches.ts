@@ -10,8 +10,9 @@ import type {
 import type { SqliteConnection } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import type { Collection } from './collection.ts';
-import { type Plan, type PlanLimits, quickPlanOf } from './plan.ts';
-import { quickPage } from './quick.ts';
+import { fewPage } from './few.ts';
+import type { Plan, PlanLimits } from './plan.ts';
+import { quickPage, quickPlanOf } from './quick.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
 import { type SlotLimits, searchSlots } from './search-slots.ts';
 import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
@@ -84,6 +85,8 @@ export function sqliteSearches(on: {
           const collection = collectionOf(generation, query.collection);
           if (collection === undefined) return { page: { docs: [] } };
           if (isPlain(query)) return { page: plainPage(collection, query) };
+          const few = fewPage(connection, collection.shape, query, limits);
+          if (few !== undefined) return { page: few };
           return connection.snapshot(() => quickPage(connection, collection.shape, query, limits));
         }),
       );

@@ -70,8 +70,7 @@ export const isPlain = ({ filter, sort }: SearchQuery): boolean => filter === un
 
 /** The range that a search scans. A sorted search scans all of it for each page, since its cursor has another order. */
 export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
-  const { sort, after, ...unsorted } = query;
-  return sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
+  return rangeOf(plan, query.sort === undefined ? query : { ...query, after: undefined, order: 'asc' });
 }
 
 /** The range of the query's index. @param whole in one slice */

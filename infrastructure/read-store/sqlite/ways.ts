@@ -5,7 +5,8 @@ import { numberOf, type SqliteConnection, textOf } from '../../sqlite/connection
 import { searchedIndex } from '../searched.ts';
 import { MISSING } from './field-index.ts';
 import type { Sql } from './filter-sql.ts';
-import { type Plan, type Segment, segmentSql } from './plan.ts';
+import type { Plan } from './plan.ts';
+import { type Entries, type Segment, segmentSql } from './segments.ts';
 import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
 import type { TableShape } from './tables.ts';
 
@@ -13,7 +14,6 @@ import type { TableShape } from './tables.ts';
 const UNSIZED = 32;
 
 type Place = readonly [value: SQLInputValue, id: string];
-type Entries = Extract<Segment, { field: number }>;
 
 /** Reads the documents of segments, one after the other. @param after the place in the first one */
 export function segmentsWay(

@@ -1,0 +1,53 @@
+import type { FindResult, SearchQuery } from '../../../application/ports/read-store.ts';
+import { allCells, inCells } from '../../sqlite/cells.ts';
+import { LIMITED, type SqliteConnection } from '../../sqlite/connection.ts';
+import { accessOf } from '../field-access.ts';
+import type { IndexPlan } from '../index-keys.ts';
+import { searchedIndex } from '../searched.ts';
+import { bound } from './filter-sql.ts';
+import { type PlanLimits, scopeOf } from './plan.ts';
+import { pageOf, QUICK_BYTES } from './quick.ts';
+import { searchedRange } from './slices.ts';
+import type { TableShape } from './tables.ts';
+
+/** Entries of one value that are read without a plan, at most. */
+const FEW = 4;
+
+/** The statement of each index. Its text is long, and made once. */
+const texts = new WeakMap<IndexPlan, string>();
+
+/**
+ * The page of a filter by one value that few documents have, such as a unique one; undefined for any other search. It is
+ * one statement, and so needs no snapshot.
+ */
+export function fewPage(
+  connection: SqliteConnection,
+  shape: TableShape,
+  query: SearchQuery,
+  { quick, without }: PlanLimits,
+): FindResult | undefined {
+  const { filter, tenant, now, explain } = query;
+  const isPlanned = explain || quick < FEW || without?.includes('lookup') || !shape.namesRows;
+  if (isPlanned || filter?.op !== '==') return undefined;
+  const access = accessOf(filter, now);
+  const scope = scopeOf(shape, query);
+  if (access?.kind !== 'range' || scope === undefined) return undefined;
+  const [{ low, high } = {}] = access.spans;
+  if (low === undefined || high === undefined) return undefined;
+  const { plan, at } = searchedIndex(shape, query);
+  const text = texts.get(plan) ?? fewSql(shape, at);
+  texts.set(plan, text);
+  const keys = searchedRange(plan, query);
+  const rows = allCells(inCells(connection.prepare(text)), [
+    ...[QUICK_BYTES / FEW, tenant, scope, access.field, bound(low.value), bound(high.value)],
+    ...[tenant, keys.low, keys.high, FEW + 1],
+  ]);
+  return rows.length > FEW ? undefined : pageOf(shape, query, rows);
+}
+
+function fewSql({ number }: TableShape, at: number): string {
+  return `SELECT id, iif(octet_length(doc) <= ?, doc, NULL), k${at} FROM (
+      SELECT row AS place FROM f${number} WHERE
+      field = (SELECT number FROM g${number} WHERE tenant = ? AND scope = ? AND field = ?) AND value >= ? AND value <= ?
+    ) CROSS JOIN d${number} WHERE row = place AND tenant = ? AND k${at} > ? AND k${at} < ? ${LIMITED}`;
+}
