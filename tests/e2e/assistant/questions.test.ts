@@ -40,7 +40,8 @@ describe('Questions to the assistant', function () {
       chairs: 40,
     });
     await newOrder(api, { name: 'Museum in Oslo', promise: 'Ten percent off the next invoice.', chairs: 7 });
-    const found = await askUntil(tenant.admin, LYON, ({ retrieved_chunks }) => retrieved_chunks.length > 0);
+    // The records may come into the corpus one after the other.
+    const found = await askUntil(tenant.admin, LYON, ({ retrieved_chunks }) => retrieved_chunks.length > 1);
     expect(found.retrieved_chunks[0]).to.include({ source_kind: 'entity_record', source_id: lyon.id });
     expect(found.retrieved_chunks[0]).to.include({ record_id: lyon.id, entity_name: 'orders' });
     expect(found.retrieved_chunks[0]?.title).to.contain('Bakery in Lyon');
