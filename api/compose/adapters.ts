@@ -4,7 +4,7 @@ import type { Embedder } from '../../application/ports/embedder.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
-import type { SearchSlices } from '../../application/ports/read-store.ts';
+import type { SearchSlices } from '../../application/ports/searches.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { noEmbedder } from '../../infrastructure/embedding/no-embedder.ts';
 import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';

@@ -3,7 +3,7 @@ import type { Principal } from '../../application/core/commands/principal.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { monotonic } from '../../application/core/runtime/timers.ts';
 import { startSpan, traceIdOf } from '../../application/core/runtime/tracing.ts';
-import { SearchGivenUp } from '../../application/ports/read-store.ts';
+import { SearchGivenUp } from '../../application/ports/searches.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { docsRoutes } from '../openapi/docs.ts';
 import { tenantOf } from './checks.ts';

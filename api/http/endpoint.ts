@@ -34,7 +34,6 @@ export const DEFAULT_BODY_LIMIT = 1_048_576;
 
 /** Age (ms) of a check of the credential after which the handler's start repeats it. */
 const TRUSTED_MS = 50;
-
 const EMPTY: JsonBody = Object.freeze({});
 
 /** The parts of a request known before its body; all checked except the path. */
@@ -96,9 +95,8 @@ export class Endpoint {
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
     // Meanwhile earlier answers may have filled the room of the caller.
     if (principal !== undefined) exchange.pending.admit(principal);
-    else if (route.method === 'get' && route.isPrompt !== true) {
+    else if (route.method === 'get' && route.isPrompt !== true)
       exchange.pending.admitStranger(exchange.request.socket);
-    }
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)), 'address');
     }
@@ -256,8 +254,9 @@ export class Endpoint {
     upload?: ReadUpload,
   ): Promise<Reply> {
     const projections = this.route.reads ?? [];
+    const tenantId = tenantOf(admitted);
     if (projections.length > 0 || minPosition !== undefined) {
-      const behind = this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
+      const behind = this.#deps.waitForReads({ tenantId, projections, minPosition });
       if (behind !== undefined) {
         await behind;
         // Else all that waited for one batch of events would go on in one tick.
@@ -265,10 +264,7 @@ export class Endpoint {
       }
     }
     if (this.route.method === 'get') await enterReads(exchange, admitted);
-    else {
-      const tenantId = tenantOf(admitted);
-      if (tenantId !== undefined) await this.#deps.pace?.(tenantId);
-    }
+    else if (tenantId !== undefined) await this.#deps.pace?.(tenantId);
     const principal = await this.#stillAdmitted(exchange, admitted);
     const { requestId, impersonationLog, span } = exchange;
     const cause = { requestId, idempotency, impersonationLog, traceparent: span?.traceparent };

@@ -1,5 +1,5 @@
 import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../application/ports/event-store.ts';
-import { InvalidCursor, SearchGivenUp, TooManySearches } from '../../application/ports/read-store.ts';
+import { InvalidCursor, SearchGivenUp, TooManySearches } from '../../application/ports/searches.ts';
 import { DomainError, type ErrorCode } from '../../domain/core/errors.ts';
 import { invalidCursor } from './cursor.ts';
 

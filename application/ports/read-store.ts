@@ -1,5 +1,5 @@
 import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
-import { type Position, StoreUnavailable } from './event-store.ts';
+import type { Position } from './event-store.ts';
 
 export type JsonValue =
   | string
@@ -283,22 +283,6 @@ export interface ReadStore {
   /** A round trip to the store. @throws {StoreUnavailable} */
   ping(): Promise<void>;
   close(): Promise<void>;
-}
-
-/** A cursor that does not fit the index; the API answers 400. */
-export class InvalidCursor extends TypeError {
-  override readonly name = 'InvalidCursor';
-}
-
-/** A search took too long, or too many wait; the API answers 503 `unavailable`. */
-export class SearchGivenUp extends StoreUnavailable {}
-
-/** Too many searches wait. */
-export class TooManySearches extends SearchGivenUp {}
-
-/** Divides the thread among searches: each waits for its next slice, tenants in turn. */
-export interface SearchSlices {
-  of(tenantId: string, code: string): { next(): Promise<void> };
 }
 
 /** The lease was lost, or another process moved the checkpoint: stop and restart from the stored state. */

@@ -1,12 +1,12 @@
-import {
-  type Cursor,
-  type EntriesQuery,
-  type IndexSpec,
-  InvalidCursor,
-  type JsonObject,
-  type JsonValue,
-  type Scalar,
+import type {
+  Cursor,
+  EntriesQuery,
+  IndexSpec,
+  JsonObject,
+  JsonValue,
+  Scalar,
 } from '../../application/ports/read-store.ts';
+import { InvalidCursor } from '../../application/ports/searches.ts';
 import { compareText } from '../../domain/expressions/compare.ts';
 import { AFTER_ALL, AFTER_END, decode, END, encode } from './scalar-encoding.ts';
 

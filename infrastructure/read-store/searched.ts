@@ -1,11 +1,5 @@
-import {
-  type Cursor,
-  InvalidCursor,
-  type JsonObject,
-  type JsonValue,
-  type Scalar,
-  type Selection,
-} from '../../application/ports/read-store.ts';
+import type { Cursor, JsonObject, JsonValue, Scalar, Selection } from '../../application/ports/read-store.ts';
+import { InvalidCursor } from '../../application/ports/searches.ts';
 import type { FilterField, SortField } from '../../domain/expressions/filter-tree.ts';
 import { FIELD_KEY } from '../../domain/expressions/tree.ts';
 import { checkSingle, type IndexPlan, planNamed } from './index-keys.ts';

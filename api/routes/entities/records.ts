@@ -4,7 +4,7 @@ import { sortedPage } from '../../../application/core/projections/sorted-pages.t
 import type { Records } from '../../../application/entities/records.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
-import { SearchGivenUp } from '../../../application/ports/read-store.ts';
+import { SearchGivenUp } from '../../../application/ports/searches.ts';
 import { specsOf } from '../../../application/workflow/workflow-uses.ts';
 import type { PageRequest } from '../../../domain/core/projection.ts';
 import { parseFilterText } from '../../../domain/expressions/filter.ts';

@@ -227,7 +227,8 @@ export class ReadModels {
         if (this.#hasNoWorker()) throw withoutWorker();
         if (monotonic() > deadline) throw behind('A read model has not caught up yet.');
         const runner = this.#runners.get(first);
-        await (runner === undefined ? untilPoll() : runner.nextBatch(POLL_MS * 4));
+        // Readers poll at the same moments, so that one call of the store serves all of them.
+        await (runner?.nextBatch(POLL_MS * 4) ?? pause(POLL_MS - (monotonic() % POLL_MS)));
       }
     } finally {
       this.#waiting.delete(waiter);
@@ -285,9 +286,6 @@ export class ReadModels {
     return isFolded ? own : newer;
   }
 }
-
-/** Readers look at the same moments, so that one call of the store serves all of them. */
-const untilPoll = (): Promise<void> => pause(POLL_MS - (monotonic() % POLL_MS));
 
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);

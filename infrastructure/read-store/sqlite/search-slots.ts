@@ -1,4 +1,4 @@
-import { SearchGivenUp, TooManySearches } from '../../../application/ports/read-store.ts';
+import { SearchGivenUp, TooManySearches } from '../../../application/ports/searches.ts';
 
 export interface SlotLimits {
   /** Maximum of running searches. */

@@ -4,9 +4,9 @@ import type {
   GenerationId,
   ReadStore,
   SearchQuery,
-  SearchSlices,
   Selection,
 } from '../../../application/ports/read-store.ts';
+import type { SearchSlices } from '../../../application/ports/searches.ts';
 import type { SqliteConnection } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import type { Collection } from './collection.ts';

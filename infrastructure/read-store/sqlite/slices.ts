@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { SearchGivenUp, type SearchQuery } from '../../../application/ports/read-store.ts';
+import type { SearchQuery } from '../../../application/ports/read-store.ts';
+import { SearchGivenUp } from '../../../application/ports/searches.ts';
 import { LIMITED, numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
 import { searchedIndex } from '../searched.ts';

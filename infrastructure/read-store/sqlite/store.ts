@@ -6,9 +6,9 @@ import {
   leaseNameOf,
   type RangeQuery,
   type ReadStore,
-  type SearchSlices,
   type StoredDoc,
 } from '../../../application/ports/read-store.ts';
+import type { SearchSlices } from '../../../application/ports/searches.ts';
 import {
   isMissingTable,
   numberOf,

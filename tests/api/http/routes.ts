@@ -4,7 +4,7 @@ import { type Reply, route } from '../../../api/http/route.ts';
 import { cursor, idParams, limit, text } from '../../../api/http/schemas.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { SearchGivenUp, TooManySearches } from '../../../application/ports/read-store.ts';
+import { SearchGivenUp, TooManySearches } from '../../../application/ports/searches.ts';
 import { DomainError, notFound } from '../../../domain/core/errors.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 

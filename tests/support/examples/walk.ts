@@ -271,7 +271,12 @@ export const walk = (known: Known): readonly (() => Step)[] => {
     () => ({ operation: 'activateExtension', path: { id: 'labels' } }),
     () => ({ operation: 'mintExtensionToken', path: { id: 'labels' } }),
     () => ({ operation: 'deactivateExtension', path: { id: 'labels' } }),
-    () => ({ operation: 'listWebhookDeliveries', path: webhook(), settles: true }),
+    () => ({
+      operation: 'listWebhookDeliveries',
+      path: webhook(),
+      query: { event: 'entity.created' },
+      settles: true,
+    }),
     () => ({
       operation: 'readWebhookDelivery',
       path: { delivery_id: known('listWebhookDeliveries', '0.id') },
