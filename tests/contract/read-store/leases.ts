@@ -79,10 +79,12 @@ export function leaseTests({ store, harness }: Context): void {
 
     it('live while they are renewed, and no longer', async () => {
       const name = newLease();
-      await store().acquireLease(name, 'a', 150);
-      for (let renewal = 0; renewal < 6; renewal += 1) {
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        expect((await store().acquireLease(name, 'a', 150))?.fence).to.equal(1);
+      // Long enough for a call on a busy machine, and shorter than all renewals together.
+      const ttlMs = 600;
+      await store().acquireLease(name, 'a', ttlMs);
+      for (let renewal = 0; renewal < 8; renewal += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect((await store().acquireLease(name, 'a', ttlMs))?.fence).to.equal(1);
         expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
       }
       const taken = await until(() => store().acquireLease(name, 'b', 60_000));

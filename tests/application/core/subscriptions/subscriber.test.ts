@@ -131,7 +131,9 @@ describe('a subscriber', () => {
       },
     });
     await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
-    expect([together[0], begun, passedOver.length]).to.deep.equal([['a', 'b', 'c'], 2, 1]);
+    expect([together[0], passedOver.length]).to.deep.equal([['a', 'b', 'c'], 1]);
+    // At the start and after the failure; a busy machine may also lose the lease.
+    expect(begun).to.be.at.least(2);
     together.length = 0;
     await writeAll('d', 'e');
     await eventually(() => expect(seen).to.deep.equal(['a', 'c', 'd', 'e']));
