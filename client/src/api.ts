@@ -5221,7 +5221,7 @@ export interface components {
                  *           }
                  *         ]
                  *       },
-                 *       "request_id": "019cad93-4b75-72c1-bac1-417b39470905"
+                 *       "request_id": "019cad93-3c9e-72c1-bac1-417b39470905"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5239,7 +5239,7 @@ export interface components {
                  * @example {
                  *       "error": "unauthenticated",
                  *       "message": "A credential is required.",
-                 *       "request_id": "019cad93-4f5d-7021-ac21-df7550ebc05f"
+                 *       "request_id": "019cad93-4086-7021-ac21-df7550ebc05f"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5258,7 +5258,7 @@ export interface components {
                  *       "details": {
                  *         "listing_slug": "service.ledger"
                  *       },
-                 *       "request_id": "019cad93-5345-70a7-b4a7-1885e418ff96"
+                 *       "request_id": "019cad93-446e-70a7-b4a7-1885e418ff96"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5274,7 +5274,7 @@ export interface components {
                  * @example {
                  *       "error": "admin_required",
                  *       "message": "This is for admins.",
-                 *       "request_id": "019cad93-5736-7150-b550-2184aab8f317"
+                 *       "request_id": "019cad93-4894-7150-b550-2184aab8f317"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5290,7 +5290,7 @@ export interface components {
                  * @example {
                  *       "error": "not_found",
                  *       "message": "No such resource.",
-                 *       "request_id": "019cad93-5b1e-7240-9240-cdf723bde308"
+                 *       "request_id": "019cad93-4c7c-7240-9240-cdf723bde308"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5309,7 +5309,7 @@ export interface components {
                  *       "details": {
                  *         "field": "code"
                  *       },
-                 *       "request_id": "019cad93-5f08-71fe-8dfe-e27998116197"
+                 *       "request_id": "019cad93-5065-71fe-8dfe-e27998116197"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5328,7 +5328,7 @@ export interface components {
                  *       "details": {
                  *         "limit": 1048576
                  *       },
-                 *       "request_id": "019cad93-62f0-700d-a00d-4ac9a631ee81"
+                 *       "request_id": "019cad93-544f-700d-a00d-4ac9a631ee81"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5344,7 +5344,7 @@ export interface components {
                  * @example {
                  *       "error": "unsupported_media_type",
                  *       "message": "The body must be JSON, with Content-Type: application/json.",
-                 *       "request_id": "019cad93-66d8-7152-b552-f44f4b3f9535"
+                 *       "request_id": "019cad93-5837-7152-b552-f44f4b3f9535"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5366,7 +5366,7 @@ export interface components {
                  *         "difference": 500,
                  *         "currency": "EUR"
                  *       },
-                 *       "request_id": "019cad93-6ac0-71dd-85dd-08b4b26d3d3d"
+                 *       "request_id": "019cad93-5c1f-71dd-85dd-08b4b26d3d3d"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5388,7 +5388,7 @@ export interface components {
                  *         "retry_after": 11,
                  *         "limit": "credential"
                  *       },
-                 *       "request_id": "019cad93-8a02-709c-909c-a66730fa1830"
+                 *       "request_id": "019cad93-7b61-709c-909c-a66730fa1830"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5404,7 +5404,7 @@ export interface components {
                  * @example {
                  *       "error": "payload_too_large",
                  *       "message": "The headers of the request are too large.",
-                 *       "request_id": "019cad93-6ea8-72ea-a6ea-745bcc19cc58"
+                 *       "request_id": "019cad93-6007-72ea-a6ea-745bcc19cc58"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5441,7 +5441,7 @@ export interface components {
                  *       "details": {
                  *         "retry_after": 1
                  *       },
-                 *       "request_id": "019cad93-7290-73fc-93fc-3e774187eb24"
+                 *       "request_id": "019cad93-63ef-73fc-93fc-3e774187eb24"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["Error"];
@@ -5495,7 +5495,7 @@ export interface operations {
                      *       "token_type": "Bearer",
                      *       "expires_in": 86400,
                      *       "user": {
-                     *         "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
+                     *         "id": "019cad8f-d725-701b-b81a-3c1c6787c92a",
                      *         "email": "cleo@workshop.example",
                      *         "display_name": "Cleo K.",
                      *         "role": "operator",
@@ -5676,7 +5676,7 @@ export interface operations {
                      *       "display_name": "ben",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:10.122Z",
+                     *       "created_at": "2026-03-02T08:00:10.043Z",
                      *       "tenant_id": "workshop"
                      *     }
                      */
@@ -5717,7 +5717,7 @@ export interface operations {
                      *         "display_name": "ada",
                      *         "role": "admin",
                      *         "status": "active",
-                     *         "created_at": "2026-03-02T08:00:09.116Z"
+                     *         "created_at": "2026-03-02T08:00:09.036Z"
                      *       },
                      *       {
                      *         "id": "ben",
@@ -5725,7 +5725,7 @@ export interface operations {
                      *         "display_name": "ben",
                      *         "role": "operator",
                      *         "status": "active",
-                     *         "created_at": "2026-03-02T08:00:10.122Z"
+                     *         "created_at": "2026-03-02T08:00:10.043Z"
                      *       }
                      *     ]
                      */
@@ -5767,12 +5767,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
+                     *       "id": "019cad8f-d725-701b-b81a-3c1c6787c92a",
                      *       "email": "cleo@workshop.example",
                      *       "display_name": "Cleo",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:11.128Z"
+                     *       "created_at": "2026-03-02T08:00:11.046Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5803,12 +5803,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
+                     *       "id": "019cad8f-d725-701b-b81a-3c1c6787c92a",
                      *       "email": "cleo@workshop.example",
                      *       "display_name": "Cleo",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:11.128Z"
+                     *       "created_at": "2026-03-02T08:00:11.046Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5849,12 +5849,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
+                     *       "id": "019cad8f-d725-701b-b81a-3c1c6787c92a",
                      *       "email": "cleo@workshop.example",
                      *       "display_name": "Cleo K.",
                      *       "role": "operator",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:11.128Z"
+                     *       "created_at": "2026-03-02T08:00:11.046Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5886,12 +5886,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
+                     *       "id": "019cad8f-d725-701b-b81a-3c1c6787c92a",
                      *       "email": "[erased]",
                      *       "display_name": "[erased]",
                      *       "role": "operator",
                      *       "status": "deactivated",
-                     *       "created_at": "2026-03-02T08:00:11.128Z"
+                     *       "created_at": "2026-03-02T08:00:11.046Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["User"];
@@ -5934,7 +5934,7 @@ export interface operations {
                      *       "token_type": "Bearer",
                      *       "expires_in": 86400,
                      *       "user": {
-                     *         "id": "019cad8f-d776-701b-b81a-3c1c6787c92a",
+                     *         "id": "019cad8f-d725-701b-b81a-3c1c6787c92a",
                      *         "email": "cleo@workshop.example",
                      *         "display_name": "Cleo K.",
                      *         "role": "operator",
@@ -5972,7 +5972,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "url": "http://simulation/auth/password-reset#xxxxxxxx",
-                     *       "expires_at": "2026-03-03T08:00:18.141Z"
+                     *       "expires_at": "2026-03-03T08:00:18.059Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PasswordReset"];
@@ -6055,7 +6055,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
+                     *         "id": "019cad91-4b85-71c1-a5a8-7c91142e942b",
                      *         "name": "Nightly import",
                      *         "prefix": "xxxxxxxx",
                      *         "scopes": [
@@ -6063,8 +6063,8 @@ export interface operations {
                      *           "data:write"
                      *         ],
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:46.428Z",
-                     *         "expires_at": "2026-05-31T08:01:46.428Z",
+                     *         "created_at": "2026-03-02T08:01:46.394Z",
+                     *         "expires_at": "2026-05-31T08:01:46.394Z",
                      *         "last_used_at": null,
                      *         "revoked_at": null
                      *       }
@@ -6109,7 +6109,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4b85-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "token": "svc_pat_xxxxxxxx",
                      *       "prefix": "xxxxxxxx",
@@ -6117,8 +6117,8 @@ export interface operations {
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:46.428Z",
-                     *       "created_at": "2026-03-02T08:01:46.428Z"
+                     *       "expires_at": "2026-05-31T08:01:46.394Z",
+                     *       "created_at": "2026-03-02T08:01:46.394Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MintedApiToken"];
@@ -6149,7 +6149,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4b85-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
@@ -6157,8 +6157,8 @@ export interface operations {
                      *         "data:write"
                      *       ],
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:46.428Z",
-                     *       "expires_at": "2026-05-31T08:01:46.428Z",
+                     *       "created_at": "2026-03-02T08:01:46.394Z",
+                     *       "expires_at": "2026-05-31T08:01:46.394Z",
                      *       "last_used_at": null,
                      *       "revoked_at": null
                      *     }
@@ -6189,18 +6189,18 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-4bbb-71c1-a5a8-7c91142e942b",
+                     *       "id": "019cad91-4b85-71c1-a5a8-7c91142e942b",
                      *       "name": "Nightly import",
                      *       "prefix": "xxxxxxxx",
                      *       "scopes": [
                      *         "data:read",
                      *         "data:write"
                      *       ],
-                     *       "expires_at": "2026-05-31T08:01:46.428Z",
-                     *       "created_at": "2026-03-02T08:01:46.428Z",
+                     *       "expires_at": "2026-05-31T08:01:46.394Z",
+                     *       "created_at": "2026-03-02T08:01:46.394Z",
                      *       "created_by": "ada",
                      *       "last_used_at": null,
-                     *       "revoked_at": "2026-03-02T08:01:49.459Z"
+                     *       "revoked_at": "2026-03-02T08:01:49.398Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ApiToken"];
@@ -6292,7 +6292,7 @@ export interface operations {
                      *         "currency": "EUR",
                      *         "timezone": "Europe/Vienna",
                      *         "status": "active",
-                     *         "created_at": "2026-03-02T08:00:05.089Z",
+                     *         "created_at": "2026-03-02T08:00:05.028Z",
                      *         "sso": null
                      *       }
                      *     ]
@@ -6351,7 +6351,7 @@ export interface operations {
                      *       "currency": "EUR",
                      *       "timezone": "Europe/Vienna",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:05.089Z",
+                     *       "created_at": "2026-03-02T08:00:05.028Z",
                      *       "sso": null
                      *     }
                      */
@@ -6394,7 +6394,7 @@ export interface operations {
                      *       "currency": "EUR",
                      *       "timezone": "Europe/Vienna",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:05.089Z",
+                     *       "created_at": "2026-03-02T08:00:05.028Z",
                      *       "sso": null
                      *     }
                      */
@@ -6447,7 +6447,7 @@ export interface operations {
                      *       "currency": "EUR",
                      *       "timezone": "Europe/Vienna",
                      *       "status": "active",
-                     *       "created_at": "2026-03-02T08:00:05.089Z",
+                     *       "created_at": "2026-03-02T08:00:05.028Z",
                      *       "sso": null
                      *     }
                      */
@@ -6623,7 +6623,7 @@ export interface operations {
                      *         "id": "north",
                      *         "name": "North Hosting",
                      *         "home_tenant_id": null,
-                     *         "created_at": "2026-03-02T08:00:01.085Z"
+                     *         "created_at": "2026-03-02T08:00:01.025Z"
                      *       }
                      *     ]
                      */
@@ -6666,7 +6666,7 @@ export interface operations {
                      *       "id": "north",
                      *       "name": "North Hosting",
                      *       "home_tenant_id": null,
-                     *       "created_at": "2026-03-02T08:00:01.085Z"
+                     *       "created_at": "2026-03-02T08:00:01.025Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Partner"];
@@ -6700,7 +6700,7 @@ export interface operations {
                      *       "id": "north",
                      *       "name": "North Hosting",
                      *       "home_tenant_id": null,
-                     *       "created_at": "2026-03-02T08:00:01.085Z"
+                     *       "created_at": "2026-03-02T08:00:01.025Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Partner"];
@@ -6744,7 +6744,7 @@ export interface operations {
                      *       "id": "north",
                      *       "name": "North",
                      *       "home_tenant_id": null,
-                     *       "created_at": "2026-03-02T08:00:01.085Z"
+                     *       "created_at": "2026-03-02T08:00:01.025Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Partner"];
@@ -6924,7 +6924,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:09.480Z"
+                     *       "updated_at": "2026-03-02T08:02:09.485Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -6982,7 +6982,7 @@ export interface operations {
                      *           "included": 0
                      *         }
                      *       },
-                     *       "updated_at": "2026-03-02T08:02:09.480Z"
+                     *       "updated_at": "2026-03-02T08:02:09.485Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["RateCard"];
@@ -7210,25 +7210,25 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "event_id": "019cad90-2d9b-71e6-bde6-37d752b0460e",
+                     *         "event_id": "019cad90-2d8b-738b-bde6-37d752b0460e",
                      *         "position": "0000000000000021",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-019cad90-2d99-738a-9a4f-1b706b626b07",
-                     *         "at": "2026-03-02T08:00:33.179Z",
+                     *         "stream": "workshop.record-019cad90-2d8b-738a-9a4f-1b706b626b07",
+                     *         "at": "2026-03-02T08:00:33.163Z",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         }
                      *       },
                      *       {
-                     *         "event_id": "019cad91-43e8-7069-ac69-eeb603b75e09",
+                     *         "event_id": "019cad91-43b3-7069-ac69-eeb603b75e09",
                      *         "position": "0000000000000057",
                      *         "type": "RecordCreated",
-                     *         "stream": "workshop.record-cd4091a3-d024-543e-820d-e7cc69a986ec",
-                     *         "at": "2026-03-02T08:01:44.424Z",
+                     *         "stream": "workshop.record-8bc16435-d5f0-5714-a31d-f283a9e3fe20",
+                     *         "at": "2026-03-02T08:01:44.371Z",
                      *         "actor": {
                      *           "kind": "public",
-                     *           "id": "form:019cad91-2c62-7324-9851-0cc4f94b493a"
+                     *           "id": "form:019cad91-2c31-7324-9851-0cc4f94b493a"
                      *         }
                      *       }
                      *     ]
@@ -7379,7 +7379,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-c8fd-7027-9b73-33118bea85d3",
+                     *         "id": "019cad91-c8ff-7027-9b73-33118bea85d3",
                      *         "number": "workshop-1",
                      *         "customer": {
                      *           "id": "workshop",
@@ -7491,7 +7491,7 @@ export interface operations {
                      *         },
                      *         "rate_card_version": 1,
                      *         "state": "generated",
-                     *         "generated_at": "2026-03-02T08:02:18.509Z"
+                     *         "generated_at": "2026-03-02T08:02:18.502Z"
                      *       }
                      *     ]
                      */
@@ -7532,7 +7532,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8aa-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7644,7 +7644,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:22.573Z"
+                     *       "generated_at": "2026-03-02T08:02:22.511Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7659,7 +7659,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8aa-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7771,7 +7771,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:22.573Z"
+                     *       "generated_at": "2026-03-02T08:02:22.511Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7802,7 +7802,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c8fd-7027-9b73-33118bea85d3",
+                     *       "id": "019cad91-c8ff-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -7914,7 +7914,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "generated",
-                     *       "generated_at": "2026-03-02T08:02:18.509Z"
+                     *       "generated_at": "2026-03-02T08:02:18.502Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -7997,7 +7997,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8aa-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8109,8 +8109,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issued",
-                     *       "generated_at": "2026-03-02T08:02:22.573Z",
-                     *       "issued_at": "2026-03-02T08:02:25.771Z",
+                     *       "generated_at": "2026-03-02T08:02:22.511Z",
+                     *       "issued_at": "2026-03-02T08:02:25.726Z",
                      *       "upstream_ref": "B-2026-0017"
                      *     }
                      */
@@ -8126,7 +8126,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-d8b1-7046-b0bc-943b4dba4ce9",
+                     *       "id": "019cad91-d8aa-7046-b0bc-943b4dba4ce9",
                      *       "number": "workshop-2",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8238,7 +8238,7 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "issuing",
-                     *       "generated_at": "2026-03-02T08:02:22.573Z",
+                     *       "generated_at": "2026-03-02T08:02:22.511Z",
                      *       "last_error": "HTTP 503"
                      *     }
                      */
@@ -8273,7 +8273,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-c8fd-7027-9b73-33118bea85d3",
+                     *       "id": "019cad91-c8ff-7027-9b73-33118bea85d3",
                      *       "number": "workshop-1",
                      *       "customer": {
                      *         "id": "workshop",
@@ -8385,8 +8385,8 @@ export interface operations {
                      *       },
                      *       "rate_card_version": 1,
                      *       "state": "void",
-                     *       "generated_at": "2026-03-02T08:02:18.509Z",
-                     *       "voided_at": "2026-03-02T08:02:21.512Z"
+                     *       "generated_at": "2026-03-02T08:02:18.502Z",
+                     *       "voided_at": "2026-03-02T08:02:21.504Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
@@ -8429,14 +8429,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "at": "2026-03-02T08:02:02.473Z",
+                     *         "at": "2026-03-02T08:02:02.480Z",
                      *         "action": "webhook_secret_rotated",
                      *         "subject": {
                      *           "kind": "webhooks",
                      *           "id": "main"
                      *         },
                      *         "position": "0000000000000066",
-                     *         "request_id": "019cad91-8a69-717d-997d-5ad8204d2cb4",
+                     *         "request_id": "019cad91-8a70-717d-997d-5ad8204d2cb4",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8444,14 +8444,14 @@ export interface operations {
                      *         }
                      *       },
                      *       {
-                     *         "at": "2026-03-02T08:01:55.468Z",
+                     *         "at": "2026-03-02T08:01:55.475Z",
                      *         "action": "extension_deactivated",
                      *         "subject": {
                      *           "kind": "extension",
                      *           "id": "labels"
                      *         },
                      *         "position": "0000000000000065",
-                     *         "request_id": "019cad91-6f0c-706b-846b-e98a6f3c7ca5",
+                     *         "request_id": "019cad91-6f12-706b-846b-e98a6f3c7ca5",
                      *         "actor": {
                      *           "kind": "user",
                      *           "id": "ada",
@@ -8491,13 +8491,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "stream": "workshop.record-019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "stream": "workshop.record-019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "revision": 5,
                      *       "position": "000000000000003b",
-                     *       "at": "2026-03-02T08:01:04.320Z",
+                     *       "at": "2026-03-02T08:01:04.216Z",
                      *       "state": {
                      *         "status": "live",
-                     *         "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "amount": 5200,
@@ -8515,11 +8515,11 @@ export interface operations {
                      *           "workflow_version": 1,
                      *           "state": "reported",
                      *           "version": 3,
-                     *           "started_at": "2026-03-02T08:00:33.179Z",
-                     *           "moved_at": "2026-03-02T08:00:43.256Z"
+                     *           "started_at": "2026-03-02T08:00:33.163Z",
+                     *           "moved_at": "2026-03-02T08:00:43.180Z"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:33.179Z",
-                     *         "updated_at": "2026-03-02T08:01:04.320Z",
+                     *         "created_at": "2026-03-02T08:00:33.163Z",
+                     *         "updated_at": "2026-03-02T08:01:04.216Z",
                      *         "created_by": "ada",
                      *         "registrations": {},
                      *         "referenced": false,
@@ -8575,35 +8575,35 @@ export interface operations {
                      *         "position": "0000000000000009",
                      *         "stream": "workshop.email-061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c",
                      *         "revision": 0,
-                     *         "id": "019cad8f-cf9b-7087-8b09-a96b88d09725",
+                     *         "id": "019cad8f-cf4b-7309-8b09-a96b88d09725",
                      *         "type": "EmailReserved",
                      *         "data": {
                      *           "email_hash": "061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c",
                      *           "user_id": "ada"
                      *         },
                      *         "metadata": {
-                     *           "$causationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
-                     *           "$correlationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
+                     *           "$causationId": "019cad8f-cf4a-7086-bc86-cfff6e16e273",
+                     *           "$correlationId": "019cad8f-cf4a-7086-bc86-cfff6e16e273",
                      *           "actor": {
                      *             "id": "sign-on",
                      *             "kind": "system"
                      *           },
-                     *           "hash": "dea1caae976dbf9cc0310459a9a1c00dfc0f8e2a4d7f613461835e3ef96f05ff",
-                     *           "occurred_at": "2026-03-02T08:00:09.115Z",
+                     *           "hash": "080812223f670dcf85f2627e91eb08c86df7a3f61ccd2382905013ba47804011",
+                     *           "occurred_at": "2026-03-02T08:00:09.035Z",
                      *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
                      *           "schema_version": 1,
                      *           "tenant_id": "workshop"
                      *         },
                      *         "sealed": {
                      *           "data": "{\"email_hash\":\"061756e3b5659ae09ec74d0e13b09f64e523220d8d25b13498628b0ea73d891c\",\"user_id\":\"ada\"}",
-                     *           "metadata": "{\"$causationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"$correlationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"dea1caae976dbf9cc0310459a9a1c00dfc0f8e2a4d7f613461835e3ef96f05ff\",\"occurred_at\":\"2026-03-02T08:00:09.115Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
+                     *           "metadata": "{\"$causationId\":\"019cad8f-cf4a-7086-bc86-cfff6e16e273\",\"$correlationId\":\"019cad8f-cf4a-7086-bc86-cfff6e16e273\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"080812223f670dcf85f2627e91eb08c86df7a3f61ccd2382905013ba47804011\",\"occurred_at\":\"2026-03-02T08:00:09.035Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
                      *         }
                      *       },
                      *       {
                      *         "position": "000000000000000a",
                      *         "stream": "workshop.user-ada",
                      *         "revision": 0,
-                     *         "id": "019cad8f-cf9d-7065-a865-cb7a7cc0418f",
+                     *         "id": "019cad8f-cf4d-7065-a865-cb7a7cc0418f",
                      *         "type": "UserRegistered",
                      *         "data": {
                      *           "display_name": "ada",
@@ -8613,27 +8613,27 @@ export interface operations {
                      *           "user_id": "ada"
                      *         },
                      *         "metadata": {
-                     *           "$causationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
-                     *           "$correlationId": "019cad8f-cf9b-7086-bc86-cfff6e16e273",
+                     *           "$causationId": "019cad8f-cf4a-7086-bc86-cfff6e16e273",
+                     *           "$correlationId": "019cad8f-cf4a-7086-bc86-cfff6e16e273",
                      *           "actor": {
                      *             "id": "sign-on",
                      *             "kind": "system"
                      *           },
-                     *           "hash": "81cce97592b53796aa3bcacf3b7fb89ae295b5d300754caec54d0a29ba076bc9",
-                     *           "occurred_at": "2026-03-02T08:00:09.116Z",
+                     *           "hash": "9994ce2f1dc88b517fb9464511d9611e47b2ff92574c339a684da71068112ef3",
+                     *           "occurred_at": "2026-03-02T08:00:09.036Z",
                      *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
                      *           "schema_version": 1,
                      *           "tenant_id": "workshop"
                      *         },
                      *         "sealed": {
                      *           "data": "{\"display_name\":\"v1:workshop/person-ada:gt4IhVOIVM5WdWiWo3d8mbpFb8xiuoaSSLA+7aESBQ==\",\"email\":\"v1:workshop/person-ada:kF/muVQMN14jThKtEY+hmPBK2L3lBygjaUJOMyM8kzSdzCqRoIYXy4Lqi5yk4x3K\",\"origin\":\"token\",\"role\":\"admin\",\"user_id\":\"ada\"}",
-                     *           "metadata": "{\"$causationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"$correlationId\":\"019cad8f-cf9b-7086-bc86-cfff6e16e273\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"81cce97592b53796aa3bcacf3b7fb89ae295b5d300754caec54d0a29ba076bc9\",\"occurred_at\":\"2026-03-02T08:00:09.116Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
+                     *           "metadata": "{\"$causationId\":\"019cad8f-cf4a-7086-bc86-cfff6e16e273\",\"$correlationId\":\"019cad8f-cf4a-7086-bc86-cfff6e16e273\",\"actor\":{\"id\":\"sign-on\",\"kind\":\"system\"},\"hash\":\"9994ce2f1dc88b517fb9464511d9611e47b2ff92574c339a684da71068112ef3\",\"occurred_at\":\"2026-03-02T08:00:09.036Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"
                      *         }
                      *       }
                      *     ]
                      */
                     readonly "application/json": components["schemas"]["AuditedEventList"];
-                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2d99-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2d9b-71e6-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2d99-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2d99-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2d99-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"abc6c2682dd8f64e0136d1a4fb4d9809fc81ac9b09dce24fd50e78103b4a08d4","occurred_at":"2026-03-02T08:00:33.179Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2d99-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2d99-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2d99-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"abc6c2682dd8f64e0136d1a4fb4d9809fc81ac9b09dce24fd50e78103b4a08d4\",\"occurred_at\":\"2026-03-02T08:00:33.179Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
+                    /** @example {"position":"0000000000000021","stream":"workshop.record-019cad90-2d8b-738a-9a4f-1b706b626b07","revision":0,"id":"019cad90-2d8b-738b-bde6-37d752b0460e","type":"RecordCreated","data":{"created_by":"ada","entity_name":"repair","job":{"state":"reported","workflow":"repairs","workflow_version":1},"record_id":"019cad90-2d8b-738a-9a4f-1b706b626b07","schema_revision":1,"types":{"amount":"integer","due":"date","title":"text"},"values":{"amount":4900,"due":"2026-03-09","title":"Pump 4 leaks"}},"metadata":{"$causationId":"019cad90-2d8b-7389-8789-61ba0e0390e7","$correlationId":"019cad90-2d8b-7389-8789-61ba0e0390e7","actor":{"id":"ada","kind":"user"},"hash":"c117d4fd4b16fd8f466c069c3d9b1adbe97e44e70fde7db20355d83b009be07b","occurred_at":"2026-03-02T08:00:33.163Z","prev_hash":"0000000000000000000000000000000000000000000000000000000000000000","schema_version":1,"tenant_id":"workshop"},"sealed":{"data":"{\"created_by\":\"ada\",\"entity_name\":\"repair\",\"job\":{\"state\":\"reported\",\"workflow\":\"repairs\",\"workflow_version\":1},\"record_id\":\"019cad90-2d8b-738a-9a4f-1b706b626b07\",\"schema_revision\":1,\"types\":{\"amount\":\"integer\",\"due\":\"date\",\"title\":\"text\"},\"values\":{\"amount\":4900,\"due\":\"2026-03-09\",\"title\":\"Pump 4 leaks\"}}","metadata":"{\"$causationId\":\"019cad90-2d8b-7389-8789-61ba0e0390e7\",\"$correlationId\":\"019cad90-2d8b-7389-8789-61ba0e0390e7\",\"actor\":{\"id\":\"ada\",\"kind\":\"user\"},\"hash\":\"c117d4fd4b16fd8f466c069c3d9b1adbe97e44e70fde7db20355d83b009be07b\",\"occurred_at\":\"2026-03-02T08:00:33.163Z\",\"prev_hash\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"schema_version\":1,\"tenant_id\":\"workshop\"}"}} */
                     readonly "application/x-ndjson": string;
                 };
             };
@@ -8714,8 +8714,8 @@ export interface operations {
                      *         "url": null,
                      *         "state": "inactive",
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:51.463Z",
-                     *         "updated_at": "2026-03-02T08:01:51.463Z"
+                     *         "created_at": "2026-03-02T08:01:51.460Z",
+                     *         "updated_at": "2026-03-02T08:01:51.460Z"
                      *       }
                      *     ]
                      */
@@ -8768,8 +8768,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.463Z",
-                     *       "updated_at": "2026-03-02T08:01:51.463Z"
+                     *       "created_at": "2026-03-02T08:01:51.460Z",
+                     *       "updated_at": "2026-03-02T08:01:51.460Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8810,8 +8810,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "active",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.463Z",
-                     *       "updated_at": "2026-03-02T08:01:53.466Z"
+                     *       "created_at": "2026-03-02T08:01:51.460Z",
+                     *       "updated_at": "2026-03-02T08:01:53.473Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8852,8 +8852,8 @@ export interface operations {
                      *       "url": null,
                      *       "state": "inactive",
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:51.463Z",
-                     *       "updated_at": "2026-03-02T08:01:55.468Z"
+                     *       "created_at": "2026-03-02T08:01:51.460Z",
+                     *       "updated_at": "2026-03-02T08:01:55.475Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Extension"];
@@ -8958,9 +8958,9 @@ export interface operations {
                      *             "last_read_at": null
                      *           }
                      *         ],
-                     *         "created_at": "2026-03-02T08:00:46.268Z",
+                     *         "created_at": "2026-03-02T08:00:46.187Z",
                      *         "unread_count": 0,
-                     *         "last_message_at": "2026-03-02T08:00:48.271Z"
+                     *         "last_message_at": "2026-03-02T08:00:48.191Z"
                      *       }
                      *     ]
                      */
@@ -9017,7 +9017,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.268Z"
+                     *       "created_at": "2026-03-02T08:00:46.187Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -9046,7 +9046,7 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.268Z"
+                     *       "created_at": "2026-03-02T08:00:46.187Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Conversation"];
@@ -9091,9 +9091,9 @@ export interface operations {
                      *           "last_read_at": null
                      *         }
                      *       ],
-                     *       "created_at": "2026-03-02T08:00:46.268Z",
+                     *       "created_at": "2026-03-02T08:00:46.187Z",
                      *       "unread_count": 0,
-                     *       "last_message_at": "2026-03-02T08:00:48.271Z"
+                     *       "last_message_at": "2026-03-02T08:00:48.191Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["ListedConversation"];
@@ -9133,10 +9133,10 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-688e-73ec-807b-4e641be01ca0",
+                     *         "id": "019cad90-683f-73ec-807b-4e641be01ca0",
                      *         "sender_user_id": "ada",
                      *         "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *         "created_at": "2026-03-02T08:00:48.271Z",
+                     *         "created_at": "2026-03-02T08:00:48.191Z",
                      *         "edited_at": null,
                      *         "deleted_at": null
                      *       }
@@ -9180,10 +9180,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-688e-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-683f-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4, @[ben](user:ben)?",
-                     *       "created_at": "2026-03-02T08:00:48.271Z",
+                     *       "created_at": "2026-03-02T08:00:48.191Z",
                      *       "edited_at": null,
                      *       "deleted_at": null
                      *     }
@@ -9216,11 +9216,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-688e-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-683f-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
-                     *       "created_at": "2026-03-02T08:00:48.271Z",
-                     *       "edited_at": "2026-03-02T08:00:52.277Z",
-                     *       "deleted_at": "2026-03-02T08:01:01.304Z"
+                     *       "created_at": "2026-03-02T08:00:48.191Z",
+                     *       "edited_at": "2026-03-02T08:00:52.198Z",
+                     *       "deleted_at": "2026-03-02T08:01:01.203Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Message"];
@@ -9263,11 +9263,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-688e-73ec-807b-4e641be01ca0",
+                     *       "id": "019cad90-683f-73ec-807b-4e641be01ca0",
                      *       "sender_user_id": "ada",
                      *       "body": "Can you look at pump 4 today?",
-                     *       "created_at": "2026-03-02T08:00:48.271Z",
-                     *       "edited_at": "2026-03-02T08:00:52.277Z",
+                     *       "created_at": "2026-03-02T08:00:48.191Z",
+                     *       "edited_at": "2026-03-02T08:00:52.198Z",
                      *       "deleted_at": null
                      *     }
                      */
@@ -9330,15 +9330,15 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "0b6cd167-9b96-56ec-bd6d-2983be10fe45",
+                     *         "id": "ce35d623-3025-5c15-8300-ac4f570264b4",
                      *         "kind": "message_mention",
                      *         "actor_email": "ada@workshop.example",
                      *         "subject_kind": "conversation",
                      *         "subject_id": "0b087310-71c8-58d9-90f7-2f55485e6fd3",
-                     *         "note_id": "019cad90-688e-73ec-807b-4e641be01ca0",
+                     *         "note_id": "019cad90-683f-73ec-807b-4e641be01ca0",
                      *         "snippet": "Can you look at pump 4, @ben?",
                      *         "read_at": null,
-                     *         "created_at": "2026-03-02T08:00:48.274Z"
+                     *         "created_at": "2026-03-02T08:00:48.194Z"
                      *       }
                      *     ]
                      */
@@ -9465,8 +9465,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "workflow": "repairs",
-                     *         "created_at": "2026-03-02T08:00:24.161Z",
-                     *         "updated_at": "2026-03-02T08:00:24.161Z"
+                     *         "created_at": "2026-03-02T08:00:24.102Z",
+                     *         "updated_at": "2026-03-02T08:00:24.102Z"
                      *       }
                      *     ]
                      */
@@ -9554,8 +9554,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.161Z",
-                     *       "updated_at": "2026-03-02T08:00:24.161Z"
+                     *       "created_at": "2026-03-02T08:00:24.102Z",
+                     *       "updated_at": "2026-03-02T08:00:24.102Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9611,8 +9611,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.161Z",
-                     *       "updated_at": "2026-03-02T08:00:24.161Z"
+                     *       "created_at": "2026-03-02T08:00:24.102Z",
+                     *       "updated_at": "2026-03-02T08:00:24.102Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9678,8 +9678,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "workflow": "repairs",
-                     *       "created_at": "2026-03-02T08:00:24.161Z",
-                     *       "updated_at": "2026-03-02T08:00:27.165Z"
+                     *       "created_at": "2026-03-02T08:00:24.102Z",
+                     *       "updated_at": "2026-03-02T08:00:27.154Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Entity"];
@@ -9725,7 +9725,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
                      *         "values": {
                      *           "title": "Pump 4 leaks",
@@ -9733,10 +9733,10 @@ export interface operations {
                      *           "due": "2026-03-09"
                      *         },
                      *         "state": "reported",
-                     *         "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *         "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *         "version": 1,
-                     *         "created_at": "2026-03-02T08:00:33.179Z",
-                     *         "updated_at": "2026-03-02T08:00:33.179Z",
+                     *         "created_at": "2026-03-02T08:00:33.163Z",
+                     *         "updated_at": "2026-03-02T08:00:33.163Z",
                      *         "created_by": "ada"
                      *       }
                      *     ]
@@ -9785,7 +9785,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9793,10 +9793,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:33.179Z",
+                     *       "created_at": "2026-03-02T08:00:33.163Z",
+                     *       "updated_at": "2026-03-02T08:00:33.163Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9830,7 +9830,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9838,10 +9838,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "reported",
-                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:33.179Z",
+                     *       "created_at": "2026-03-02T08:00:33.163Z",
+                     *       "updated_at": "2026-03-02T08:00:33.163Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9916,7 +9916,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
                      *       "values": {
                      *         "title": "Pump 4 leaks",
@@ -9924,10 +9924,10 @@ export interface operations {
                      *         "due": "2026-03-09"
                      *       },
                      *       "state": "done",
-                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "version": 8,
-                     *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:03:29.297Z",
+                     *       "created_at": "2026-03-02T08:00:33.163Z",
+                     *       "updated_at": "2026-03-02T08:03:25.424Z",
                      *       "created_by": "ada"
                      *     }
                      */
@@ -9968,14 +9968,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-3d43-7151-b3c5-1c87c4b6112a",
+                     *         "id": "019cad90-3d30-7151-b3c5-1c87c4b6112a",
                      *         "body": "The seal is worn; a new one is ordered.",
                      *         "author_user_id": "ada",
                      *         "author": {
                      *           "kind": "user",
                      *           "id": "ada"
                      *         },
-                     *         "created_at": "2026-03-02T08:00:37.187Z"
+                     *         "created_at": "2026-03-02T08:00:37.168Z"
                      *       }
                      *     ]
                      */
@@ -10019,14 +10019,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-3d43-7151-b3c5-1c87c4b6112a",
+                     *       "id": "019cad90-3d30-7151-b3c5-1c87c4b6112a",
                      *       "body": "The seal is worn; a new one is ordered.",
                      *       "author_user_id": "ada",
                      *       "author": {
                      *         "kind": "user",
                      *         "id": "ada"
                      *       },
-                     *       "created_at": "2026-03-02T08:00:37.187Z"
+                     *       "created_at": "2026-03-02T08:00:37.168Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Note"];
@@ -10066,12 +10066,12 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad92-2b5a-73d3-abd3-bd0390c44e70",
+                     *         "id": "019cad92-2adc-73d3-abd3-bd0390c44e70",
                      *         "filename": "seal.txt",
                      *         "content_type": "text/plain",
                      *         "size": 17,
                      *         "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *         "created_at": "2026-03-02T08:02:43.676Z"
+                     *         "created_at": "2026-03-02T08:02:43.548Z"
                      *       }
                      *     ]
                      */
@@ -10115,12 +10115,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-2b5a-73d3-abd3-bd0390c44e70",
+                     *       "id": "019cad92-2adc-73d3-abd3-bd0390c44e70",
                      *       "filename": "seal.txt",
                      *       "content_type": "text/plain",
                      *       "size": 17,
                      *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *       "created_at": "2026-03-02T08:02:43.676Z"
+                     *       "created_at": "2026-03-02T08:02:43.548Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["FileAttachment"];
@@ -10151,12 +10151,12 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-2b5a-73d3-abd3-bd0390c44e70",
+                     *       "id": "019cad92-2adc-73d3-abd3-bd0390c44e70",
                      *       "filename": "seal.txt",
                      *       "content_type": "text/plain",
                      *       "size": 17,
                      *       "sha256": "accf3ae6fca19698b813d6711856fcecf9089e3e26926140063ee17c5e278dc8",
-                     *       "created_at": "2026-03-02T08:02:43.676Z"
+                     *       "created_at": "2026-03-02T08:02:43.548Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["FileAttachment"];
@@ -10290,9 +10290,9 @@ export interface operations {
                      *             "guard_label": "Priced"
                      *           }
                      *         ],
-                     *         "published_at": "2026-03-02T08:00:21.147Z",
-                     *         "created_at": "2026-03-02T08:00:19.143Z",
-                     *         "updated_at": "2026-03-02T08:00:21.147Z"
+                     *         "published_at": "2026-03-02T08:00:21.067Z",
+                     *         "created_at": "2026-03-02T08:00:19.061Z",
+                     *         "updated_at": "2026-03-02T08:00:21.067Z"
                      *       }
                      *     ]
                      */
@@ -10395,8 +10395,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "published_at": null,
-                     *       "created_at": "2026-03-02T08:00:19.143Z",
-                     *       "updated_at": "2026-03-02T08:00:19.143Z"
+                     *       "created_at": "2026-03-02T08:00:19.061Z",
+                     *       "updated_at": "2026-03-02T08:00:19.061Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10460,9 +10460,9 @@ export interface operations {
                      *           "guard_label": "Priced"
                      *         }
                      *       ],
-                     *       "published_at": "2026-03-02T08:00:21.147Z",
-                     *       "created_at": "2026-03-02T08:00:19.143Z",
-                     *       "updated_at": "2026-03-02T08:00:21.147Z"
+                     *       "published_at": "2026-03-02T08:00:21.067Z",
+                     *       "created_at": "2026-03-02T08:00:19.061Z",
+                     *       "updated_at": "2026-03-02T08:00:21.067Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10566,8 +10566,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "published_at": null,
-                     *       "created_at": "2026-03-02T08:00:19.143Z",
-                     *       "updated_at": "2026-03-02T08:00:19.143Z"
+                     *       "created_at": "2026-03-02T08:00:19.061Z",
+                     *       "updated_at": "2026-03-02T08:00:19.061Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10634,9 +10634,9 @@ export interface operations {
                      *           "guard_label": "Priced"
                      *         }
                      *       ],
-                     *       "published_at": "2026-03-02T08:00:21.147Z",
-                     *       "created_at": "2026-03-02T08:00:19.143Z",
-                     *       "updated_at": "2026-03-02T08:00:21.147Z"
+                     *       "published_at": "2026-03-02T08:00:21.067Z",
+                     *       "created_at": "2026-03-02T08:00:19.061Z",
+                     *       "updated_at": "2026-03-02T08:00:21.067Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Workflow"];
@@ -10677,16 +10677,16 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *         "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *         "entity_name": "repair",
-                     *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *         "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *         "workflow": "repairs",
                      *         "workflow_version": 1,
                      *         "state": "reported",
                      *         "final": false,
                      *         "version": 1,
-                     *         "created_at": "2026-03-02T08:00:33.179Z",
-                     *         "updated_at": "2026-03-02T08:00:33.179Z"
+                     *         "created_at": "2026-03-02T08:00:33.163Z",
+                     *         "updated_at": "2026-03-02T08:00:33.163Z"
                      *       }
                      *     ]
                      */
@@ -10718,16 +10718,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 1,
-                     *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:33.179Z",
+                     *       "created_at": "2026-03-02T08:00:33.163Z",
+                     *       "updated_at": "2026-03-02T08:00:33.163Z",
                      *       "history": [],
                      *       "allowed_events": [
                      *         "begin"
@@ -10773,16 +10773,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "in_repair",
                      *       "final": false,
                      *       "version": 2,
-                     *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:42.254Z"
+                     *       "created_at": "2026-03-02T08:00:33.163Z",
+                     *       "updated_at": "2026-03-02T08:00:42.179Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10824,16 +10824,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "entity_name": "repair",
-                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "workflow": "repairs",
                      *       "workflow_version": 1,
                      *       "state": "reported",
                      *       "final": false,
                      *       "version": 3,
-                     *       "created_at": "2026-03-02T08:00:33.179Z",
-                     *       "updated_at": "2026-03-02T08:00:43.256Z"
+                     *       "created_at": "2026-03-02T08:00:33.163Z",
+                     *       "updated_at": "2026-03-02T08:00:43.180Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Job"];
@@ -10871,11 +10871,11 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-58e4-71e5-a65d-6260f0f5a7b2",
+                     *         "id": "019cad90-5894-71e5-a65d-6260f0f5a7b2",
                      *         "page_slug": "state-of-repair",
-                     *         "expires_at": "2026-04-01T08:00:44.261Z",
+                     *         "expires_at": "2026-04-01T08:00:44.181Z",
                      *         "revoked_at": null,
-                     *         "created_at": "2026-03-02T08:00:44.261Z",
+                     *         "created_at": "2026-03-02T08:00:44.181Z",
                      *         "created_by": {
                      *           "kind": "user",
                      *           "id": "ada"
@@ -10921,10 +10921,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-58e4-71e5-a65d-6260f0f5a7b2",
+                     *       "id": "019cad90-5894-71e5-a65d-6260f0f5a7b2",
                      *       "token": "xxxxxxxx",
                      *       "url": "/public/validate/ODiI1akmlMavY3wFlaBNeY7AAxG9yTFUTjIq75IAYjw",
-                     *       "expires_at": "2026-04-01T08:00:44.261Z"
+                     *       "expires_at": "2026-04-01T08:00:44.181Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["MadeLink"];
@@ -10979,10 +10979,10 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
-                     *       "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *       "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
+                     *       "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *       "page_slug": "state-of-repair",
-                     *       "expires_at": "2026-04-01T08:00:44.261Z"
+                     *       "expires_at": "2026-04-01T08:00:44.181Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["LinkTarget"];
@@ -11017,7 +11017,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                     *         "id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                      *         "slug": "report-a-fault",
                      *         "title": "Report a broken pump",
                      *         "entity_name": "repair",
@@ -11029,8 +11029,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "status": "published",
-                     *         "created_at": "2026-03-02T08:01:38.408Z",
-                     *         "updated_at": "2026-03-02T08:01:40.411Z"
+                     *         "created_at": "2026-03-02T08:01:38.356Z",
+                     *         "updated_at": "2026-03-02T08:01:40.358Z"
                      *       }
                      *     ]
                      */
@@ -11078,7 +11078,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a fault",
                      *       "entity_name": "repair",
@@ -11090,8 +11090,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:38.408Z",
-                     *       "updated_at": "2026-03-02T08:01:38.408Z"
+                     *       "created_at": "2026-03-02T08:01:38.356Z",
+                     *       "updated_at": "2026-03-02T08:01:38.356Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11122,7 +11122,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11134,8 +11134,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:38.408Z",
-                     *       "updated_at": "2026-03-02T08:01:40.411Z"
+                     *       "created_at": "2026-03-02T08:01:38.356Z",
+                     *       "updated_at": "2026-03-02T08:01:40.358Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11198,7 +11198,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11210,8 +11210,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "draft",
-                     *       "created_at": "2026-03-02T08:01:38.408Z",
-                     *       "updated_at": "2026-03-02T08:01:39.410Z"
+                     *       "created_at": "2026-03-02T08:01:38.356Z",
+                     *       "updated_at": "2026-03-02T08:01:39.358Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11243,7 +11243,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11255,8 +11255,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "published",
-                     *       "created_at": "2026-03-02T08:01:38.408Z",
-                     *       "updated_at": "2026-03-02T08:01:40.411Z"
+                     *       "created_at": "2026-03-02T08:01:38.356Z",
+                     *       "updated_at": "2026-03-02T08:01:40.358Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11288,7 +11288,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                     *       "id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                      *       "slug": "report-a-fault",
                      *       "title": "Report a broken pump",
                      *       "entity_name": "repair",
@@ -11300,8 +11300,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "status": "archived",
-                     *       "created_at": "2026-03-02T08:01:38.408Z",
-                     *       "updated_at": "2026-03-02T08:01:45.426Z"
+                     *       "created_at": "2026-03-02T08:01:38.356Z",
+                     *       "updated_at": "2026-03-02T08:01:45.373Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Form"];
@@ -11444,7 +11444,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-838a-738f-838f-a01a8587cf7a",
+                     *       "id": "019cad92-743e-7196-838f-a01a8587cf7a",
                      *       "entity_name": "part",
                      *       "operation": "delete",
                      *       "selection": {
@@ -11467,7 +11467,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad92-6ffe-73ab-9dd3-82ec26cac2ea",
+                     *             "record_id": "019cad92-60b4-7381-a816-0650bf6c1d83",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11475,7 +11475,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ffb-71b2-8d93-90f3f6aab6de",
+                     *             "record_id": "019cad92-60b3-708e-844d-ecdd077e7d91",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11483,7 +11483,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff8-71ce-a5a3-a1ed98dafd2f",
+                     *             "record_id": "019cad92-60b2-70c5-afa1-f1dea8e1e3e2",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11491,7 +11491,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff5-726e-b8ea-9dd56d531499",
+                     *             "record_id": "019cad92-60b1-7331-a6a2-2399b3c65707",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11499,7 +11499,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff2-713e-bf3b-ef319b78000e",
+                     *             "record_id": "019cad92-60af-71e7-977f-c643a99b73d3",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11507,7 +11507,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff0-7173-bef5-3c63caea4093",
+                     *             "record_id": "019cad92-60ad-731b-bb7d-e3c42f8ef5e4",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11515,7 +11515,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fec-72c8-a12f-acc3655c2131",
+                     *             "record_id": "019cad92-60ac-711a-ad61-73950af512c9",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11523,7 +11523,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fe8-7373-842a-3bffdf1a2881",
+                     *             "record_id": "019cad92-60ab-735e-a69a-53c699dabb05",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11531,7 +11531,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fd4-7185-87bb-787f86d533f5",
+                     *             "record_id": "019cad92-60aa-71f3-a650-c105063a9cd1",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11539,7 +11539,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fd0-706b-ac9a-1a6a8995004a",
+                     *             "record_id": "019cad92-60a8-71fe-a62a-8aec5301b41f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11547,7 +11547,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fcd-70ce-93b5-9bb9152af485",
+                     *             "record_id": "019cad92-60a8-71fb-add6-e65cb838fdbc",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11555,7 +11555,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fca-720f-89d4-f7a5c94c3bb0",
+                     *             "record_id": "019cad92-60a7-729a-b071-264276c9ebe6",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11563,7 +11563,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fc7-73ca-8bac-287afcfac5f1",
+                     *             "record_id": "019cad92-60a6-7196-9c61-beba1a2f3925",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11571,7 +11571,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fc3-728d-94c3-d2ed9c7d0b12",
+                     *             "record_id": "019cad92-60a4-70d5-8b7e-5d82686eadc0",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11579,7 +11579,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fbf-7216-b4e4-77908ccc9598",
+                     *             "record_id": "019cad92-60a2-72c4-b112-1f7a11097ce8",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11587,7 +11587,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fa6-70be-8360-06a6311c96e9",
+                     *             "record_id": "019cad92-60a2-72c1-bb52-d0eccd3cf38c",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11595,7 +11595,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fa3-70a5-826c-ae39194db958",
+                     *             "record_id": "019cad92-609f-7340-87a9-723542b62091",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11603,7 +11603,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fa0-718b-b979-9e8fc81330b3",
+                     *             "record_id": "019cad92-609d-7197-9b8e-f2cd12fa6660",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11611,7 +11611,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6f9d-717e-bc3e-16c3ae9e680f",
+                     *             "record_id": "019cad92-609c-73ce-be0a-c79ca2abdbcf",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11619,7 +11619,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6f9a-718a-b2bb-4d8ae7b77906",
+                     *             "record_id": "019cad92-609a-704a-b6ef-7ca3f9a09dc0",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11630,7 +11630,7 @@ export interface operations {
                      *       },
                      *       "count_at_preview": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:03:06.256Z"
+                     *       "created_at": "2026-03-02T08:03:02.337Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -11665,13 +11665,13 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-9f64-70c9-b0c9-52d8941c7bb1",
+                     *         "id": "019cad90-9eff-70c9-b0c9-52d8941c7bb1",
                      *         "entity_name": "repair",
                      *         "operation": "edit",
                      *         "selection": {
                      *           "kind": "ids",
                      *           "ids": [
-                     *             "019cad90-2d99-738a-9a4f-1b706b626b07"
+                     *             "019cad90-2d8b-738a-9a4f-1b706b626b07"
                      *           ]
                      *         },
                      *         "op_params": {
@@ -11692,7 +11692,7 @@ export interface operations {
                      *           "errors": [],
                      *           "sample_affected": [
                      *             {
-                     *               "record_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *               "record_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *               "current_state": "reported",
                      *               "before": {
                      *                 "amount": 5100
@@ -11704,7 +11704,7 @@ export interface operations {
                      *           ]
                      *         },
                      *         "created_by": "ada",
-                     *         "created_at": "2026-03-02T08:01:02.312Z"
+                     *         "created_at": "2026-03-02T08:01:02.209Z"
                      *       }
                      *     ]
                      */
@@ -11736,13 +11736,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9f64-70c9-b0c9-52d8941c7bb1",
+                     *       "id": "019cad90-9eff-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d99-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d8b-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11763,7 +11763,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *             "record_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11778,10 +11778,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:04.321Z"
+                     *         "committed_at": "2026-03-02T08:01:04.217Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:02.312Z",
+                     *       "created_at": "2026-03-02T08:01:02.209Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11816,13 +11816,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-9f64-70c9-b0c9-52d8941c7bb1",
+                     *       "id": "019cad90-9eff-70c9-b0c9-52d8941c7bb1",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d99-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d8b-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -11843,7 +11843,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                     *             "record_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                      *             "current_state": "reported",
                      *             "before": {
                      *               "amount": 5100
@@ -11858,10 +11858,10 @@ export interface operations {
                      *         "succeeded": 1,
                      *         "skipped": 0,
                      *         "errored": 0,
-                     *         "committed_at": "2026-03-02T08:01:04.321Z"
+                     *         "committed_at": "2026-03-02T08:01:04.217Z"
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:02.312Z",
+                     *       "created_at": "2026-03-02T08:01:02.209Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -11877,7 +11877,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad92-838a-738f-838f-a01a8587cf7a",
+                     *       "id": "019cad92-743e-7196-838f-a01a8587cf7a",
                      *       "entity_name": "part",
                      *       "operation": "delete",
                      *       "selection": {
@@ -11900,7 +11900,7 @@ export interface operations {
                      *         "errors": [],
                      *         "sample_affected": [
                      *           {
-                     *             "record_id": "019cad92-6ffe-73ab-9dd3-82ec26cac2ea",
+                     *             "record_id": "019cad92-60b4-7381-a816-0650bf6c1d83",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11908,7 +11908,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ffb-71b2-8d93-90f3f6aab6de",
+                     *             "record_id": "019cad92-60b3-708e-844d-ecdd077e7d91",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11916,7 +11916,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff8-71ce-a5a3-a1ed98dafd2f",
+                     *             "record_id": "019cad92-60b2-70c5-afa1-f1dea8e1e3e2",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11924,7 +11924,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff5-726e-b8ea-9dd56d531499",
+                     *             "record_id": "019cad92-60b1-7331-a6a2-2399b3c65707",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11932,7 +11932,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff2-713e-bf3b-ef319b78000e",
+                     *             "record_id": "019cad92-60af-71e7-977f-c643a99b73d3",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11940,7 +11940,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6ff0-7173-bef5-3c63caea4093",
+                     *             "record_id": "019cad92-60ad-731b-bb7d-e3c42f8ef5e4",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11948,7 +11948,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fec-72c8-a12f-acc3655c2131",
+                     *             "record_id": "019cad92-60ac-711a-ad61-73950af512c9",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11956,7 +11956,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fe8-7373-842a-3bffdf1a2881",
+                     *             "record_id": "019cad92-60ab-735e-a69a-53c699dabb05",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11964,7 +11964,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fd4-7185-87bb-787f86d533f5",
+                     *             "record_id": "019cad92-60aa-71f3-a650-c105063a9cd1",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11972,7 +11972,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fd0-706b-ac9a-1a6a8995004a",
+                     *             "record_id": "019cad92-60a8-71fe-a62a-8aec5301b41f",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11980,7 +11980,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fcd-70ce-93b5-9bb9152af485",
+                     *             "record_id": "019cad92-60a8-71fb-add6-e65cb838fdbc",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11988,7 +11988,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fca-720f-89d4-f7a5c94c3bb0",
+                     *             "record_id": "019cad92-60a7-729a-b071-264276c9ebe6",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -11996,7 +11996,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fc7-73ca-8bac-287afcfac5f1",
+                     *             "record_id": "019cad92-60a6-7196-9c61-beba1a2f3925",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12004,7 +12004,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fc3-728d-94c3-d2ed9c7d0b12",
+                     *             "record_id": "019cad92-60a4-70d5-8b7e-5d82686eadc0",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12012,7 +12012,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fbf-7216-b4e4-77908ccc9598",
+                     *             "record_id": "019cad92-60a2-72c4-b112-1f7a11097ce8",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12020,7 +12020,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fa6-70be-8360-06a6311c96e9",
+                     *             "record_id": "019cad92-60a2-72c1-bb52-d0eccd3cf38c",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12028,7 +12028,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fa3-70a5-826c-ae39194db958",
+                     *             "record_id": "019cad92-609f-7340-87a9-723542b62091",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12036,7 +12036,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6fa0-718b-b979-9e8fc81330b3",
+                     *             "record_id": "019cad92-609d-7197-9b8e-f2cd12fa6660",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12044,7 +12044,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6f9d-717e-bc3e-16c3ae9e680f",
+                     *             "record_id": "019cad92-609c-73ce-be0a-c79ca2abdbcf",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12052,7 +12052,7 @@ export interface operations {
                      *             "after": null
                      *           },
                      *           {
-                     *             "record_id": "019cad92-6f9a-718a-b2bb-4d8ae7b77906",
+                     *             "record_id": "019cad92-609a-704a-b6ef-7ca3f9a09dc0",
                      *             "current_state": "",
                      *             "before": {
                      *               "stock": 1
@@ -12068,7 +12068,7 @@ export interface operations {
                      *       "count_at_preview": 1000,
                      *       "count_at_commit": 1000,
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:03:06.256Z",
+                     *       "created_at": "2026-03-02T08:03:02.337Z",
                      *       "committed_by": "ada"
                      *     }
                      */
@@ -12103,13 +12103,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-beb7-7103-b103-8b0ec2242106",
+                     *       "id": "019cad90-be4d-7103-b103-8b0ec2242106",
                      *       "entity_name": "repair",
                      *       "operation": "edit",
                      *       "selection": {
                      *         "kind": "ids",
                      *         "ids": [
-                     *           "019cad90-2d99-738a-9a4f-1b706b626b07"
+                     *           "019cad90-2d8b-738a-9a4f-1b706b626b07"
                      *         ]
                      *       },
                      *       "op_params": {
@@ -12131,8 +12131,8 @@ export interface operations {
                      *         "sample_affected": []
                      *       },
                      *       "created_by": "ada",
-                     *       "created_at": "2026-03-02T08:01:10.331Z",
-                     *       "cancelled_at": "2026-03-02T08:01:11.331Z"
+                     *       "created_at": "2026-03-02T08:01:10.270Z",
+                     *       "cancelled_at": "2026-03-02T08:01:11.271Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["BulkOpSession"];
@@ -12163,7 +12163,7 @@ export interface operations {
                 content: {
                     /**
                      * @example record_id,current_state,code,message
-                     *     019cad90-2d99-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
+                     *     019cad90-2d8b-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
                      */
                     readonly "text/csv": string;
                 };
@@ -12201,16 +12201,16 @@ export interface operations {
                      *         "name": "Receivables",
                      *         "type": "Asset",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:12.333Z",
-                     *         "updated_at": "2026-03-02T08:01:12.333Z"
+                     *         "created_at": "2026-03-02T08:01:12.274Z",
+                     *         "updated_at": "2026-03-02T08:01:12.274Z"
                      *       },
                      *       {
                      *         "code": "4000",
                      *         "name": "Repairs",
                      *         "type": "Revenue",
                      *         "active": true,
-                     *         "created_at": "2026-03-02T08:01:13.334Z",
-                     *         "updated_at": "2026-03-02T08:01:13.334Z"
+                     *         "created_at": "2026-03-02T08:01:13.274Z",
+                     *         "updated_at": "2026-03-02T08:01:13.274Z"
                      *       }
                      *     ]
                      */
@@ -12255,8 +12255,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.334Z",
-                     *       "updated_at": "2026-03-02T08:01:13.334Z"
+                     *       "created_at": "2026-03-02T08:01:13.274Z",
+                     *       "updated_at": "2026-03-02T08:01:13.274Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12291,8 +12291,8 @@ export interface operations {
                      *       "name": "Repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.334Z",
-                     *       "updated_at": "2026-03-02T08:01:13.334Z"
+                     *       "created_at": "2026-03-02T08:01:13.274Z",
+                     *       "updated_at": "2026-03-02T08:01:13.274Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12337,8 +12337,8 @@ export interface operations {
                      *       "name": "Revenue of repairs",
                      *       "type": "Revenue",
                      *       "active": true,
-                     *       "created_at": "2026-03-02T08:01:13.334Z",
-                     *       "updated_at": "2026-03-02T08:01:16.338Z"
+                     *       "created_at": "2026-03-02T08:01:13.274Z",
+                     *       "updated_at": "2026-03-02T08:01:16.325Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["Account"];
@@ -12447,7 +12447,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *         "id": "019cad90-da0e-706b-859b-a5c7163b4ada",
                      *         "number": 1,
                      *         "state": "posted",
                      *         "date": "2026-03-02",
@@ -12474,8 +12474,8 @@ export interface operations {
                      *         "source": {
                      *           "kind": "manual"
                      *         },
-                     *         "created_at": "2026-03-02T08:01:17.339Z",
-                     *         "posted_at": "2026-03-02T08:01:19.342Z"
+                     *         "created_at": "2026-03-02T08:01:17.326Z",
+                     *         "posted_at": "2026-03-02T08:01:19.327Z"
                      *       }
                      *     ]
                      */
@@ -12525,7 +12525,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da0e-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -12552,7 +12552,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.339Z"
+                     *       "created_at": "2026-03-02T08:01:17.326Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12583,7 +12583,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da0e-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12610,8 +12610,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.339Z",
-                     *       "posted_at": "2026-03-02T08:01:19.342Z"
+                     *       "created_at": "2026-03-02T08:01:17.326Z",
+                     *       "posted_at": "2026-03-02T08:01:19.327Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12674,7 +12674,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da0e-706b-859b-a5c7163b4ada",
                      *       "number": null,
                      *       "state": "draft",
                      *       "date": "2026-03-02",
@@ -12701,7 +12701,7 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.339Z"
+                     *       "created_at": "2026-03-02T08:01:17.326Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12733,7 +12733,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-da1b-706b-859b-a5c7163b4ada",
+                     *       "id": "019cad90-da0e-706b-859b-a5c7163b4ada",
                      *       "number": 1,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12760,8 +12760,8 @@ export interface operations {
                      *       "source": {
                      *         "kind": "manual"
                      *       },
-                     *       "created_at": "2026-03-02T08:01:17.339Z",
-                     *       "posted_at": "2026-03-02T08:01:19.342Z"
+                     *       "created_at": "2026-03-02T08:01:17.326Z",
+                     *       "posted_at": "2026-03-02T08:01:19.327Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12802,7 +12802,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-eda8-7362-a16d-d273dcf90571",
+                     *       "id": "019cad90-ed9b-7362-a16d-d273dcf90571",
                      *       "number": 2,
                      *       "state": "posted",
                      *       "date": "2026-03-02",
@@ -12828,11 +12828,11 @@ export interface operations {
                      *       "total_credit": 12500,
                      *       "source": {
                      *         "kind": "reversal",
-                     *         "id": "019cad90-da1b-706b-859b-a5c7163b4ada"
+                     *         "id": "019cad90-da0e-706b-859b-a5c7163b4ada"
                      *       },
-                     *       "reversal_of": "019cad90-da1b-706b-859b-a5c7163b4ada",
-                     *       "created_at": "2026-03-02T08:01:22.345Z",
-                     *       "posted_at": "2026-03-02T08:01:22.348Z"
+                     *       "reversal_of": "019cad90-da0e-706b-859b-a5c7163b4ada",
+                     *       "created_at": "2026-03-02T08:01:22.331Z",
+                     *       "posted_at": "2026-03-02T08:01:22.335Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["JournalEntry"];
@@ -12867,7 +12867,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
+                     *         "id": "019cad91-0ce7-72f0-9089-970c5aeb520c",
                      *         "name": "Finished repairs",
                      *         "source_kind": "job.transition",
                      *         "active": true,
@@ -12889,8 +12889,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "mode": "draft",
-                     *         "created_at": "2026-03-02T08:01:30.395Z",
-                     *         "updated_at": "2026-03-02T08:01:30.395Z"
+                     *         "created_at": "2026-03-02T08:01:30.343Z",
+                     *         "updated_at": "2026-03-02T08:01:30.343Z"
                      *       }
                      *     ]
                      */
@@ -12948,7 +12948,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0ce7-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -12970,8 +12970,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.395Z",
-                     *       "updated_at": "2026-03-02T08:01:30.395Z"
+                     *       "created_at": "2026-03-02T08:01:30.343Z",
+                     *       "updated_at": "2026-03-02T08:01:30.343Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13183,7 +13183,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0ce7-72f0-9089-970c5aeb520c",
                      *       "name": "Finished repairs",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -13205,8 +13205,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.395Z",
-                     *       "updated_at": "2026-03-02T08:01:30.395Z"
+                     *       "created_at": "2026-03-02T08:01:30.343Z",
+                     *       "updated_at": "2026-03-02T08:01:30.343Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13247,7 +13247,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
+                     *       "id": "019cad91-0ce7-72f0-9089-970c5aeb520c",
                      *       "name": "Repairs that are done",
                      *       "source_kind": "job.transition",
                      *       "active": true,
@@ -13269,8 +13269,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "mode": "draft",
-                     *       "created_at": "2026-03-02T08:01:30.395Z",
-                     *       "updated_at": "2026-03-02T08:01:33.400Z"
+                     *       "created_at": "2026-03-02T08:01:30.343Z",
+                     *       "updated_at": "2026-03-02T08:01:33.349Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingRule"];
@@ -13339,7 +13339,7 @@ export interface operations {
                      *         "total_credit": 4900,
                      *         "source": {
                      *           "kind": "job.transition",
-                     *           "rule_id": "019cad91-0d1b-72f0-9089-970c5aeb520c"
+                     *           "rule_id": "019cad91-0ce7-72f0-9089-970c5aeb520c"
                      *         }
                      *       }
                      *     }
@@ -13376,14 +13376,14 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "d126ed08-1f4d-547c-9255-865add6d58fc",
-                     *         "rule_id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
-                     *         "event_id": "019cad92-9723-7244-be44-5fd9999e0011",
+                     *         "id": "67c3dcd4-776d-515a-8859-7a82b6ab292e",
+                     *         "rule_id": "019cad91-0ce7-72f0-9089-970c5aeb520c",
+                     *         "event_id": "019cad92-87cf-7071-aab2-4db2a6f43c0d",
                      *         "source_kind": "job.transition",
                      *         "code": "account_inactive",
                      *         "message": "The account 1200 is not active.",
                      *         "attempts": 1,
-                     *         "created_at": "2026-03-02T08:03:11.283Z"
+                     *         "created_at": "2026-03-02T08:03:07.351Z"
                      *       }
                      *     ]
                      */
@@ -13416,15 +13416,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "d126ed08-1f4d-547c-9255-865add6d58fc",
-                     *       "rule_id": "019cad91-0d1b-72f0-9089-970c5aeb520c",
-                     *       "event_id": "019cad92-9723-7244-be44-5fd9999e0011",
+                     *       "id": "67c3dcd4-776d-515a-8859-7a82b6ab292e",
+                     *       "rule_id": "019cad91-0ce7-72f0-9089-970c5aeb520c",
+                     *       "event_id": "019cad92-87cf-7071-aab2-4db2a6f43c0d",
                      *       "source_kind": "job.transition",
                      *       "code": "account_inactive",
                      *       "message": "The account 1200 is not active.",
                      *       "attempts": 1,
-                     *       "created_at": "2026-03-02T08:03:11.283Z",
-                     *       "resolved_at": "2026-03-02T08:03:18.273Z"
+                     *       "created_at": "2026-03-02T08:03:07.351Z",
+                     *       "resolved_at": "2026-03-02T08:03:14.350Z"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["PostingFailure"];
@@ -13633,14 +13633,14 @@ export interface operations {
                 content: {
                     /**
                      * @example number,id,state,date,memo,currency,line_no,account_code,account_name,debit,credit,line_memo,source_kind,reversal_of,reversed_by,created_at,posted_at
-                     *     ,019cad92-b66a-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:19.275Z,
-                     *     ,019cad92-b66a-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:19.275Z,
-                     *     ,5f2d6a9a-3fd2-5bda-8cd6-c5d5c43cb02f,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:18.273Z,
-                     *     ,5f2d6a9a-3fd2-5bda-8cd6-c5d5c43cb02f,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:18.273Z,
-                     *     2,019cad90-eda8-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.345Z,2026-03-02T08:01:22.348Z
-                     *     2,019cad90-eda8-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da1b-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.345Z,2026-03-02T08:01:22.348Z
-                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-eda8-7362-a16d-d273dcf90571,2026-03-02T08:01:17.339Z,2026-03-02T08:01:19.342Z
-                     *     1,019cad90-da1b-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-eda8-7362-a16d-d273dcf90571,2026-03-02T08:01:17.339Z,2026-03-02T08:01:19.342Z
+                     *     ,019cad92-a717-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,1,1200,Receivables,900,0,,manual,,,2026-03-02T08:03:15.352Z,
+                     *     ,019cad92-a717-7065-a132-12f3775e2ce0,draft,2026-03-02,A draft,EUR,2,4000,Revenue of repairs,0,900,,manual,,,2026-03-02T08:03:15.352Z,
+                     *     ,e8a9514a-4212-5a07-9ed0-911504570675,draft,2026-03-02,Repairs that are done,EUR,1,1200,Receivables,4900,0,,job.transition,,,2026-03-02T08:03:14.349Z,
+                     *     ,e8a9514a-4212-5a07-9ed0-911504570675,draft,2026-03-02,Repairs that are done,EUR,2,4000,Revenue of repairs,0,4900,,job.transition,,,2026-03-02T08:03:14.349Z,
+                     *     2,019cad90-ed9b-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,1,1200,Receivables,0,12500,,reversal,019cad90-da0e-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.331Z,2026-03-02T08:01:22.335Z
+                     *     2,019cad90-ed9b-7362-a16d-d273dcf90571,posted,2026-03-02,Invoiced twice,EUR,2,4000,Revenue of repairs,12500,0,,reversal,019cad90-da0e-706b-859b-a5c7163b4ada,,2026-03-02T08:01:22.331Z,2026-03-02T08:01:22.335Z
+                     *     1,019cad90-da0e-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,1,1200,Receivables,12500,0,,manual,,019cad90-ed9b-7362-a16d-d273dcf90571,2026-03-02T08:01:17.326Z,2026-03-02T08:01:19.327Z
+                     *     1,019cad90-da0e-706b-859b-a5c7163b4ada,reversed,2026-03-02,"Invoice 17, pump 4",EUR,2,4000,Revenue of repairs,0,12500,,manual,,019cad90-ed9b-7362-a16d-d273dcf90571,2026-03-02T08:01:17.326Z,2026-03-02T08:01:19.327Z
                      */
                     readonly "text/csv": string;
                 };
@@ -13750,7 +13750,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
+                     *         "id": "019cad90-19fb-70e8-b7c6-87a209b9d810",
                      *         "url": "https://hooks.workshop.example/platform",
                      *         "events": [
                      *           "entity.created",
@@ -13758,8 +13758,8 @@ export interface operations {
                      *         ],
                      *         "description": "",
                      *         "state": "active",
-                     *         "created_at": "2026-03-02T08:00:28.166Z",
-                     *         "updated_at": "2026-03-02T08:00:28.166Z",
+                     *         "created_at": "2026-03-02T08:00:28.156Z",
+                     *         "updated_at": "2026-03-02T08:00:28.156Z",
                      *         "consecutive_dead_letters": 0,
                      *         "secret_rotated_at": null
                      *       }
@@ -13804,7 +13804,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-19fb-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "entity.created",
@@ -13812,8 +13812,8 @@ export interface operations {
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.166Z",
-                     *       "updated_at": "2026-03-02T08:00:28.166Z",
+                     *       "created_at": "2026-03-02T08:00:28.156Z",
+                     *       "updated_at": "2026-03-02T08:00:28.156Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null,
                      *       "secret": "whsec_xxxxxxxx"
@@ -13847,7 +13847,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-19fb-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "entity.created",
@@ -13855,8 +13855,8 @@ export interface operations {
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.166Z",
-                     *       "updated_at": "2026-03-02T08:00:28.166Z",
+                     *       "created_at": "2026-03-02T08:00:28.156Z",
+                     *       "updated_at": "2026-03-02T08:00:28.156Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -13921,15 +13921,15 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-19fb-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "*"
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.166Z",
-                     *       "updated_at": "2026-03-02T08:00:31.174Z",
+                     *       "created_at": "2026-03-02T08:00:28.156Z",
+                     *       "updated_at": "2026-03-02T08:00:31.161Z",
                      *       "consecutive_dead_letters": 0,
                      *       "secret_rotated_at": null
                      *     }
@@ -13963,17 +13963,17 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
+                     *       "id": "019cad90-19fb-70e8-b7c6-87a209b9d810",
                      *       "url": "https://hooks.workshop.example/platform",
                      *       "events": [
                      *         "*"
                      *       ],
                      *       "description": "",
                      *       "state": "active",
-                     *       "created_at": "2026-03-02T08:00:28.166Z",
-                     *       "updated_at": "2026-03-02T08:02:02.473Z",
+                     *       "created_at": "2026-03-02T08:00:28.156Z",
+                     *       "updated_at": "2026-03-02T08:02:02.480Z",
                      *       "consecutive_dead_letters": 0,
-                     *       "secret_rotated_at": "2026-03-02T08:02:02.473Z",
+                     *       "secret_rotated_at": "2026-03-02T08:02:02.480Z",
                      *       "secret": "whsec_xxxxxxxx"
                      *     }
                      */
@@ -14018,58 +14018,25 @@ export interface operations {
                     /**
                      * @example [
                      *       {
-                     *         "id": "04a024af-892c-5b8a-86da-0e4c26c2663a",
-                     *         "event": "form.submitted",
-                     *         "status": "delivered",
-                     *         "attempts": 1,
-                     *         "response_code": 200,
-                     *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:44.480Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:44.585Z",
-                     *         "next_attempt_at": null
-                     *       },
-                     *       {
-                     *         "id": "2b0f1903-18ab-5065-89b8-51306c2af3b6",
+                     *         "id": "cad821d2-26d2-5adb-b8b0-e497c364048e",
                      *         "event": "entity.created",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:44.478Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:44.494Z",
+                     *         "created_at": "2026-03-02T08:01:44.374Z",
+                     *         "last_attempt_at": "2026-03-02T08:01:44.479Z",
                      *         "next_attempt_at": null
                      *       },
                      *       {
-                     *         "id": "2de030b6-7d60-5692-a53e-0559289cb680",
-                     *         "event": "entity.updated",
+                     *         "id": "bda17b45-7a60-5f2d-9423-26de145046c2",
+                     *         "event": "entity.created",
                      *         "status": "delivered",
                      *         "attempts": 1,
                      *         "response_code": 200,
                      *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:01:04.337Z",
-                     *         "last_attempt_at": "2026-03-02T08:01:04.358Z",
-                     *         "next_attempt_at": null
-                     *       },
-                     *       {
-                     *         "id": "0431137e-7b7e-5892-a0a8-1bc7b3128cae",
-                     *         "event": "job.admin_override",
-                     *         "status": "delivered",
-                     *         "attempts": 1,
-                     *         "response_code": 200,
-                     *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:43.258Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:43.269Z",
-                     *         "next_attempt_at": null
-                     *       },
-                     *       {
-                     *         "id": "06b450fc-7f6d-5c1d-b325-cd8f6da4099a",
-                     *         "event": "job.transition",
-                     *         "status": "delivered",
-                     *         "attempts": 1,
-                     *         "response_code": 200,
-                     *         "last_error": null,
-                     *         "created_at": "2026-03-02T08:00:42.256Z",
-                     *         "last_attempt_at": "2026-03-02T08:00:42.268Z",
+                     *         "created_at": "2026-03-02T08:00:33.168Z",
+                     *         "last_attempt_at": "2026-03-02T08:00:33.183Z",
                      *         "next_attempt_at": null
                      *       }
                      *     ]
@@ -14102,21 +14069,21 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "04a024af-892c-5b8a-86da-0e4c26c2663a",
-                     *       "event": "form.submitted",
+                     *       "id": "cad821d2-26d2-5adb-b8b0-e497c364048e",
+                     *       "event": "entity.created",
                      *       "status": "delivered",
                      *       "attempts": 1,
                      *       "response_code": 200,
                      *       "last_error": null,
-                     *       "created_at": "2026-03-02T08:01:44.480Z",
-                     *       "last_attempt_at": "2026-03-02T08:01:44.585Z",
+                     *       "created_at": "2026-03-02T08:01:44.374Z",
+                     *       "last_attempt_at": "2026-03-02T08:01:44.479Z",
                      *       "next_attempt_at": null,
-                     *       "subscription_id": "019cad90-1a06-70e8-b7c6-87a209b9d810",
-                     *       "body": "{\"id\":\"04a024af-892c-5b8a-86da-0e4c26c2663a\",\"event\":\"form.submitted\",\"occurred_at\":\"2026-03-02T08:01:44.426Z\",\"tenant_id\":\"workshop\",\"data\":{\"form_id\":\"019cad91-2c62-7324-9851-0cc4f94b493a\",\"submission_id\":\"kiosk-1-0001\",\"entity_name\":\"repair\",\"entity_id\":\"cd4091a3-d024-543e-820d-e7cc69a986ec\",\"values\":{\"title\":\"Pump 2 is loud\"}}}",
+                     *       "subscription_id": "019cad90-19fb-70e8-b7c6-87a209b9d810",
+                     *       "body": "{\"id\":\"cad821d2-26d2-5adb-b8b0-e497c364048e\",\"event\":\"entity.created\",\"occurred_at\":\"2026-03-02T08:01:44.371Z\",\"tenant_id\":\"workshop\",\"data\":{\"entity_name\":\"repair\",\"entity_id\":\"8bc16435-d5f0-5714-a31d-f283a9e3fe20\",\"values\":{\"title\":\"Pump 2 is loud\"},\"version\":1}}",
                      *       "history": [
                      *         {
                      *           "attempt": 1,
-                     *           "at": "2026-03-02T08:01:44.585Z",
+                     *           "at": "2026-03-02T08:01:44.479Z",
                      *           "status": "delivered",
                      *           "response_code": 200,
                      *           "ms": 102,
@@ -14154,7 +14121,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "delivery_id": "019cad90-29ae-733a-aa38-1ab1562f4c11"
+                     *       "delivery_id": "019cad90-29a1-733a-aa38-1ab1562f4c11"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
@@ -14218,7 +14185,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "delivery_id": "d00787df-8e8f-5547-ace0-6a559034eed6"
+                     *       "delivery_id": "9f398e74-876a-5423-8cf5-3edf8c04fcce"
                      *     }
                      */
                     readonly "application/json": components["schemas"]["TestWebhookAnswer"];
@@ -14529,14 +14496,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "06b450fc-7f6d-5c1d-b325-cd8f6da4099a",
+                 *       "id": "943b50c7-80f8-53db-bad0-036ad7cf58fb",
                  *       "event": "job.transition",
-                 *       "occurred_at": "2026-03-02T08:00:42.254Z",
+                 *       "occurred_at": "2026-03-02T08:00:42.179Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "from_state": "reported",
                  *         "to_state": "in_repair",
                  *         "event_name": "begin",
@@ -14595,14 +14562,14 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "0431137e-7b7e-5892-a0a8-1bc7b3128cae",
+                 *       "id": "5d724fe8-7b2f-5916-a943-3730969364a6",
                  *       "event": "job.admin_override",
-                 *       "occurred_at": "2026-03-02T08:00:43.256Z",
+                 *       "occurred_at": "2026-03-02T08:00:43.180Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "job_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "job_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "from_state": "in_repair",
                  *         "to_state": "reported",
                  *         "event_name": "admin_override",
@@ -14662,15 +14629,15 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "04a024af-892c-5b8a-86da-0e4c26c2663a",
+                 *       "id": "7a193303-ab7a-53f1-8d81-e510b70e779f",
                  *       "event": "form.submitted",
-                 *       "occurred_at": "2026-03-02T08:01:44.426Z",
+                 *       "occurred_at": "2026-03-02T08:01:44.373Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
-                 *         "form_id": "019cad91-2c62-7324-9851-0cc4f94b493a",
+                 *         "form_id": "019cad91-2c31-7324-9851-0cc4f94b493a",
                  *         "submission_id": "kiosk-1-0001",
                  *         "entity_name": "repair",
-                 *         "entity_id": "cd4091a3-d024-543e-820d-e7cc69a986ec",
+                 *         "entity_id": "8bc16435-d5f0-5714-a31d-f283a9e3fe20",
                  *         "values": {
                  *           "title": "Pump 2 is loud"
                  *         }
@@ -14725,13 +14692,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "3fe798be-62a0-5618-b112-a7666651a525",
+                 *       "id": "bda17b45-7a60-5f2d-9423-26de145046c2",
                  *       "event": "entity.created",
-                 *       "occurred_at": "2026-03-02T08:00:33.179Z",
+                 *       "occurred_at": "2026-03-02T08:00:33.163Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 4900,
@@ -14789,13 +14756,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "1c507fad-211a-5c7b-b808-44149ad25283",
+                 *       "id": "3d8f42cc-8650-58e4-8783-03722fdc5a4f",
                  *       "event": "entity.updated",
-                 *       "occurred_at": "2026-03-02T08:00:36.186Z",
+                 *       "occurred_at": "2026-03-02T08:00:36.168Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 5100,
@@ -14856,13 +14823,13 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "1921f74a-7dd1-5279-ba3f-837621b5a99e",
+                 *       "id": "3b429a23-029f-5fc6-9656-b6db8c29c49e",
                  *       "event": "entity.deleted",
-                 *       "occurred_at": "2026-03-02T08:03:49.368Z",
+                 *       "occurred_at": "2026-03-02T08:03:45.585Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "entity_name": "repair",
-                 *         "entity_id": "019cad90-2d99-738a-9a4f-1b706b626b07",
+                 *         "entity_id": "019cad90-2d8b-738a-9a4f-1b706b626b07",
                  *         "values": {
                  *           "title": "Pump 4 leaks",
                  *           "amount": 6000,
@@ -14920,9 +14887,9 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "id": "019cad90-29ae-733a-aa38-1ab1562f4c11",
+                 *       "id": "019cad90-29a1-733a-aa38-1ab1562f4c11",
                  *       "event": "webhook.test",
-                 *       "occurred_at": "2026-03-02T08:00:32.174Z",
+                 *       "occurred_at": "2026-03-02T08:00:32.161Z",
                  *       "tenant_id": "workshop",
                  *       "data": {
                  *         "message": "This is a test delivery."
