@@ -47,15 +47,14 @@ export interface FollowOptions {
 /** A gapless part of the log, from the requested place up to `position`. */
 export type LogPage = Pick<EventBatch, 'events' | 'position'>;
 
-type OnPassed = NonNullable<FollowOptions['onPassed']>;
-
 const DEFAULT_BATCH = 512;
 
-const newFollower = ({ after, filter, batchSize, isUrgent, signal }: FollowOptions): Follower => ({
+const newFollower = ({ after, filter, batchSize, isUrgent, onPassed, signal }: FollowOptions): Follower => ({
   selection: select(filter),
   filter,
   limit: batchSize ?? DEFAULT_BATCH,
   isUrgent: isUrgent ?? false,
+  onPassed,
   signal,
   place: after ?? '',
   caughtUp: false,
@@ -71,8 +70,8 @@ export class LogFollower {
   readonly #events: EventStore;
   readonly #live: PageBuffer;
   readonly #pages: PageReader;
-  /** Followers at the end of the log that can be passed, and what wakes them. */
-  readonly #idle = new Map<Follower, { readonly onPassed: OnPassed; readonly wake: () => void }>();
+  /** What wakes the followers at the end of the log that events may pass. */
+  readonly #idle = new Map<Follower, () => void>();
   /** Emits after new events were added to the buffer. Shared by all followers. */
   readonly growth: Observable<void>;
   #growths = 0;
@@ -105,7 +104,7 @@ export class LogFollower {
     options: FollowOptions,
     handle: (batch: EventBatch) => Promise<void> | void,
   ): Observable<EventBatch> {
-    const { signal, onPassed } = options;
+    const { signal } = options;
     return defer(() => {
       const follower = newFollower(options);
       const rounds = new BehaviorSubject<void>(undefined);
@@ -118,7 +117,7 @@ export class LogFollower {
       this.#pages.enter(follower);
       return rounds.pipe(
         takeWhile(() => !signal.aborted),
-        concatMap(() => this.#round(follower, handle, onPassed)),
+        concatMap(() => this.#round(follower, handle)),
         tap(() => rounds.next()),
         filterValues((batch) => batch !== undefined),
         finalize(() => {
@@ -172,9 +171,8 @@ export class LogFollower {
   async #round(
     follower: Follower,
     handle: (batch: EventBatch) => Promise<void> | void,
-    onPassed: OnPassed | undefined,
   ): Promise<EventBatch | undefined> {
-    const batch = await this.#next(follower, onPassed);
+    const batch = await this.#next(follower);
     if (batch === undefined) return undefined;
     follower.busySince = monotonic();
     follower.batches += 1;
@@ -184,7 +182,7 @@ export class LogFollower {
     return batch;
   }
 
-  async #next(follower: Follower, onPassed: OnPassed | undefined): Promise<EventBatch | undefined> {
+  async #next(follower: Follower): Promise<EventBatch | undefined> {
     // Yields between batches while catching up.
     if (!follower.caughtUp) await nextTick();
     const { selection, limit, signal } = follower;
@@ -209,8 +207,8 @@ export class LogFollower {
       }
       if (growths !== this.#growths || signal.aborted) continue;
       // The others share one promise.
-      if (onPassed === undefined) await this.#woken.promise;
-      else await new Promise<void>((wake) => this.#idle.set(follower, { onPassed, wake }));
+      if (follower.onPassed === undefined) await this.#woken.promise;
+      else await new Promise<void>((wake) => this.#idle.set(follower, wake));
     }
     return undefined;
   }
@@ -221,8 +219,8 @@ export class LogFollower {
 
   /** Wakes those who wait, except for followers that growth is known to pass. */
   #wakeAll(growth?: LogGrowth): void {
-    for (const [follower, { onPassed, wake }] of this.#idle) {
-      if (growth !== undefined && this.#passes(follower, growth, onPassed)) continue;
+    for (const [follower, wake] of this.#idle) {
+      if (growth !== undefined && this.#passes(follower, growth)) continue;
       this.#idle.delete(follower);
       wake();
     }
@@ -231,11 +229,11 @@ export class LogFollower {
     resolve();
   }
 
-  #passes(follower: Follower, { after, events }: LogGrowth, onPassed: OnPassed): boolean {
+  #passes(follower: Follower, { after, events }: LogGrowth): boolean {
     const end = events.at(-1)?.position;
-    const { place, caughtUp, selection } = follower;
+    const { place, caughtUp, selection, onPassed } = follower;
     if (end === undefined || !caughtUp || place !== after || !this.#isEnd(end)) return false;
-    if (events.some((event) => matches(selection, event)) || !onPassed(end)) return false;
+    if (events.some((event) => matches(selection, event)) || onPassed?.(end) !== true) return false;
     follower.place = end;
     return true;
   }

@@ -14,6 +14,8 @@ export interface Follower {
   readonly limit: number;
   /** Reads at once instead of waiting to share a page. */
   readonly isUrgent: boolean;
+  /** Called when events of other types pass it at the end of the log; false makes them a batch. */
+  readonly onPassed: ((position: Position) => boolean) | undefined;
   readonly signal: AbortSignal;
   place: Place;
   /** Whether its last batch ended at the end of the log. */
