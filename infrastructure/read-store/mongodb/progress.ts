@@ -106,8 +106,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     const fences = await leases.fencesOf(all.map(({ generation }) => leaseNameOf(generation)));
     const isHeld = ({ generation, fence }: CheckpointWrite): boolean =>
       fences.get(leaseNameOf(generation)) === fence;
-    const held = all.filter(isHeld);
-    if (held.length === all.length && (await generations.advanceAll(held))) return all.map(() => undefined);
+    if (all.every(isHeld) && (await generations.advanceAll(all))) return all.map(() => undefined);
     return Promise.all(
       all.map(async ({ generation, fence, checkpoint }) => {
         try {
