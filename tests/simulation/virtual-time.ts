@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as realTick } from 'node:timers/promises';
 import type { Timer, Timers } from '../../application/core/runtime/timers.ts';
+import { type Timed, TimeHeap } from './time-heap.ts';
 
 /** A part of the world that can die and stall: its timers are dropped or late then. */
 export interface Owner {
@@ -13,9 +14,7 @@ export interface Owner {
 
 type Run = <T>(run: () => T) => T;
 
-interface Entry {
-  at: number;
-  seq: number;
+interface Entry extends Timed {
   readonly run: () => void;
   readonly owner: Owner | undefined;
   isCancelled: boolean;
@@ -29,59 +28,15 @@ const TICK_MS = 0.05;
 /** Most events that {@link VirtualTime.drain} looks at. */
 const MOST_TICKS = 100_000;
 
-const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
-
 /** Events that are run in one turn of the event loop; Node lets microtasks and ticks end between them. */
 const EVENTS_PER_TURN = 128;
-
-/** A binary heap of entries by time. */
-class Heap {
-  readonly #entries: Entry[] = [];
-
-  get first(): Entry | undefined {
-    return this.#entries[0];
-  }
-
-  push(entry: Entry): void {
-    const entries = this.#entries;
-    let at = entries.push(entry) - 1;
-    while (at > 0) {
-      const up = (at - 1) >> 1;
-      const parent = entries[up];
-      if (parent === undefined || !isBefore(entry, parent)) break;
-      entries[at] = parent;
-      at = up;
-    }
-    entries[at] = entry;
-  }
-
-  pop(): Entry | undefined {
-    const entries = this.#entries;
-    const first = entries[0];
-    const last = entries.pop();
-    if (last === undefined || entries.length === 0) return first;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      const [left, right] = [entries[child], entries[child + 1]];
-      if (left === undefined) break;
-      if (right !== undefined && isBefore(right, left)) child += 1;
-      const least = entries[child];
-      if (least === undefined || !isBefore(least, last)) break;
-      entries[at] = least;
-      at = child;
-    }
-    entries[at] = last;
-    return first;
-  }
-}
 
 /**
  * Time that moves only from one event to the next. Runs one callback at a time, lets everything that follows from it in
  * microtasks and ticks settle, then takes the next: a run is a function of its seed.
  */
 export class VirtualTime {
-  readonly #heap = new Heap();
+  readonly #heap = new TimeHeap<Entry>();
   readonly #owners = new AsyncLocalStorage<Owner | undefined>();
   readonly #contexts = new WeakMap<Owner, Run>();
   readonly #outside: Run = this.#owners.run(undefined, () => AsyncLocalStorage.snapshot());
