@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { z } from 'zod';
 import type { Dice } from './dice.ts';
 import { Broken, type Call, type Reply } from './network.ts';
 import type { SimulatedNode } from './node.ts';
@@ -39,6 +40,10 @@ const after = (written: Reply | undefined): Readonly<Record<string, string>> => 
   const position = written?.headers['x-event-position'];
   return position === undefined ? {} : { 'x-min-position': position };
 };
+
+const refusal = z.looseObject({ error: z.string() });
+const isUnexpected = ({ status, body }: Reply): boolean =>
+  status === 409 && refusal.parse(body).error === 'assistant_upstream_unexpected';
 
 /** Answers after which a client tries again. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
@@ -126,9 +131,10 @@ export class Client {
         if (!isPassing(reply.status)) {
           const isRefused = reply.status >= 400;
           // A repeat without a key may be refused because the first try succeeded, and any repeat because others have
-          // deleted its target since, or because the first try has ended the session or used the link.
+          // deleted its target since, because the first try has ended the session or used the link, or because a
+          // language model answers wrongly what it answered before (seed 11335).
           const isGone = reply.status === 401 || reply.status === 404;
-          if (isRefused && tries > 1 && (!isKeyed || isGone)) return reply;
+          if (isRefused && tries > 1 && (!isKeyed || isGone || isUnexpected(reply))) return reply;
           request.outcome = isRefused ? 'refused' : 'acknowledged';
           return reply;
         }

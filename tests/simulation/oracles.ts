@@ -82,12 +82,10 @@ const REGISTRATION = /^Reference(Registered|Released|Barred)$/;
 
 /** Whether nothing is left of what a request has begun: each attempt that was started is given up, as {@link ATTEMPT} names. */
 const isAbandoned = (events: readonly Fact[]): boolean => {
-  const left = events.filter(({ type }) => !ATTEMPT.test(type) && !KEPT.has(type));
+  const left = events.filter(({ type }) => !ATTEMPT.test(type) && type !== 'PostingRefused');
   const count = (end: string): number => events.filter(({ type }) => type.endsWith(end)).length;
   return left.length === 0 && count('Started') === count('Abandoned');
 };
-/** Facts of a request that stay when it is refused: its question was asked, though a repeat got no answer (seed 11335). */
-const KEPT = new Set(['PostingRefused', 'AssistantQuestionAsked']);
 const ATTEMPT = /^(RecordDeletion|EntryPosting)(Started|Abandoned)$/;
 
 /** An acknowledged request is in the log once, a refused one not at all. */
