@@ -140,14 +140,13 @@ async function start(binary: string): Promise<MongoServer> {
   const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
   const port = await freePort();
   let isStopping = false;
-  let { child, url, kill } = await launch(binary, folder, port);
+  let { child, url } = await launch(binary, folder, port);
   const restartAfterCrash = (): void => {
     child.once('exit', async (code, signal) => {
-      process.off('exit', kill);
       if (isStopping) return;
       console.log(`      FerretDB ended by itself (${signal ?? code}) and is started again`);
       try {
-        ({ child, url, kill } = await launch(binary, folder, port));
+        ({ child, url } = await launch(binary, folder, port));
         restartAfterCrash();
       } catch (error) {
         console.log(`      it cannot be started again: ${reason(error)}`);
@@ -160,7 +159,6 @@ async function start(binary: string): Promise<MongoServer> {
     kind: 'ferretdb',
     async stop() {
       isStopping = true;
-      process.off('exit', kill);
       const ended = new Promise((resolve) => child.once('exit', resolve));
       if (child.exitCode === null) {
         child.kill('SIGKILL');
@@ -182,6 +180,7 @@ async function launch(binary: string, folder: string, port: number) {
   });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
   try {
     await listening(child);
   } catch (error) {
@@ -191,7 +190,7 @@ async function launch(binary: string, folder: string, port: number) {
   child.stdout?.resume();
   // The child must not keep the process alive.
   child.unref();
-  return { child, kill, url: `mongodb://127.0.0.1:${port}` };
+  return { child, url: `mongodb://127.0.0.1:${port}` };
 }
 
 function listening(child: ChildProcess): Promise<void> {

@@ -254,9 +254,12 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
 /** A limit only ends a test that fails anyway, so a busy machine gets at least this long. */
 const LEAST_WAIT_MS = 60_000;
 
-/** Waits until `check` returns something other than undefined or false, and returns it. */
+/**
+ * Waits until `check` returns something other than undefined or false, and returns it.
+ * @param what names it for the failure; a function tells what was seen last
+ */
 export const eventually = async <T>(
-  what: string,
+  what: string | (() => string),
   check: () => Promise<T | undefined | false> | T | undefined | false,
   withinMs = 30_000,
 ): Promise<T> => {
@@ -264,7 +267,8 @@ export const eventually = async <T>(
   for (;;) {
     const found = await check();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`${what}: not in time`);
+    if (performance.now() > deadline)
+      throw new Error(`${typeof what === 'string' ? what : what()}: not in time`);
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
 };

@@ -181,9 +181,14 @@ export class ProjectionRunner implements FoldingProjection {
       this.#options.onProgress?.({ tag, checkpoint, parked: parkedTenants });
       this.#progress.next();
     };
+    let isPrepared = false;
     await holdLease(generation.leaseName, this.#options, ended, async (lease, held) => {
-      await this.#options.store.prepare(generation.generation, this.projection.collections);
       await generation.begin(lease);
+      // Once per process, and again if it is gone: another process may have dropped it.
+      if (!isPrepared || generation.checkpoint === undefined) {
+        await this.#options.store.prepare(generation.generation, this.projection.collections);
+        isPrepared = true;
+      }
       this.#generations.set(tag, generation);
       onProgress();
       const following = new GenerationFollower(generation, this.#options, {

@@ -186,11 +186,10 @@ export class ReadModels {
 
   /** Whether every projection has folded up to `target`. */
   async reached(target: Position | undefined): Promise<boolean> {
-    for (const name of this.#projections.keys()) {
-      const checkpoint = await this.reader(name).checkpoint();
-      if (target !== undefined && (checkpoint === undefined || checkpoint < target)) return false;
-    }
-    return true;
+    const names = [...this.#projections.keys()];
+    // Asked side by side, so that one call of the store serves all of them.
+    const checkpoints = await Promise.all(names.map((name) => this.reader(name).checkpoint()));
+    return checkpoints.every((checkpoint) => reaches(checkpoint, target));
   }
 
   /** True when known to be ready without reading the store. */

@@ -126,7 +126,9 @@ export class Takeover {
     this.#active = active;
     if (building !== tag) {
       const isOlderBuild = parseTag(active).version > parseTag(tag).version;
-      return { state: active === tag || isOlderBuild ? 'active' : 'replaced' };
+      // Only another active generation replaces this one, which is then dropped.
+      const isKept = active === undefined || active === tag || isOlderBuild;
+      return { state: isKept ? 'active' : 'replaced' };
     }
     await store.setActiveGeneration(name, { active: tag, building: undefined });
     logger.info({ projection: name, generation: tag }, 'a new generation took over');

@@ -9,7 +9,7 @@ import {
   type GenerationId,
   leaseNameOf,
 } from '../../../application/ports/read-store.ts';
-import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
+import { insertOnce, type Row, type Rows, textIn, whereId } from '../../mongodb/calls.ts';
 import { type IndexPlan, planIndex } from '../index-keys.ts';
 import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
 import { indexKeys, type Shape, TOMBSTONE_SECONDS } from './documents.ts';
@@ -34,6 +34,8 @@ export interface Generations {
   /** Undefined when the generation was never prepared, or was dropped. */
   open(generation: GenerationId, collection: string): Promise<OpenCollection | undefined>;
   progress(generation: GenerationId): Promise<GenerationProgress | undefined>;
+  /** As `progress` for several, in one command, in their order. */
+  progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]>;
   /**
    * Advances fence and checkpoint; without a checkpoint, only makes the transaction write the row.
    * @throws {Fenced}
@@ -115,6 +117,20 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
     return found;
   }
 
+  async function progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]> {
+    const ids = all.map(generationId);
+    const rows = await generations.find(whereId(ids)).toArray();
+    const byId = new Map(rows.map((row) => [row._id, row]));
+    return Promise.all(
+      ids.map(async (id) => {
+        const row = byId.get(id);
+        if (row === undefined) return undefined;
+        const progress = storedProgress.parse(row);
+        return { ...progress, isOutdated: progress.isOutdated || !(await isIndexed(id)) };
+      }),
+    );
+  }
+
   return {
     async prepare(generation, collections) {
       checkNames(generation.projection, generation.tag, collections);
@@ -158,13 +174,8 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
         .toArray();
       return rows.map((row) => row._id.slice(projection.length + 1)).sort();
     },
-    async progress(generation) {
-      const _id = generationId(generation);
-      const row = await generations.findOne({ _id });
-      if (row === null) return undefined;
-      const progress = storedProgress.parse(row);
-      return { ...progress, isOutdated: progress.isOutdated || !(await isIndexed(_id)) };
-    },
+    progress: async (generation) => (await progressOf([generation]))[0],
+    progressOf,
     async advance(generation, fence, checkpoint, session) {
       const { filter, update } = advanceOf(generation, fence, checkpoint);
       const options = session === undefined ? {} : { session };

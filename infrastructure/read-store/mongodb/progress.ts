@@ -22,7 +22,7 @@ import {
   whereId,
 } from '../../mongodb/calls.ts';
 import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
-import { type Generations, generationId } from './generations.ts';
+import { type GenerationProgress, type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
 import { endTransactions } from './transactions.ts';
 
@@ -68,7 +68,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
    * if it was checked before the change.
    */
   async function raiseBarriers(name: string, fence: number): Promise<void> {
-    if (raised.get(name) === fence) return;
+    // The first holder has nobody before it.
+    if (fence === 1 || raised.get(name) === fence) return;
     const session = await generations.sessionBefore(name, fence);
     if (session !== undefined) await endTransactions(db, session);
     for (const barrier of [db.collection<Row>('meta_generations'), parked, subscribers]) {
@@ -87,17 +88,23 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     return taken;
   }
 
+  const parkedOf = (ids: readonly string[]): Promise<Row[]> =>
+    parked
+      .find({ generation: { $in: [...ids] } })
+      .sort({ tenant: 1 })
+      .toArray();
+
   async function stateOf(generation: GenerationId): Promise<GenerationState> {
-    const [progress, rows] = await Promise.all([
-      generations.progress(generation),
-      parked
-        .find({ generation: generationId(generation) })
-        .sort({ tenant: 1 })
-        .toArray(),
-    ]);
-    const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
-    const checkpoint = optionalPosition(progress?.checkpoint || undefined);
-    return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
+    const asked = [generations.progress(generation), parkedOf([generationId(generation)])] as const;
+    return stateIn(...(await Promise.all(asked)));
+  }
+
+  /** Two commands for all. */
+  async function statesOf(all: readonly GenerationId[]): Promise<GenerationState[]> {
+    const ids = all.map(generationId);
+    const [progresses, rows] = await Promise.all([generations.progressOf(all), parkedOf(ids)]);
+    const rowsById = Map.groupBy(rows, (row) => textIn(row, 'generation'));
+    return progresses.map((progress, at) => stateIn(progress, rowsById.get(ids[at] ?? '') ?? []));
   }
 
   /** One command for all whose lease is still held; a refused one is found by trying each again, which changes nothing. */
@@ -123,7 +130,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
 
   return {
     state: (generation) => call(() => stateOf(generation)),
-    states: (all) => call(() => Promise.all(all.map(stateOf))),
+    states: (all) => call(() => statesOf(all)),
     saveCheckpoints: (all) => call(() => saveAll(all)),
     park: (generation, fence, tenant) =>
       call(async () => {
@@ -173,6 +180,12 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     releaseLease: (lease) => call(() => leases.release(lease)),
   };
 }
+
+const stateIn = (progress: GenerationProgress | undefined, rows: readonly Row[]): GenerationState => {
+  const checkpoint = optionalPosition(progress?.checkpoint || undefined);
+  const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
+  return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
+};
 
 const activeIn = (row: Row | null): ActiveGeneration => ({
   active: optionalTextIn(row, 'active'),

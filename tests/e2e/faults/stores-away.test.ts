@@ -41,6 +41,7 @@ const goesAndComesBack = (
     const found: string[] = [];
     for (let path: string | undefined = `${BASE}/${id}/messages?limit=200`; path !== undefined; ) {
       const answer: Answer = await ada.api.get(path);
+      seen = `${answer.status} with ${found.length} before, ${answer.text.slice(0, 300)}`;
       if (answer.status !== 200) return undefined;
       found.push(
         ...z
@@ -52,7 +53,18 @@ const goesAndComesBack = (
     }
     return found;
   };
-  const health = async () => (await start().world.anybody.get('/health/ready')).status;
+  let seen = '';
+  const statusOf = async (): Promise<number> => {
+    const { status, text } = await start().world.anybody.get('/health/ready');
+    seen = `${status} ${text}`;
+    return status;
+  };
+  const comesToStatus = (wanted: number) =>
+    eventually(
+      () => `the status, last ${seen}`,
+      async () => (await statusOf()) === wanted,
+      60_000,
+    );
 
   it('answers 503 with Retry-After meanwhile, and says so', async () => {
     const { world, store } = start();
@@ -73,7 +85,7 @@ const goesAndComesBack = (
       90_000,
     );
     expect(Number(answered.header('retry-after'))).to.be.at.least(1);
-    await eventually('the status', async () => (await health()) === 503, 60_000);
+    await comesToStatus(503);
     expect((await world.anybody.get('/health/live')).status).to.equal(200);
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, AWAY_MS - (performance.now() - gone))));
   });
@@ -83,9 +95,9 @@ const goesAndComesBack = (
     const { pid } = world.server;
     await store.restart();
     await eventually('a write', async () => (await write('after')).status === 201, 90_000);
-    await eventually('the status', async () => (await health()) === 200, 60_000);
+    await comesToStatus(200);
     const found = await eventually(
-      'the read',
+      () => `the read, last ${seen}`,
       async () => {
         const all = await bodies();
         return all?.includes(acknowledged.at(-1) ?? '') && all;
