@@ -1,7 +1,13 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { ready } from '@energetic-ai/core';
 import { type EmbeddingsModelSource, initModel } from '@energetic-ai/embeddings';
 import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protocol.ts';
 import { normalised } from './vectors.ts';
+
+/** Its own declarations are of a package that is not installed. */
+declare module '@energetic-ai/core' {
+  function ready(): Promise<void>;
+}
 
 /**
  * The tokenizer takes time quadratic in the length of the normalised text, where one character may become eighteen.
@@ -29,6 +35,8 @@ const run = async (): Promise<void> => {
   let embed: (texts: string[]) => Promise<number[][]>;
   try {
     const files = (await import(modelPackage)) as { readonly modelSource: EmbeddingsModelSource };
+    // `initModel` loads the model beside its backend, and fails when the model is there first.
+    await ready();
     const model = await initModel(files.modelSource);
     embed = (texts) => model.embed(texts);
     // Embeds one text first: it shows whether the model works, and loading makes the first text slow.

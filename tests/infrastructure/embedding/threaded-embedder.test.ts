@@ -75,6 +75,16 @@ describe('The threaded embedder', function () {
     expect(await rejection(noEmbedder.embed(['x'], 'question'))).to.be.instanceOf(EmbedderUnavailable);
   });
 
+  it('loads the model only when its backend is ready, however long that takes', async () => {
+    const early = threadedEmbedder({
+      logger: testLogger(),
+      modelPackage: new URL('./model-at-once.ts', import.meta.url).href,
+    });
+    const [vector] = await early.embed(['x'], 'question');
+    expect(vector).to.have.length(early.dimensions);
+    await early.close();
+  });
+
   it('fails waiting work when its thread dies, and starts another one', async () => {
     const dying = threadedEmbedder({
       logger: testLogger(),
