@@ -17,8 +17,10 @@ const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
   // The checkpoint of a read model was not stored, and no event followed.
   [40595, 20],
 ];
-/** At most so many seeds, as many as fit in the time, and at least so many. */
-const [SEEDS, WITHIN_MS, LEAST] = [500, 120_000, 40];
+/** As many on every machine; `npm run simulate` tries more. */
+const SEEDS = 100;
+/** Only ends runs that stand still. */
+const TIMEOUT_MS = 1_200_000;
 
 const faultsOf = (result: RunResult): string =>
   result.faults.map(({ oracle, text }) => `${replayOf(result)}\n  ${oracle}: ${text}\n`).join('');
@@ -26,24 +28,24 @@ const faultsOf = (result: RunResult): string =>
 describe('The simulated system', () => {
   it('keeps its promises under the faults of seeds that once failed', async () => {
     for (const [seed, requests] of ONCE_FAILED) expect(faultsOf(await run({ seed, requests }))).to.equal('');
-  }).timeout(120_000);
+  }).timeout(TIMEOUT_MS);
 
   it('keeps its promises under the faults of each seed', async () => {
-    const deadline = performance.now() + WITHIN_MS;
     const results: RunResult[] = [];
+    const deadline = performance.now() + TIMEOUT_MS;
     const play = { first: 1, count: SEEDS, requests: 20, jobs: availableParallelism(), deadline };
     await inProcesses(play, (result) => results.push(result) > 0);
     expect(results.map(faultsOf).join('')).to.equal('');
-    expect(results.length).to.be.at.least(LEAST);
+    expect(results).to.have.length(SEEDS);
     for (const { requests, asked } of results) expect(requests).to.be.greaterThan(asked);
-  }).timeout(2 * WITHIN_MS);
+  }).timeout(TIMEOUT_MS);
 
   it('plays the same run again for the same seed, whatever ran before', async () => {
     const first = await run({ seed: 21, requests: 40 });
     await run({ seed: 22, requests: 20 });
     const second = await run({ seed: 21, requests: 40 });
     expect(second.trace).to.deep.equal(first.trace);
-  }).timeout(120_000);
+  }).timeout(TIMEOUT_MS);
 
   it('leaves nothing that goes on in the next run', async () => {
     await run({ seed: 43510, requests: 20 });
@@ -63,5 +65,5 @@ describe('The simulated system', () => {
     for (let ticks = 0; ticks < 20; ticks += 1) await realTick();
     restore();
     expect(calls).to.deep.equal([]);
-  }).timeout(120_000);
+  }).timeout(TIMEOUT_MS);
 });

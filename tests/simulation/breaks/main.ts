@@ -4,19 +4,20 @@ import { found } from './try.ts';
 
 /**
  * `npm run simulate:breaks`: runs seeds with each deliberate defect until one fails. Ends with 1 when a defect is not
- * found. `-- --only <words>` picks, `--seeds 200` is the most that are tried.
+ * found. `-- --only <words>` picks, `--seeds 200` is the most that are tried, `--requests 60` the size of their runs.
  */
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     seeds: { type: 'string', default: '200' },
-    requests: { type: 'string', default: '60' },
+    requests: { type: 'string' },
   },
 });
 
 let missed = 0;
 for (const each of BREAKS.filter(({ name }) => name.includes(values.only))) {
-  const said = await found(each, { seeds: Number(values.seeds), requests: Number(values.requests) });
+  const size = values.requests === undefined ? {} : { requests: Number(values.requests) };
+  const said = await found({ ...each, ...size }, Number(values.seeds));
   if (said === undefined) missed += 1;
   console.log(
     said === undefined

@@ -10,8 +10,8 @@ const root = resolve(import.meta.dirname, '../../..');
  * @returns what the simulation said; undefined when no seed fails
  */
 export const found = async (
-  { name, seed }: Break,
-  { seeds, requests }: { readonly seeds: number; readonly requests: number },
+  { name, seed, requests = 20 }: Break,
+  seeds: number,
 ): Promise<string | undefined> =>
   (await failure(name, ['--from', String(seed), '--seeds', '1'], requests)) ??
   (await failure(name, ['--seeds', String(seeds)], requests));
