@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import Mocha, { type Hook, type Test } from 'mocha';
 import { bundleProduct } from './support/bundle.ts';
 import { prepareMongo } from './support/mongodb-server.ts';
-import { cleanUp, startServer } from './support/server.ts';
+import { cleanUp, FEW_COLLECTIONS, startServer } from './support/server.ts';
 import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
 
 /**
@@ -146,7 +146,11 @@ const fillCompileCache = async (): Promise<void> => {
 const inChild = ({ files, stores }: Batch): Promise<Outcome> =>
   new Promise((resolve) => {
     const env = { ...process.env, TEST_STORES: stores };
-    const child = fork(import.meta.filename, files, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    const child = fork(import.meta.filename, files, {
+      env,
+      execArgv: FEW_COLLECTIONS,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
     const where = stores === 'eventstoredb' ? 'over EventStoreDB (test server): ' : '';
     const output: Buffer[] = [];
     let outcome: Outcome | undefined;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
@@ -54,6 +54,9 @@ export const bundleProduct = async (): Promise<string> => {
     bundle: true,
     splitting: true,
     keepNames: true,
+    // Less text to read at each start.
+    minifyWhitespace: true,
+    legalComments: 'none',
     platform: 'node',
     format: 'esm',
     // Packages with files or binaries of their own.
@@ -64,6 +67,8 @@ export const bundleProduct = async (): Promise<string> => {
     plugins: [places],
     logLevel: 'error',
   });
+  // Else Node compiles each file once more to see whether it is a module.
+  await writeFile(join(OUT, 'package.json'), '{"type":"module"}');
   return OUT;
 };
 
