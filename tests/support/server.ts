@@ -23,12 +23,6 @@ export const KEYS = {
 
 export const ROOT = { email: 'Root@Platform.example', password: 'the-root-password-1' } as const;
 
-/** Shared servers have this administrator; hashing the password is a fifth of a start, so other servers have it only where it signs in. */
-export const WITH_ROOT = {
-  PLATFORM_ADMIN_EMAIL: ROOT.email,
-  PLATFORM_ADMIN_PASSWORD: ROOT.password,
-} as const;
-
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   ...KEYS,
   PORT: '0',
@@ -38,6 +32,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   LOGIN_LIMIT_PER_MINUTE: '0',
   // Off by default, since loading the model takes half a second of CPU; tests of the assistant enable it.
   EMBEDDING_MODEL: 'off',
+  PLATFORM_ADMIN_EMAIL: ROOT.email,
+  PLATFORM_ADMIN_PASSWORD: ROOT.password,
   // A run of all tests logs at the lowest level, and searches the logs for credentials (`log-check.ts`).
   ...(process.env.TEST_LOG_LEVEL === undefined ? {} : { LOG_LEVEL: process.env.TEST_LOG_LEVEL }),
 };
@@ -150,10 +146,10 @@ const addressIn = (output: string): string | undefined => {
 };
 
 const START_MS = 150_000;
-/** What `npm start` starts. */
 /** A start fills a young generation of one megabyte many times before V8 makes it grow: a tenth of its processor time. */
 export const FEW_COLLECTIONS = ['--min-semi-space-size=16'];
 
+/** What `npm start` starts. */
 export const SOURCE = join(import.meta.dirname, '../../api/main.ts');
 const MAIN = productFile('api/main.ts');
 
@@ -256,7 +252,7 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
     throw new Error('This server is shared: a test that ends its server starts one with startWorld().');
   };
   const eventStore = await eventStoreOf(dataDir, shared.eventStores);
-  const launched = launch(dataDir, { ...variablesOf(eventStore), ...WITH_ROOT, ...env }, true);
+  const launched = launch(dataDir, { ...variablesOf(eventStore), ...env }, true);
   const server = await serverOf(launched, dataDir, eventStore);
   return { ...server, stop: refuse, kill: refuse, signal: refuse };
 };

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { findIn, findInText } from '../../support/files.ts';
-import { eventually, KEYS, ROOT, WITH_ROOT } from '../../support/server.ts';
+import { eventually, KEYS, ROOT } from '../../support/server.ts';
 import { login, notifications } from '../../support/shapes.ts';
 import { listen, refusal } from '../../support/socket.ts';
 import { platformToken, tenantToken } from '../../support/tokens.ts';
@@ -47,7 +47,7 @@ describe('Data at rest and in logs', () => {
 
   before(async function () {
     this.timeout(40_000);
-    world = await startWorld({ env: { ...WITH_ROOT, LOG_LEVEL: 'trace', RATE_LIMIT_PER_MINUTE: '0' } });
+    world = await startWorld({ env: { LOG_LEVEL: 'trace', RATE_LIMIT_PER_MINUTE: '0' } });
     await fill();
   });
   after(endWorld);

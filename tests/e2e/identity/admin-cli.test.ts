@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { admin } from '../../support/admin-cli.ts';
 import { findIn, findInText } from '../../support/files.ts';
 import { EXCHANGE, exchanged, newPartner, PORTAL, session } from '../../support/partners.ts';
-import { eventually, KEYS, newDataFolder, ROOT, WITH_ROOT } from '../../support/server.ts';
+import { eventually, KEYS, newDataFolder, ROOT } from '../../support/server.ts';
 import { platformClaims, signed } from '../../support/tokens.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 
@@ -17,7 +17,7 @@ describe('The operators’ command line', () => {
   let env: Record<string, string>;
 
   before(async () => {
-    world = await startWorld({ env: WITH_ROOT });
+    world = await startWorld();
     env = { ...KEYS, DATA_DIR: world.server.dataDir };
   });
   after(endWorld);

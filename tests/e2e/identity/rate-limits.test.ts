@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
-import { ROOT, startServer, WITH_ROOT } from '../../support/server.ts';
+import { ROOT, startServer } from '../../support/server.ts';
 import { tenantToken } from '../../support/tokens.ts';
 import {
   BASE,
@@ -20,7 +20,7 @@ describe('Rate limits', () => {
 
   before(async () => {
     // Set up without limits, then restarted with them.
-    world = await startWorld({ env: WITH_ROOT });
+    world = await startWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
     const body = {

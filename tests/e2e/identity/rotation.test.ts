@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Client } from '../../support/client.ts';
 import { assertion, EXCHANGE, exchanged, newPartner, PORTAL, partnerToken } from '../../support/partners.ts';
-import { KEYS, ROOT, startAndExit, WITH_ROOT } from '../../support/server.ts';
+import { KEYS, ROOT, startAndExit } from '../../support/server.ts';
 import { login } from '../../support/shapes.ts';
 import { platformClaims, signed, tenantClaims } from '../../support/tokens.ts';
 import { endWorld, type Member, startWorld, USERS, type World } from '../../support/world.ts';
@@ -29,7 +29,7 @@ describe('A rotation of the signing keys', () => {
   const PASSWORD = 'the-password-of-ada';
 
   before(async () => {
-    world = await startWorld({ env: WITH_ROOT });
+    world = await startWorld();
     const tenant = await world.tenant();
     ada = await tenant.person('Ada', 'admin');
     await tenant.admin.api.patch(`${USERS}/${ada.id}`, { password: PASSWORD });
