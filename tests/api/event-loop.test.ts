@@ -114,6 +114,51 @@ describe('Slices of long loops', () => {
     expect(order).to.deep.equal(['busy', 'busy', 'busy', 'late', 'late', 'late', 'busy', 'busy']);
   });
 
+  it('begin in the same tick as those that wait already', async () => {
+    const slices = new TimeSlices(new FakeClock().now);
+    let ticks = 0;
+    let isOver = false;
+    const tick = (): void => {
+      ticks += 1;
+      if (!isOver) setImmediate(tick);
+    };
+    const begin = async (): Promise<number> => {
+      await slices.of('a', 'short').next();
+      return ticks;
+    };
+    const first = begin();
+    const others: Promise<number>[] = [];
+    // Runs after the tick's end was planned for the first, as what arrives from sockets does.
+    queueMicrotask(() => {
+      for (let nth = 0; nth < 8; nth += 1) others.push(begin());
+    });
+    setImmediate(tick);
+    const at = await first;
+    isOver = true;
+    expect(await Promise.all(others)).to.deep.equal(Array.from({ length: 8 }, () => at));
+  });
+
+  it('count works that only queue a command for more than they take, and those held up for less', async () => {
+    const clock = new FakeClock();
+    const slices = new TimeSlices(clock.now);
+    const order: string[] = [];
+    const queueing = async (): Promise<void> => {
+      for (let nth = 0; nth < 100; nth += 1) {
+        await slices.of('queueing', 'command').next();
+        order.push('queueing');
+      }
+    };
+    const heldUp = async (): Promise<void> => {
+      for (const ms of [500, 1]) {
+        await slices.of('held up', 'request').next();
+        order.push('held up');
+        clock.pass(ms);
+      }
+    };
+    await Promise.all([queueing(), heldUp()]);
+    expect(order.lastIndexOf('held up')).to.be.within(10, 50);
+  });
+
   it('go on without waiting while their time lasts', async () => {
     const slice = new TimeSlices().of('a', 'loop');
     await slice.next();

@@ -5,6 +5,12 @@ import { mark } from './tick-marks.ts';
 const SLICE_MS = 4;
 /** Works that one tick may begin. */
 const PER_TICK = 32;
+/** Works that may begin in a tick besides those that wait at its beginning: requests arrive before the turn of these. */
+const ARRIVING = 8;
+/** The least that a work counts (ms): one that only queues a command takes its time later. */
+const LEAST_MS = 0.25;
+/** The most that a work counts (ms): the garbage collector or another process may have held it up. */
+const MOST_MS = 2 * SLICE_MS;
 
 /**
  * Divides the thread among long loops and requests: in each tick of the event loop as many begin as fit in one slice.
@@ -70,7 +76,7 @@ export class TimeSlices {
   /** Promises run between two immediates, so each work has used its time before the next begins. */
   #schedule(): void {
     this.#isScheduled = true;
-    let works = 0;
+    let works = ARRIVING;
     for (const { length } of this.#waiting.values()) works += length;
     for (let nth = Math.min(works, PER_TICK); nth > 0; nth -= 1) {
       setImmediate(() => {
@@ -93,7 +99,8 @@ export class TimeSlices {
     if (this.#serving === undefined) return;
     const { tenantId, since } = this.#serving;
     this.#serving = undefined;
-    this.#usedTo.set(tenantId, (this.#usedTo.get(tenantId) ?? 0) + this.#now() - since);
+    const ms = Math.min(MOST_MS, Math.max(LEAST_MS, this.#now() - since));
+    this.#usedTo.set(tenantId, (this.#usedTo.get(tenantId) ?? 0) + ms);
   }
 
   /** The first work of the tenant that has used least; the one that waits longest of equal ones. */
