@@ -86,9 +86,10 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
           return;
         }
         const { subscription_id } = concerned.parse(event.data);
-        const [parallel, ordered] = workersOf(event.tenantId, subscription_id);
         const made = dataOf(DeliveryScheduled, event);
-        if (made !== undefined) return parallel.offer(made.delivery_id, event);
+        if (made !== undefined)
+          return workerOf(event.tenantId, subscription_id, false).offer(made.delivery_id, event);
+        const [parallel, ordered] = workersOf(event.tenantId, subscription_id);
         parallel.wake(event.position);
         ordered.wake(event.position);
       }),

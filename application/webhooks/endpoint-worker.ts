@@ -1,4 +1,5 @@
 import type { FairLimiter } from '../core/concurrency/fair-limiter.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
@@ -234,6 +235,8 @@ export class EndpointWorker {
       if (!ordered) called();
     };
     try {
+      // What endpoints answer in one tick would else lead to as many calls in it.
+      await timeSlices.of(tenantId, 'webhook-dispatcher').begin();
       if (!this.#stopping.aborted) await this.#make(id, { ...known, delivered, ordered });
     } catch (error) {
       if (!this.#calls.aborted) {
@@ -280,11 +283,10 @@ export class EndpointWorker {
   /** Waits until woken, or at most `ms`. */
   async #wait(ms: number | undefined): Promise<undefined> {
     if (this.#woken) return undefined;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#ring = resolve;
     const timer = new AbortController();
+    const promise = new Promise<void>((resolve) => (this.#ring = resolve));
     await Promise.race(ms === undefined ? [promise] : [promise, this.#deps.sleep(ms, timer.signal)]);
-    timer.abort();
+    timer.abort('woken'); // Without a reason it would make an error with a stack.
     return undefined;
   }
 }

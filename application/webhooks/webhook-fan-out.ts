@@ -49,14 +49,13 @@ export const webhookFanOut = (deps: {
     const id = uuidFromName(`webhook\n${event.id}\n${subscription.id}`);
     const { tenantId } = event;
     const body = envelopeText({ id, event: notice.event, occurredAt: event.at, tenantId, data: notice.data });
-    await deps.streams.of(deliveryStream, tenantId, id).execute({ cause: causeOf(event) }, (state) =>
-      scheduleDelivery(state, {
-        id,
-        subscriptionId: subscription.id,
-        event: notice.event,
-        ...storedBody(body),
-      }),
-    );
+    const delivery = { id, subscriptionId: subscription.id, event: notice.event, ...storedBody(body) };
+    await deps.streams
+      .of(deliveryStream, tenantId, id)
+      .execute(
+        { cause: causeOf(event) },
+        { decide: (state) => scheduleDelivery(state, delivery), isNew: true },
+      );
   };
   /** The log sorts the keys of values; a body has them as the schema does. */
   const inSchemaOrder = async (tenantId: string, notice: Notice): Promise<Notice> => {

@@ -11,9 +11,9 @@ interface StreamEvent {
   readonly data: unknown;
 }
 
-/** A decision with facts from outside the stream, which hold at the revision that is decided on. */
+/** A decision, perhaps with facts from outside the stream, which hold at the revision that is decided on. */
 export interface PreparedDecision<S, E, Facts> {
-  readonly prepare: (head: StreamState<S>) => Promise<Facts>;
+  readonly prepare?: (head: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
   /** As of a {@link Command}. */
   readonly isNew?: boolean;

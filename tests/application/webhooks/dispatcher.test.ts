@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
+import { busyFor } from '../../support/busy.ts';
 import { eventually, gate, severalTicks } from '../../support/eventually.ts';
 import { BEGINNING } from '../../support/given.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
@@ -33,6 +35,23 @@ describe('the webhook dispatcher', () => {
     await severalTicks();
     expect(calls).to.have.length(5);
     expect(await deliveryOf(node, 'acme', id)).to.deep.include({ status: 'dead', attempts: 5 });
+  });
+
+  it('sends in the slices of time in which requests of the tenant begin', async () => {
+    const { run, schedule, calls } = await started();
+    run();
+    await schedule('a');
+    await eventually(() => expect(calls).to.have.length(1));
+    let done = 0;
+    const works = Array.from({ length: 100 }, async () => {
+      await timeSlices.of('acme', 'test').next();
+      busyFor(5);
+      done += 1;
+    });
+    await schedule('b');
+    await eventually(() => expect(calls).to.have.length(2));
+    expect(done).to.equal(works.length);
+    await Promise.all(works);
   });
 
   it('does not poll while nothing is due', async () => {
