@@ -42,7 +42,7 @@ export class LinkSession {
     return { missing, registrations };
   }
 
-  /** Releases registrations of a failed write. Those left after a crash are resolved when the target is deleted. */
+  /** Releases registrations of a write that was refused. Others are resolved when the target is deleted. */
   async release(): Promise<void> {
     const { tenantId, cause } = this.#writer;
     for (const [key, { registration }] of this.#found) {

@@ -21,6 +21,7 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
+import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
@@ -176,7 +177,8 @@ export class Records extends WithDeps<{
           }),
         );
       } catch (error) {
-        await session.release();
+        // An append without an answer may land later: a deletion then bars it, as after a crash.
+        if (!isUnavailable(error)) await session.release();
         if (error instanceof LinksChanged) return 'again';
         throw error;
       }
