@@ -35,12 +35,17 @@ export const SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
+/** SQLite maps at most 2 GiB less a page of the system; what is further in a file is read by calls. */
+const MAPPED_BYTES = 0x7fff0000;
+
 export const PRAGMAS: readonly string[] = [
   'journal_mode = WAL',
   // A power cut may lose the last commits, a crash of the process does not: read models can be rebuilt, and a
   // checkpoint is never newer than its documents.
   'synchronous = NORMAL',
   `cache_size = -${MEMORY.readModelPages.maxBytes / 1024}`,
+  // Pages outside the cache are read in place, without a call of the system and a copy (decision 75).
+  `mmap_size = ${MAPPED_BYTES}`,
   'temp_store = MEMORY',
   'wal_autocheckpoint = 4000',
 ];
