@@ -16,7 +16,7 @@ RUN npm ci --workspace console --ignore-scripts --no-audit --no-fund && npm run 
 
 FROM node:24-bookworm-slim
 ARG BUILD_REVISION=
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data BUILD_REVISION=$BUILD_REVISION
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data BUILD_REVISION=$BUILD_REVISION MALLOC_ARENA_MAX=4
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json LICENSE ./

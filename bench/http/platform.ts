@@ -14,9 +14,15 @@ const API = '/api/v1/tenant/messaging/conversations';
 /** The platform admin. */
 export const ADMIN = { email: 'root@bench.example', password: 'bench-password' };
 
+/** Variables that `npm start` sets for the system's libraries, such as `MALLOC_ARENA_MAX`. */
+const ofStart = Object.fromEntries(
+  [...packaged.scripts.start.matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),
+);
+
 /** Environment of the server under test: no rate limits, no log, known secrets. */
 export const platformEnvironment = (dataDir: string): Record<string, string> => ({
   ...SECRETS,
+  ...ofStart,
   DATA_DIR: dataDir,
   DEMO: '0',
   LOG_LEVEL: 'warn',
