@@ -19,9 +19,13 @@ export interface Fault {
   readonly text: string;
 }
 
-/** The log is quiet (ms) when nothing was appended for so long; longer while deliveries wait for their next attempt. */
+/**
+ * The log is quiet (ms) when nothing was appended for so long; longer while deliveries wait for their next attempt, and while
+ * an invoice is issued: a call of the billing system takes up to 10 s, and the next one follows after up to 60.
+ */
 const QUIET_MS = 8_000;
 const QUIET_WITH_DELIVERIES_MS = 15_000;
+const QUIET_WITH_INVOICES_MS = 80_000;
 
 /** Waits until the work in the background is done. */
 const settle = async (world: World): Promise<Fault[]> => {
@@ -30,7 +34,9 @@ const settle = async (world: World): Promise<Fault[]> => {
   const began = world.time.now;
   const isQuiet = async (): Promise<boolean> => {
     const ms = world.time.now - quietSince;
-    return ms >= QUIET_WITH_DELIVERIES_MS || (ms >= QUIET_MS && !(await hasOpenDeliveries(world)));
+    if (ms < QUIET_MS) return false;
+    if (ms < QUIET_WITH_DELIVERIES_MS && (await hasOpenDeliveries(world))) return false;
+    return ms >= QUIET_WITH_INVOICES_MS || !(await hasOpenInvoices(world));
   };
   while (!(await isQuiet())) {
     await world.time.pause(500);
@@ -42,12 +48,17 @@ const settle = async (world: World): Promise<Fault[]> => {
   return [];
 };
 
-const hasOpenDeliveries = async ({ stores: { events } }: World): Promise<boolean> => {
-  const types = ['DeliveryScheduled', 'DeliverySucceeded', 'DeliveryDeadLettered'];
-  const found = await events.readAll({ filter: { types }, limit: ALL });
-  const scheduled = found.filter(({ type }) => type === 'DeliveryScheduled').length;
-  return found.length !== 2 * scheduled;
-};
+const hasOpenDeliveries = async (world: World): Promise<boolean> =>
+  (await countOf(world, 'DeliveryScheduled')) !==
+  (await countOf(world, 'DeliverySucceeded', 'DeliveryDeadLettered'));
+
+/** Also true for one that was voided while it was issued, which only lengthens the wait. */
+const hasOpenInvoices = async (world: World): Promise<boolean> =>
+  (await countOf(world, 'InvoiceIssueStarted')) !==
+  (await countOf(world, 'InvoiceIssued', 'InvoiceIssueRefused'));
+
+const countOf = async ({ stores: { events } }: World, ...types: readonly string[]): Promise<number> =>
+  (await events.readAll({ filter: { types }, limit: ALL })).length;
 const ALL = 2 ** 31;
 
 /** Every promise that does not hold once faults have ended and work is done. */

@@ -16,9 +16,16 @@ const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
   [13, 60],
   // The checkpoint of a read model was not stored, and no event followed.
   [40595, 20],
+  // A question that was recorded at its first try was refused at its repeat.
+  [11335, 10],
+  [12223, 10],
+  // An invoice was issued for longer than the log was quiet.
+  [14161, 10],
+  // A write of a reference landed late, after its target was deleted.
+  [15253, 10],
 ];
 /** As many on every machine; `npm run simulate` tries more. */
-const SEEDS = 100;
+const SEEDS = 500;
 /** Only ends runs that stand still. */
 const TIMEOUT_MS = 1_200_000;
 
@@ -33,7 +40,7 @@ describe('The simulated system', () => {
   it('keeps its promises under the faults of each seed', async () => {
     const results: RunResult[] = [];
     const deadline = performance.now() + TIMEOUT_MS;
-    const play = { first: 1, count: SEEDS, requests: 20, jobs: availableParallelism(), deadline };
+    const play = { first: 1, count: SEEDS, requests: 10, jobs: availableParallelism(), deadline };
     await inProcesses(play, (result) => results.push(result) > 0);
     expect(results.map(faultsOf).join('')).to.equal('');
     expect(results).to.have.length(SEEDS);
