@@ -45,6 +45,8 @@ const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
 /** The faults of a run; switched off at its end, so that everything can settle. */
 export class Faults {
   areOn = true;
+  /** Whether a commit can leave a part of its batch, which no store with transactions does. */
+  breaksBatches = true;
   readonly #share: number;
   readonly #bare: number;
   readonly #outages = new Map<Outage, number>();
@@ -74,7 +76,7 @@ export class Faults {
       [3, 'lost'],
       [isWrite ? 3 : 0, 'answer lost'],
       [LATE.has(`${store}.${method}`) ? 2 : 0, 'lands later'],
-      [store === 'reads' && method === 'commit' ? 3 : 0, 'half'],
+      [this.breaksBatches && store === 'reads' && method === 'commit' ? 3 : 0, 'half'],
       [2, 'slow'],
     ]);
   }

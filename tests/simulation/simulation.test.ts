@@ -23,6 +23,8 @@ const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
   [14161, 10],
   // A write of a reference landed late, after its target was deleted.
   [15253, 10],
+  // A report added up half a batch, as it may on a store without transactions.
+  [9550, 10],
 ];
 /** As many on every machine; `npm run simulate` tries more. */
 const SEEDS = 500;

@@ -6,6 +6,7 @@ import type { Stores } from '../../infrastructure/stores.ts';
 import type { Dice } from './dice.ts';
 import type { Faults } from './faults.ts';
 import type { Fences } from './fences.ts';
+import type { HalfBatches } from './half-batches.ts';
 import type { SimulatedNode } from './node.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -16,6 +17,7 @@ export interface Way {
   readonly faults: Faults;
   readonly trace: (text: string) => void;
   readonly fences: Fences;
+  readonly halves: HalfBatches;
 }
 
 /** Share of calls whose answer takes time of its own. */
@@ -86,7 +88,9 @@ class Calls {
     const outcome = await time.atOnce(async () => {
       try {
         const given = fault === 'half' ? halved(args, dice) : args;
-        return { value: this.#landed(method, given, await work(given)) };
+        const value = this.#landed(method, given, await work(given));
+        if (fault === 'half') this.#way.halves.broke(args[0]);
+        return { value };
       } catch (error) {
         return { error };
       }
@@ -101,7 +105,10 @@ class Calls {
   }
 
   #landed(method: string, args: readonly unknown[], result: unknown): unknown {
-    if (this.#store === 'reads') this.#way.fences.landed(this.#node.name, method, args, result);
+    if (this.#store === 'reads') {
+      this.#way.fences.landed(this.#node.name, method, args, result);
+      this.#way.halves.landed(method, args, result);
+    }
     return result;
   }
 }

@@ -24,6 +24,7 @@ import { type MemorySnapshotStore, memorySnapshotStore } from '../support/memory
 import { Dice } from './dice.ts';
 import { Faults } from './faults.ts';
 import { Fences } from './fences.ts';
+import { HalfBatches } from './half-batches.ts';
 import { SimulatedNode } from './node.ts';
 import { storesOf } from './stores.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -79,6 +80,7 @@ export class World {
   readonly dice: Dice;
   readonly faults: Faults;
   readonly fences = new Fences(() => this.time.now);
+  readonly halves = new HalfBatches(() => this.time.now);
   readonly #restore: (() => void)[] = [];
   readonly nodes: SimulatedNode[] = [];
   #stores: Shared | undefined;
@@ -104,6 +106,7 @@ export class World {
     isSqlite = false,
     heads,
   }: Partial<Pick<SharedOptions, 'isSqlite' | 'heads'>> = {}): Promise<void> {
+    this.faults.breaksBatches = !isSqlite;
     this.#stores = await openShared({ clock: () => this.startedAt + this.time.now, isSqlite, heads });
   }
 
@@ -118,6 +121,7 @@ export class World {
       dice: new Dice(this.dice.between(0, 2 ** 31), 3),
       faults: this.faults,
       fences: this.fences,
+      halves: this.halves,
       trace: (text: string) => this.note(text),
     };
     const node = new SimulatedNode({

@@ -28,6 +28,11 @@ export interface Page {
   readonly written?: Reply;
   /** Default: 200. */
   readonly status?: number;
+  /**
+   * The read model of which the answer adds up several documents. On a store without transactions it may see half a
+   * batch (docs/guarantees.md, Ledger): such an answer is not looked at.
+   */
+  readonly agreesIn?: string;
   /** What is wrong with the answer. */
   readonly wrong?: (body: unknown) => string | undefined;
 }

@@ -122,6 +122,7 @@ export class Ledger implements Area {
     return [
       {
         path: `${V1}/reports/trial-balance?to=2026-12-31`,
+        agreesIn: 'ledger',
         wrong: (body) => {
           const { accounts, balanced } = trialBalance.parse(body);
           const sum = accounts.reduce((total, { debit, credit }) => total + debit - credit, 0);
