@@ -20,10 +20,11 @@ export interface Fault {
 }
 
 /**
- * The log is quiet (ms) when nothing was appended for so long; longer while deliveries wait for their next attempt, and while
- * an invoice is issued: a call of the billing system takes up to 10 s, and the next one follows after up to 60.
+ * The log is quiet (ms) when nothing was appended for so long, which is longer than its growth may reach a node late; longer
+ * while deliveries wait for their next attempt, and while an invoice is issued: a call of the billing system takes up to 10 s,
+ * and the next one follows after up to 60.
  */
-const QUIET_MS = 8_000;
+const QUIET_MS = 9_000;
 const QUIET_WITH_DELIVERIES_MS = 15_000;
 const QUIET_WITH_INVOICES_MS = 80_000;
 
