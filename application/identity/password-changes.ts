@@ -51,7 +51,8 @@ export class PasswordChanges extends WithDeps<{
   readonly ids: Ids;
 }> {
   /**
-   * Ends all sessions of the caller and makes a new one.
+   * Ends all sessions of the caller and makes a new one. A keyed request that is tried again gets a session when its
+   * earlier try changed the password: the given one is then no longer the current one.
    * @throws `constraint_violated` for a wrong current password, also for people without one
    */
   async change(
@@ -63,12 +64,13 @@ export class PasswordChanges extends WithDeps<{
     const { directory, keys, passwords, streams, identity, tenantTokens } = this.deps;
     const known = await directory.freshUser(tenantId, userId);
     const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
-    if (!(await passwords.verify(stored, password.current))) throw wrongPassword();
+    const isRight = await passwords.verify(stored, password.current);
+    if (!isRight && context.priorAttempt === undefined) throw wrongPassword();
     const passwordHash = await passwords.hash(password.next);
     const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
       if (!user.exists || user.status !== 'active') throw invalidCredential();
       // Another change came first: the given password is no longer the current one.
-      if (user.passwordHash !== known?.passwordHash) throw wrongPassword();
+      if (!isRight || user.passwordHash !== known?.passwordHash) throw wrongPassword();
       return replacePassword(user, passwordHash);
     });
     if (!state.exists) throw notFound();

@@ -28,6 +28,8 @@ const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
   [21081, 10],
   // A node had not heard of the last events when the run was judged.
   [9501, 10],
+  // A change of password that had landed without an answer was refused at its repeat.
+  [16898, 10],
 ];
 /** As many on every machine; `npm run simulate` tries more. */
 const SEEDS = 500;
