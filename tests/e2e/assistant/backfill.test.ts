@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { clientOf } from '../../support/client.ts';
-import { type Server, startServer } from '../../support/server.ts';
+import { eventually, type Server, startServer } from '../../support/server.ts';
 import { upload, uploaded } from '../../support/uploads.ts';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
+  ASK,
   ask,
   askUntil,
   BACKFILL,
@@ -68,8 +69,13 @@ describe('The backfill of the corpus', function () {
     await entitle(world, tenant);
   };
 
-  /** A client of a person on the second node. */
-  const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
+  /** A client of a person on the second node, once that node has heard of the plan that was set at the first one. */
+  const onSecond = async (tenant: TestTenant) => {
+    const api = (await clientOf(() => second)).with(tenant.admin.token);
+    const hasHeard = async () => (await api.post(ASK, { message: 'Is anything known?' })).status === 200;
+    await eventually('the second node knows the plan', hasHeard);
+    return api;
+  };
 
   it('counts sources exactly, and a second one changes nothing', async () => {
     const tenant = await plain();
