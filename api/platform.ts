@@ -187,6 +187,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),
     unlisted: config.ROLE === 'worker' ? [] : pagesFor(config.NODE_ENV),
     authenticate: (token, family) => authentication.authenticate(token, family),
+    freshRights: (tenantId) => directory.freshRights(tenantId),
     readiness: readinessOf({ stores, readModels, freshness, workers, headAtStart, hasStarted }),
     build: { version, revision: config.BUILD_REVISION },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {

@@ -5,6 +5,7 @@ import {
   type ExtensionPrincipal,
   familyOf,
   type Principal,
+  type TenantPrincipal,
   type TenantRights,
   type UserPrincipal,
 } from '../../application/core/commands/principal.ts';
@@ -23,6 +24,9 @@ export type Authenticate = (
   token: string | undefined,
   family: CredentialFamily,
 ) => Principal | Promise<Principal>;
+
+/** The rights of a tenant as stored now; undefined for one that does not exist. */
+export type FreshRights = (tenantId: string) => Promise<TenantRights | undefined>;
 
 type Guarded = Access & { kind: 'principals' };
 
@@ -92,6 +96,39 @@ export const checkAccess = (access: Guarded, principal: Principal): void => {
   }
   if (access.entitlement === 'webhooks' && principal.rights.plan === 'free') throw planRequired();
 };
+
+/** Whether the tenant lacks what the route needs, by the rights that this node knows. */
+const lacksRights = (access: Guarded, principal: Principal): principal is TenantPrincipal => {
+  if (!('rights' in principal)) return false;
+  const { plan, entitlements } = principal.rights;
+  switch (access.entitlement) {
+    case 'ledger':
+      return !entitlements.ledger;
+    case 'assistant':
+      return !hasAssistant({ plan, entitlements });
+    case 'webhooks':
+      return plan === 'free';
+    case undefined:
+      return false;
+    default:
+      return access.entitlement satisfies never;
+  }
+};
+
+/**
+ * The principal with rights that another node may have given a moment ago, when those known here do not suffice; else
+ * the given one, at once.
+ */
+export const withRights = (
+  access: Guarded,
+  principal: Principal,
+  freshRights: FreshRights,
+): Principal | Promise<Principal> =>
+  lacksRights(access, principal)
+    ? freshRights(principal.tenantId).then((rights) =>
+        rights === undefined ? principal : { ...principal, rights },
+      )
+    : principal;
 
 const checkPerson = (access: Guarded, principal: UserPrincipal): void => {
   if (principal.tokenUse !== undefined && access.refuses?.includes('test_token')) throw delegatedRefused();

@@ -2,7 +2,7 @@ import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import type { Authenticate } from './authorization.ts';
+import type { Authenticate, FreshRights } from './authorization.ts';
 import type { ExpensiveRequests } from './expensive-requests.ts';
 import type { Build, Readiness } from './health.ts';
 import type { AnswerCodec, Fingerprint } from './idempotency.ts';
@@ -26,6 +26,7 @@ export interface HttpDeps {
   /** Served, but no part of the document. */
   readonly unlisted?: readonly Route[];
   readonly authenticate: Authenticate;
+  readonly freshRights: FreshRights;
   readonly readiness: Readiness;
   readonly build: Build;
   /**

@@ -10,7 +10,7 @@ import { monotonic } from '../../application/core/runtime/timers.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress, originOf } from './address.ts';
-import { accessFamily, bearerToken, checkAccess } from './authorization.ts';
+import { accessFamily, bearerToken, checkAccess, withRights } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { checkBounded } from './bounded-bodies.ts';
 import { check, checkNamed, decode, ownerOf, tenantOf } from './checks.ts';
@@ -138,16 +138,13 @@ export class Endpoint {
     }
     exchange.principal = principal;
     exchange.pending.admit(principal);
-    this.#checkAccess(principal);
-    return principal;
+    return this.#withAccess(principal);
   }
 
   /** Repeats the check before the handler when the body came slowly, since the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
     if (this.#family === undefined || monotonic() - exchange.admittedAt < TRUSTED_MS) return admitted;
-    const principal = await this.#deps.authenticate(bearerToken(exchange.request), this.#family);
-    this.#checkAccess(principal);
-    return principal;
+    return this.#withAccess(await this.#deps.authenticate(bearerToken(exchange.request), this.#family));
   }
 
   /**
@@ -289,9 +286,12 @@ export class Endpoint {
     return reply;
   }
 
-  #checkAccess(principal: Principal): void {
+  async #withAccess(admitted: Principal): Promise<Principal> {
     const { access } = this.route;
-    if (access.kind === 'principals') checkAccess(access, principal);
+    if (access.kind !== 'principals') return admitted;
+    const principal = await withRights(access, admitted, this.#deps.freshRights);
+    checkAccess(access, principal);
+    return principal;
   }
 
   #address({ request }: Exchange): string {

@@ -3,6 +3,7 @@ import { type Email, emailStream } from '../../domain/identity/email.ts';
 import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
 import { type RegisteredUser, userStream } from '../../domain/identity/user.ts';
 import { type ExistingTenant, tenantStream } from '../../domain/tenancy/tenant.ts';
+import type { TenantRights } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
@@ -28,6 +29,12 @@ export class Directory {
 
   async tenant(tenantId: string): Promise<ExistingTenant | undefined> {
     return existing(await this.#tenant(tenantId).load());
+  }
+
+  /** The tenant's rights as stored now, since another node may have changed them. */
+  async freshRights(tenantId: string): Promise<TenantRights | undefined> {
+    const tenant = existing(await this.#tenant(tenantId).refresh());
+    return tenant === undefined ? undefined : { plan: tenant.plan, entitlements: tenant.entitlements };
   }
 
   /** The user if the stream is cached; `unknown` when it must be loaded. */

@@ -103,6 +103,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
   return {
     routes,
     authenticate,
+    freshRights: async () => undefined,
     build: { version: '0.0.0' },
     readiness: async () => ({ checks: { store: 'ok' }, serves: true }),
     waitForReads: () => undefined,

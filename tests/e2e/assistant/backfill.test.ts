@@ -69,13 +69,8 @@ describe('The backfill of the corpus', function () {
     await entitle(world, tenant);
   };
 
-  /** A client of a person on the second node, once that node has heard of the plan that was set at the first one. */
-  const onSecond = async (tenant: TestTenant) => {
-    const api = (await clientOf(() => second)).with(tenant.admin.token);
-    const hasHeard = async () => (await api.post(ASK, { message: 'Is anything known?' })).status === 200;
-    await eventually('the second node knows the plan', hasHeard);
-    return api;
-  };
+  /** A client of a person on the second node. */
+  const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
 
   it('counts sources exactly, and a second one changes nothing', async () => {
     const tenant = await plain();
@@ -145,6 +140,19 @@ describe('The backfill of the corpus', function () {
     expect(same).to.deep.equal(one);
     expect(elsewhere).to.deep.equal(one);
     expect(await backfill(there)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
+  });
+
+  it('starts at once on a node that still knows the plan without the assistant', async () => {
+    const tenant = await plain();
+    await fill(tenant, 1);
+    const there = await onSecond(tenant);
+    for (let round = 0; round < 10; round += 1) {
+      expect((await there.post(ASK, { message: 'What is lot 0?' })).status).to.equal(403);
+      await entitle(world, tenant);
+      expect((await there.post(BACKFILL)).status, `round ${round}`).to.equal(200);
+      await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'free' });
+      await eventually('the plan ends', async () => (await there.post(BACKFILL)).status === 403);
+    }
   });
 
   it('never replaces a newer text by an older one during edits, deletions and truncations', async () => {
