@@ -5,7 +5,6 @@ import {
   type ExtensionPrincipal,
   familyOf,
   type Principal,
-  type TenantPrincipal,
   type TenantRights,
   type UserPrincipal,
 } from '../../application/core/commands/principal.ts';
@@ -91,44 +90,64 @@ export const checkAccess = (access: Guarded, principal: Principal): void => {
     default:
       principal satisfies never;
   }
-  if (access.entitlement === 'assistant' && !hasAssistant(principal.rights)) {
-    throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
-  }
-  if (access.entitlement === 'webhooks' && principal.rights.plan === 'free') throw planRequired();
-};
-
-/** Whether the tenant lacks what the route needs, by the rights that this node knows. */
-const lacksRights = (access: Guarded, principal: Principal): principal is TenantPrincipal => {
-  if (!('rights' in principal)) return false;
-  const { plan, entitlements } = principal.rights;
-  switch (access.entitlement) {
-    case 'ledger':
-      return !entitlements.ledger;
-    case 'assistant':
-      return !hasAssistant({ plan, entitlements });
-    case 'webhooks':
-      return plan === 'free';
-    case undefined:
-      return false;
-    default:
-      return access.entitlement satisfies never;
-  }
+  checkRights(access, principal.rights);
 };
 
 /**
- * The principal with rights that another node may have given a moment ago, when those known here do not suffice; else
- * the given one, at once.
+ * {@link checkAccess} with rights that another node may have given a moment ago: they are read when those known here do
+ * not suffice. Else synchronous.
  */
-export const withRights = (
+export const admitTo = (
   access: Guarded,
   principal: Principal,
   freshRights: FreshRights,
-): Principal | Promise<Principal> =>
-  lacksRights(access, principal)
-    ? freshRights(principal.tenantId).then((rights) =>
-        rights === undefined ? principal : { ...principal, rights },
-      )
-    : principal;
+): Principal | Promise<Principal> => {
+  const admitted = (found: Principal): Principal => {
+    checkAccess(access, found);
+    return found;
+  };
+  if (!('rights' in principal) || suffice(principal.rights, access)) return admitted(principal);
+  return freshRights(principal.tenantId).then((rights = principal.rights) =>
+    admitted({ ...principal, rights }),
+  );
+};
+
+/** Whether a tenant with the rights may use the route. */
+const suffice = ({ plan, entitlements }: TenantRights, { entitlement }: Guarded): boolean => {
+  switch (entitlement) {
+    case 'ledger':
+      return entitlements.ledger;
+    case 'assistant':
+      return hasAssistant({ plan, entitlements });
+    case 'webhooks':
+      return plan !== 'free';
+    case undefined:
+      return true;
+    default:
+      return entitlement satisfies never;
+  }
+};
+
+const checkRights = (access: Guarded, rights: TenantRights): void => {
+  if (access.entitlement === undefined || suffice(rights, access)) return;
+  switch (access.entitlement) {
+    case 'ledger':
+      throw new DomainError('not_entitled', 'The tenant is not entitled to the ledger.', {
+        listing_slug: 'service.ledger',
+      });
+    case 'assistant':
+      throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
+    case 'webhooks':
+      throw planRequired();
+    default:
+      access.entitlement satisfies never;
+  }
+};
+
+/** Before any 403. */
+const checkLedger = (access: Guarded, rights: TenantRights): void => {
+  if (access.entitlement === 'ledger') checkRights(access, rights);
+};
 
 const checkPerson = (access: Guarded, principal: UserPrincipal): void => {
   if (principal.tokenUse !== undefined && access.refuses?.includes('test_token')) throw delegatedRefused();
@@ -150,13 +169,6 @@ const checkDelegated = (access: Guarded, principal: ExtensionPrincipal | ApiToke
       required: access.scope,
     });
   }
-};
-
-const checkLedger = (access: Guarded, { entitlements }: TenantRights): void => {
-  if (access.entitlement !== 'ledger' || entitlements.ledger) return;
-  throw new DomainError('not_entitled', 'The tenant is not entitled to the ledger.', {
-    listing_slug: 'service.ledger',
-  });
 };
 
 /**

@@ -10,7 +10,7 @@ import { monotonic } from '../../application/core/runtime/timers.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress, originOf } from './address.ts';
-import { accessFamily, bearerToken, checkAccess, withRights } from './authorization.ts';
+import { accessFamily, admitTo, bearerToken } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { checkBounded } from './bounded-bodies.ts';
 import { check, checkNamed, decode, ownerOf, tenantOf } from './checks.ts';
@@ -138,13 +138,13 @@ export class Endpoint {
     }
     exchange.principal = principal;
     exchange.pending.admit(principal);
-    return this.#withAccess(principal);
+    return this.#checkAccess(principal);
   }
 
   /** Repeats the check before the handler when the body came slowly, since the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
     if (this.#family === undefined || monotonic() - exchange.admittedAt < TRUSTED_MS) return admitted;
-    return this.#withAccess(await this.#deps.authenticate(bearerToken(exchange.request), this.#family));
+    return this.#checkAccess(await this.#deps.authenticate(bearerToken(exchange.request), this.#family));
   }
 
   /**
@@ -286,12 +286,9 @@ export class Endpoint {
     return reply;
   }
 
-  async #withAccess(admitted: Principal): Promise<Principal> {
+  #checkAccess(principal: Principal): Principal | Promise<Principal> {
     const { access } = this.route;
-    if (access.kind !== 'principals') return admitted;
-    const principal = await withRights(access, admitted, this.#deps.freshRights);
-    checkAccess(access, principal);
-    return principal;
+    return access.kind === 'principals' ? admitTo(access, principal, this.#deps.freshRights) : principal;
   }
 
   #address({ request }: Exchange): string {

@@ -65,12 +65,12 @@ export class PasswordChanges extends WithDeps<{
     const known = await directory.freshUser(tenantId, userId);
     const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
     const isRight = await passwords.verify(stored, password.current);
-    if (!isRight && context.priorAttempt === undefined) throw wrongPassword();
-    const passwordHash = await passwords.hash(password.next);
+    // Refused only in the decision, which a keyed request does not reach when its earlier try changed the password.
+    const passwordHash = isRight ? await passwords.hash(password.next) : undefined;
     const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
       if (!user.exists || user.status !== 'active') throw invalidCredential();
-      // Another change came first: the given password is no longer the current one.
-      if (!isRight || user.passwordHash !== known?.passwordHash) throw wrongPassword();
+      // Also when another change came first: the given password is no longer the current one.
+      if (passwordHash === undefined || user.passwordHash !== known?.passwordHash) throw wrongPassword();
       return replacePassword(user, passwordHash);
     });
     if (!state.exists) throw notFound();

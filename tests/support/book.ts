@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Command, PriorAttempt } from '../../application/core/commands/command-handler.ts';
+import type { RequestContext } from '../../application/core/commands/request-context.ts';
 import type { Cause } from '../../application/core/events/event-codec.ts';
 import { DomainError } from '../../domain/core/errors.ts';
 import { defineEvent, type EventOf } from '../../domain/core/event.ts';
@@ -41,6 +42,13 @@ export const causeOf = (causationId: string): Cause => ({
   actor: { kind: 'user', id: 'ann' },
   correlationId: `request-${causationId}`,
   causationId,
+});
+
+/** The context of a try of one keyed request that creates nothing, at any node and time. */
+export const keyedContext = (causationId: string): RequestContext => ({
+  cause: causeOf(causationId),
+  priorAttempt: { since: 0 },
+  newId: () => 'unused',
 });
 
 const base = (causationId: string, book: string) => ({

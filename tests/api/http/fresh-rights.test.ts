@@ -46,16 +46,16 @@ describe('Rights of a tenant that another node has changed', () => {
   const statusOf = async (kind: string): Promise<number> =>
     (await server.request('GET', `/api/v1/${kind}`, { as: 'admin' })).status;
 
-  for (const kind of KINDS) {
-    it(`count at once where the route needs ${kind}`, async () => {
+  it('count at once on each route that needs them', async () => {
+    for (const kind of KINDS) {
       Object.assign(known, { here: NONE, stored: NONE });
-      expect(await statusOf(kind), 'before').to.equal(NEEDED[kind]);
+      expect(await statusOf(kind), `${kind} before`).to.equal(NEEDED[kind]);
       known.stored = ALL;
-      expect(await statusOf(kind), 'after').to.equal(204);
+      expect(await statusOf(kind), `${kind} after`).to.equal(204);
       known.stored = undefined;
-      expect(await statusOf(kind), 'without the tenant').to.equal(NEEDED[kind]);
-    });
-  }
+      expect(await statusOf(kind), `${kind} without the tenant`).to.equal(NEEDED[kind]);
+    }
+  });
 
   it('are read only when those known here do not suffice', async () => {
     Object.assign(known, { here: ALL, stored: NONE, reads: [] });

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
-import type { RequestContext } from '../../../application/core/commands/request-context.ts';
 import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
 import { Impersonation } from '../../../application/identity/impersonation.ts';
@@ -8,7 +7,7 @@ import { TestTokens } from '../../../application/identity/test-tokens.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
-import { causeOf } from '../../support/book.ts';
+import { causeOf, keyedContext as keyed } from '../../support/book.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores, type SharedStores, startNode } from '../../support/node.ts';
 
@@ -23,13 +22,6 @@ const ada: UserPrincipal = {
   impersonatedBy: undefined,
   tokenUse: undefined,
 };
-
-/** A try of one keyed request, at any node and time. */
-const keyed = (name: string): RequestContext => ({
-  cause: causeOf(name),
-  priorAttempt: { since: 0 },
-  newId: () => 'unused',
-});
 
 const nodeAt = (stores: SharedStores, now: number) => {
   const clock = testClock(now);

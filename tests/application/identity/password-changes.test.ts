@@ -5,17 +5,10 @@ import { Identity } from '../../../application/identity/identity.ts';
 import { PasswordChanges } from '../../../application/identity/password-changes.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
-import { causeOf } from '../../support/book.ts';
+import { causeOf, keyedContext as keyed } from '../../support/book.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
-
-/** A try of one keyed request. */
-const keyed = (name: string): RequestContext => ({
-  cause: causeOf(name),
-  priorAttempt: { since: 0 },
-  newId: () => 'unused',
-});
 
 /** Ann, whose password is `first`. */
 const withAnn = async () => {
