@@ -16,8 +16,10 @@ const MESSAGE_BYTES = 1_200;
 /** Memory of a server as `npm start` starts it, idle and under messages of 64 connections, and what a message takes on disk. */
 export const benchResources = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
-    // The first start fills the cache of compiled modules.
-    await (await start(folder)).stop();
+    // The first start fills the cache of compiled modules, also with those that threads load once it is idle.
+    const first = await start(folder);
+    await setTimeout(IDLE_MS);
+    await first.stop();
     const before = bytesOn(folder);
     const platform = await start(folder);
     let stopped = false;
