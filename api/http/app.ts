@@ -1,12 +1,14 @@
 import express, { type Express, type Request, type Response } from 'express';
 import type { Principal } from '../../application/core/commands/principal.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { monotonic } from '../../application/core/runtime/timers.ts';
 import { startSpan, traceIdOf } from '../../application/core/runtime/tracing.ts';
 import { SearchGivenUp } from '../../application/ports/searches.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { docsRoutes } from '../openapi/docs.ts';
-import { tenantOf } from './checks.ts';
+import { dropRest } from './body-turns.ts';
+import { ownerOf, tenantOf } from './checks.ts';
 import { crossOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
 import { Endpoint } from './endpoint.ts';
@@ -132,6 +134,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
         logger.warn({ ...fields, reason: error.message }, 'search given up');
       else logger.error({ ...fields, err: error }, 'request failed');
     }
+    dropRest(exchange.request, () => timeSlices.of(ownerOf(exchange.principal), 'unread body'));
     const page = endpoint?.route.errorPage?.(answer, exchange.request.headers);
     if (page === undefined || exchange.response.headersSent) sendError(exchange, answer);
     else send(exchange, { ...page, status: answer.status, headers: { ...page.headers, ...answer.headers } });

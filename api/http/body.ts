@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
+import { readInTurns } from './body-turns.ts';
 import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
 import { LongLists } from './long-lists.ts';
@@ -163,22 +164,18 @@ const asObject = (value: unknown): JsonBody => {
   throw invalid([{ path: '', code: 'invalid_type', message: 'The body must be a JSON object.' }]);
 };
 
-const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
+const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const stop = (error: DomainError): void => {
-      request.off('data', onData);
-      // Discards the rest, so that the client reads the answer.
-      request.resume();
-      reject(error);
-    };
-    const onData = (chunk: Buffer): void => {
+    readInTurns(request, slice, (chunk) => {
       size += chunk.length;
-      if (size > limit) stop(tooLarge(limit));
-      else chunks.push(chunk);
-    };
-    request.on('data', onData);
+      if (size <= limit) chunks.push(chunk);
+      else {
+        chunks.length = 0;
+        reject(tooLarge(limit));
+      }
+    });
     request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
     // Also follows `end`; without `end` the client has disconnected.
     request.once('close', () => {
@@ -191,7 +188,7 @@ const readChunked = async (
   rules: BodyRules,
   slice: Slice,
 ): Promise<JsonBody | undefined> => {
-  const bytes = await collect(request, rules.limit);
+  const bytes = await collect(request, rules.limit, slice);
   await slice.begin();
   return bytes.length === 0 ? undefined : parsed(bytes, bodyKindOf(request, rules.kinds), rules, slice);
 };
@@ -220,7 +217,7 @@ export const readBody = (
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
   const kind = bodyKindOf(request, kinds);
-  return collect(request, limit).then((bytes) => {
+  return collect(request, limit, slice).then((bytes) => {
     const waits = slice.begin();
     return waits === undefined
       ? parsed(bytes, kind, rules, slice)

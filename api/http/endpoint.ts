@@ -20,7 +20,7 @@ import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempot
 import { impersonationLogOf } from './impersonation-log.ts';
 import { JSON_ONLY } from './media-types.ts';
 import type { ObserveAnswer } from './metrics.ts';
-import { checkMultipart, dropRest } from './multipart.ts';
+import { checkMultipart } from './multipart.ts';
 import { checkQueryNames, queryNames, queryOf } from './query.ts';
 import { countRequest, refuse } from './rate-limits.ts';
 import { enterReads } from './reads-in-work.ts';
@@ -161,28 +161,23 @@ export class Endpoint {
     if (route.upload === undefined || principal === undefined) throw new Error('a route takes no uploads');
     // As in `#perform`: `route()` paired the types.
     const rules = route.upload as unknown as UploadRules<unknown>;
-    try {
-      checkMultipart(request, rules);
-      const head = this.#head(exchange, principal);
-      const params = this.#params(segments);
-      const whose = { principal, params };
-      // A repeated request gets its first answer, even if the record has changed since.
-      const again =
-        head.key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), head.key));
-      if (!again) await rules.admit(whose);
-      const onLeft = (err: unknown): void =>
-        this.#deps.logger.warn({ err, request_id: requestId }, 'an unused upload could not be removed');
-      return await withUpload(exchange, rules, whose, onLeft, (upload) => {
-        checkNamed(principal, upload.fields);
-        const checked = { ...head, params, body: check(route.body, upload.fields) };
-        return this.#once(exchange, principal, checked, upload.sameAs, (use) =>
-          this.#perform(exchange, principal, checked, use, upload),
-        );
-      });
-    } catch (error) {
-      dropRest(request);
-      throw error;
-    }
+    checkMultipart(request, rules);
+    const head = this.#head(exchange, principal);
+    const params = this.#params(segments);
+    const whose = { principal, params };
+    // A repeated request gets its first answer, even if the record has changed since.
+    const again =
+      head.key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), head.key));
+    if (!again) await rules.admit(whose);
+    const onLeft = (err: unknown): void =>
+      this.#deps.logger.warn({ err, request_id: requestId }, 'an unused upload could not be removed');
+    return await withUpload(exchange, rules, whose, onLeft, (upload) => {
+      checkNamed(principal, upload.fields);
+      const checked = { ...head, params, body: check(route.body, upload.fields) };
+      return this.#once(exchange, principal, checked, upload.sameAs, (use) =>
+        this.#perform(exchange, principal, checked, use, upload),
+      );
+    });
   }
 
   /** @throws {DomainError} 400, 403 */

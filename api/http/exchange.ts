@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import type { Principal } from '../../application/core/commands/principal.ts';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { Span } from '../../application/ports/tracing.ts';
+import { ownerOf } from './checks.ts';
 import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
@@ -80,24 +82,27 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
     response.end(body);
     pending.sent(response, principal, bytes);
   } else if (typeof body === 'string') {
-    endInParts(response, Buffer.from(body));
+    endInParts(exchange, Buffer.from(body));
     pending.watch(response, principal, bytes);
   } else {
     // The process holds these bytes anyway, once for all their readers.
-    endInParts(response, body);
+    endInParts(exchange, body);
     pending.watch(response, principal, STREAM_BYTES);
   }
 };
 
-/** Writes a part when the connection has taken those before it. */
-const endInParts = (response: ServerResponse, body: Uint8Array): void => {
+/** Writes a part when the connection has taken those before it, each in a slice: the system copies it at once. */
+const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void => {
+  const slice = timeSlices.of(ownerOf(principal), 'answer');
   let at = 0;
   const more = (): void => {
+    // Its reader may have disconnected meanwhile.
+    if (response.destroyed) return;
     while (at < body.length) {
       const part = body.subarray(at, at + PART);
       at += part.length;
       if (!response.write(part)) {
-        response.once('drain', more);
+        response.once('drain', () => void slice.next().then(more));
         return;
       }
     }

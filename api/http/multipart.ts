@@ -19,8 +19,6 @@ const OVERHEAD = 256 * 1024;
 
 const TOTAL_MS = 240_000;
 const IDLE_MS = 30_000;
-/** Time (ms) in which the rest of a refused request is discarded, so that the client reads the answer. */
-const LINGER_MS = 10_000;
 
 export interface UploadLimits {
   /** Maximum bytes of the file. */
@@ -183,13 +181,4 @@ export const readMultipart = async <Received>(
     request.off('data', onData);
     request.off('close', onClose);
   }
-};
-
-/** After a refusal, discards the rest for a while, then closes the connection. */
-export const dropRest = (request: IncomingMessage): void => {
-  if (request.complete || request.destroyed) return;
-  request.resume();
-  const timer = setTimeout(() => request.destroy(), LINGER_MS);
-  timer.unref();
-  request.once('close', () => clearTimeout(timer));
 };

@@ -101,7 +101,9 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
   let making: Promise<Buffer> | undefined;
   const made = async (): Promise<Buffer> => {
     const { openApiDocument } = await import('./document.ts');
-    text = Buffer.from(JSON.stringify(await openApiDocument([...routes, ...own])));
+    const whole = await openApiDocument([...routes, ...own]);
+    await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
+    text = Buffer.from(JSON.stringify(whole));
     return text;
   };
   /** The bytes of the document, made for the first reader. */

@@ -1,6 +1,7 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { ready } from '@energetic-ai/core';
 import { type EmbeddingsModelSource, initModel } from '@energetic-ai/embeddings';
+import { yieldToOtherThreads } from '../thread-priority.ts';
 import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protocol.ts';
 import { normalised } from './vectors.ts';
 
@@ -25,6 +26,7 @@ const embeddable = (text: string): string => {
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;
+  yieldToOtherThreads(10);
   // Messages come from `threadedEmbedder` of the same release, so they are not validated.
   const { modelPackage, dimensions } = workerData as EmbedderThreadData;
   const post = (message: FromEmbedder, vectors: readonly Float32Array<ArrayBuffer>[] = []): void =>

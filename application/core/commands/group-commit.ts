@@ -7,7 +7,7 @@ import {
 import type { WrappedKey } from '../../ports/key-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
-import { monotonic, nextTick, setImmediate } from '../runtime/timers.ts';
+import { afterPromises, monotonic, nextTick, setImmediate } from '../runtime/timers.ts';
 import { WithDeps } from '../with-deps.ts';
 
 /** A round that has this many commands is decided at once. */
@@ -117,7 +117,8 @@ export class GroupCommit extends WithDeps<{
   #scheduleFlush(): void {
     if (this.#isFlushScheduled) return;
     this.#isFlushScheduled = true;
-    setImmediate(() => void this.#flush());
+    // In the same tick: under load each tick of the event loop takes milliseconds.
+    afterPromises(() => void this.#flush());
   }
 
   async #flush(): Promise<void> {

@@ -51,6 +51,10 @@ export const setInterval = (run: () => void, ms: number): Timer => timers.setInt
 export const clearInterval = (timer: Timer | undefined): void => timers.clearInterval(timer);
 export const setImmediate = (run: () => void): void => timers.setImmediate(run);
 
+/** Runs in this tick, once all promises that can settle in it have settled. */
+export const afterPromises = (run: () => void): void =>
+  globalThis.queueMicrotask(() => process.nextTick(run));
+
 /** Resolves in the next tick of the event loop. */
 export const nextTick = (): Promise<void> => new Promise((resolve) => timers.setImmediate(resolve));
 

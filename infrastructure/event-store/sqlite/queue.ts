@@ -20,8 +20,8 @@ const MAX_UNITS = 256 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Group commit: appends of one tick are written in one transaction at its end. Appends that arrive during the write
- * form the next transaction, so the rate of commits follows the disk.
+ * Writes appends that were made together in one transaction, once their caller has made all. It is the group commit that
+ * makes them together (application/core/commands/group-commit.ts).
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];
@@ -45,7 +45,7 @@ export class AppendQueue {
   add(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ stream, expected, events, since: performance.now(), resolve, reject });
-      this.#schedule();
+      this.#schedule(queueMicrotask);
     });
   }
 
@@ -55,10 +55,10 @@ export class AppendQueue {
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  #schedule(): void {
+  #schedule(run: (flush: () => void) => void): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(this.#flush);
+    run(this.#flush);
   }
 
   readonly #flush = (): void => {
@@ -70,7 +70,7 @@ export class AppendQueue {
       if (isTransient(error)) this.#waitForLock(error);
       else this.#refuse(batch, error);
     }
-    if (this.#waiting.length > 0) this.#schedule();
+    if (this.#waiting.length > 0) this.#schedule(setImmediate);
     else for (const resolve of this.#idle.splice(0)) resolve();
   };
 

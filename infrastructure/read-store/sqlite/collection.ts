@@ -8,6 +8,7 @@ import type {
   FindQuery,
   FindResult,
   JsonObject,
+  RangeQuery,
   StoredDoc,
 } from '../../../application/ports/read-store.ts';
 import { allCells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
@@ -37,8 +38,9 @@ export interface Collection {
   load(tenant: string, id: string): StoredDoc | undefined;
   /** Like {@link load}, in the order of the ids. */
   loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
-  /** @param bytes of a page */
-  find(query: FindQuery, bytes?: number): FindResult;
+  find(query: FindQuery): FindResult;
+  /** The texts of all documents of a range. */
+  texts(query: RangeQuery): readonly string[];
   entries(query: EntriesQuery): readonly Cursor[];
 }
 
@@ -48,6 +50,8 @@ export interface CollectionWriter {
   finish(): void;
 }
 
+/** Above the number of documents of any collection. */
+const ALL = 2 ** 31;
 const storedKeys = z.array(z.string());
 /** Number of ids from which one query loads all. */
 const SEVERAL = 4;
@@ -181,11 +185,18 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
     );
   }
 
-  function find(query: FindQuery, bytes?: number): FindResult {
+  function texts(query: RangeQuery): readonly string[] {
+    const { plan, at } = planNamed(indexes, query);
+    const { low, high, descending } = rangeOf(plan, { ...query, limit: ALL });
+    const statement = inCells(connection.prepare(findSql(shape, at, descending)));
+    return allCells(statement, [query.tenant, low, high, ALL]).map((cells) => textAt(cells, 2));
+  }
+
+  function find(query: FindQuery): FindResult {
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
-    const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength, bytes);
+    const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
     const docs: { id: string; value: JsonObject }[] = [];
     let last = '';
     for (const row of statement.iterate(query.tenant, low, high, query.limit + 1)) {
@@ -203,7 +214,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
     return { apply: (write) => apply(write, fields), finish: () => fields?.finish() };
   }
 
-  return { shape, writer, load, loadMany, find, entries };
+  return { shape, writer, load, loadMany, find, texts, entries };
 }
 
 export function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {

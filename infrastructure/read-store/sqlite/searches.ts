@@ -23,7 +23,7 @@ const LIMITS: SearchLimits = {
   counted: 200_000,
   quick: 256,
   firstRows: 8,
-  sliceMs: 8,
+  sliceMs: 4,
   // Searches of many tenants share the thread by slices; each holds one page in memory.
   atOnce: 32,
   waiting: 256,

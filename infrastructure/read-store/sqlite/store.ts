@@ -1,10 +1,10 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import {
   type CollectionSpec,
   type DocKey,
   type GenerationId,
   type JsonObject,
   leaseNameOf,
-  type RangeQuery,
   type ReadStore,
   type StoredDoc,
 } from '../../../application/ports/read-store.ts';
@@ -16,7 +16,7 @@ import {
   type SqliteConnection,
   textOf,
 } from '../../sqlite/connection.ts';
-import { checkNames, checkSameSpec, specText } from '../stored-values.ts';
+import { checkNames, checkSameSpec, parseDocument, specText } from '../stored-values.ts';
 import { type Collection, type CollectionWriter, openCollection, tableShape } from './collection.ts';
 import { checkFence, sqliteLeases } from './leases.ts';
 import { listRows } from './list.ts';
@@ -25,8 +25,8 @@ import { PRAGMAS, SCHEMA } from './schema.ts';
 import { type SearchLimits, sqliteSearches } from './searches.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
 
-/** Above the number of documents of any collection. */
-const ALL = 2 ** 31;
+/** Documents that are parsed in one tick of the event loop. */
+const PARSED = 1_000;
 
 export interface SqliteReadStoreOptions {
   readonly path: string;
@@ -104,10 +104,13 @@ export async function openSqliteReadStore({
     return found;
   }
 
-  function everything(generation: GenerationId, query: RangeQuery): readonly JsonObject[] {
-    const collection = collectionOf(generation, query.collection);
-    const found = collection?.find({ ...query, limit: ALL }, Number.POSITIVE_INFINITY);
-    return found?.docs.map(({ value }) => value) ?? [];
+  async function parsed(texts: readonly string[]): Promise<readonly JsonObject[]> {
+    const docs: JsonObject[] = [];
+    for (const text of texts) {
+      if (docs.length % PARSED === PARSED - 1) await nextTick();
+      docs.push(parseDocument(text));
+    }
+    return docs;
   }
 
   return {
@@ -123,10 +126,18 @@ export async function openSqliteReadStore({
     entries: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.entries(query) ?? [])),
     // One transaction, so that no other process commits in between.
-    findAll: (generation, queries) =>
-      read(() =>
-        connection.snapshot(() => sinceDrops(() => queries.map((query) => everything(generation, query)))),
-      ),
+    async findAll(generation, queries) {
+      const found = await read(() =>
+        connection.snapshot(() =>
+          sinceDrops(() =>
+            queries.map((query) => collectionOf(generation, query.collection)?.texts(query) ?? []),
+          ),
+        ),
+      );
+      const all: (readonly JsonObject[])[] = [];
+      for (const texts of found) all.push(await parsed(texts));
+      return all;
+    },
     ...sqliteSearches({ connection, collectionOf, sinceDrops, limits, turns }),
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
