@@ -33,4 +33,4 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--expose-gc", "--max-old-space-size=2000", "--max-semi-space-size=16", "api/start.js"]
+CMD ["node", "--expose-gc", "--max-old-space-size=2000", "--max-semi-space-size=16", "--v8-pool-size=1", "api/start.js"]

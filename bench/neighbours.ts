@@ -89,7 +89,11 @@ const script = (name: string): string => new URL(`neighbours/${name}`, import.me
 
 const run = promisify(execFile);
 
-const spent = z.object({ requests: z.array(z.number()), ticks: z.array(z.number()) });
+const spent = z.object({
+  requests: z.array(z.number()),
+  ticks: z.array(z.number()),
+  works: z.array(z.number()),
+});
 type ThreadTimes = z.output<typeof spent>;
 
 /** What the server's thread has spent since the last call (`neighbours/thread-times.ts`). */
@@ -111,7 +115,7 @@ const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> 
 /** Times of the thread alone: they hold when other processes take the processor. */
 const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
   const [before, now] = [idle, beside].map(({ requests }) => percentile(requests, 0.99));
-  const tick = percentile(beside.ticks, 0.999);
+  const [tick, works] = [beside.ticks, beside.works].map((each) => percentile(each, 0.999));
   return [
     {
       figure: '… processor time of the thread from a request to its answer, p99',
@@ -120,10 +124,11 @@ const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
       target: { text: `≤ ${MORE_P99_MS} ms more`, met: (now ?? 0) - (before ?? 0) <= MORE_P99_MS },
     },
     {
-      figure: '… processor time of a tick, 99.9 %',
-      value: milliseconds(tick),
-      target: { text: `≤ ${TICK_MS} ms`, met: tick <= TICK_MS },
+      figure: '… processor time of a tick without garbage collections, 99.9 %',
+      value: milliseconds(works ?? 0),
+      target: { text: `≤ ${TICK_MS} ms`, met: (works ?? 0) <= TICK_MS },
     },
+    { figure: '… with them', value: milliseconds(tick ?? 0) },
   ];
 };
 

@@ -1,13 +1,15 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { renameSync, writeFileSync } from 'node:fs';
 import { IncomingMessage, ServerResponse } from 'node:http';
+import { PerformanceObserver } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import { QUIET } from './names.ts';
 
 /**
  * Imported by the server under test: measures how much processor time its thread uses from the start of each request of the
  * quiet tenant to its answer, and in each tick. Unlike times on the clock, these do not grow when other processes of the
- * machine take the processor. Each SIGUSR2 writes what was measured since the last one to the file `BENCH_THREAD_TIMES`.
+ * machine take the processor. Ticks are told with and without garbage collections. Each SIGUSR2 writes what was measured
+ * since the last one to the file `BENCH_THREAD_TIMES`.
  */
 
 const spent = (): number => {
@@ -30,13 +32,22 @@ const exchangeIn = (message: unknown) => {
   return isBoth ? { request, response } : undefined;
 };
 
+interface Interval {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Time (ms) of the intervals that began within one. */
+const within = ({ from, to }: Interval, intervals: readonly Interval[]): number =>
+  intervals.reduce((all, each) => (each.from >= from && each.from < to ? all + each.to - each.from : all), 0);
+
 /** A tick shorter than this (ms) counts as idle. */
 const IDLE_MS = 0.5;
 
 const measure = (file: string): void => {
   const begun = new WeakMap<ServerResponse, number>();
   let requests: number[] = [];
-  let ticks: number[] = [];
+  let ticks: (Interval & { readonly ms: number })[] = [];
   subscribe('http.server.request.start', (message) => {
     const found = exchangeIn(message);
     if (found !== undefined && isQuiet(found.request)) begun.set(found.response, spent());
@@ -46,21 +57,32 @@ const measure = (file: string): void => {
     const since = found === undefined ? undefined : begun.get(found.response);
     if (since !== undefined) requests.push(spent() - since);
   });
-  let before = spent();
+  let collections: Interval[] = [];
+  new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries()) {
+      collections.push({ from: startTime, to: startTime + duration });
+    }
+  }).observe({ entryTypes: ['gc'] });
+  let [before, from] = [spent(), performance.now()];
   const tick = (): void => {
-    const now = spent();
+    const [now, to] = [spent(), performance.now()];
     const ms = now - before;
-    before = now;
-    if (ms > IDLE_MS) ticks.push(ms);
+    if (ms > IDLE_MS) ticks.push({ from, to, ms });
+    [before, from] = [now, to];
     // While the loop is idle a timer keeps it from spinning.
     if (ms > IDLE_MS) setImmediate(tick);
     else setTimeout(tick, 1).unref();
   };
   tick();
   process.on('SIGUSR2', () => {
-    writeFileSync(`${file}.new`, JSON.stringify({ requests, ticks }));
+    const found = {
+      requests,
+      ticks: ticks.map(({ ms }) => ms),
+      works: ticks.map((each) => Math.max(0, each.ms - within(each, collections))),
+    };
+    writeFileSync(`${file}.new`, JSON.stringify(found));
     renameSync(`${file}.new`, file);
-    [requests, ticks] = [[], []];
+    [requests, ticks, collections] = [[], [], []];
   });
 };
 

@@ -129,6 +129,18 @@ describe('group commit', () => {
     expect(await decided(group, [400, 400, 400])).to.deep.include({ tick: 1 });
   });
 
+  it('appends in the tick of its decisions', async () => {
+    const { group, steps } = open();
+    group.arrived(1);
+    const inNextTick = await new Promise<readonly string[]>((resolve) => {
+      group.schedule(() => {
+        setImmediate(() => resolve([...steps]));
+        void Promise.resolve().then(() => group.append(noteOn(0), []));
+      });
+    });
+    expect(inNextTick).to.deep.equal(['append']);
+  });
+
   it('stores the keys of all streams together before the first event', async () => {
     const { group, keys, steps } = open();
     await Promise.all([1, 2, 3].map((n) => group.append(noteOn(n), [keys.create(`acme/person-${n}`)])));

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { expect } from 'chai';
+import { dropRest, readInTurns } from '../../../api/http/body-turns.ts';
+import { type Slice, TimeSlices } from '../../../application/core/concurrency/time-slices.ts';
+import { nodeTimers, useTimers } from '../../../application/core/runtime/timers.ts';
+import { eventually, severalTicks } from '../../support/eventually.ts';
+
+const MIB = 1024 * 1024;
+
+describe('Large bodies', () => {
+  const server = createServer();
+  let respond = (_request: IncomingMessage): void => undefined;
+  before(async () => {
+    server.on('request', (request, response) => {
+      respond(request);
+      response.end('here');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const send = (bytes: number, declared = bytes) => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${declared}\r\n\r\n`);
+    socket.write(Buffer.alloc(bytes));
+    return socket;
+  };
+  const slice = (): Slice => new TimeSlices().of('acme', 'body');
+
+  it('wait for their owner’s next slice after each part', async () => {
+    const turns: (() => void)[] = [];
+    const waiting = slice();
+    waiting.next = () => new Promise((resolve) => turns.push(resolve));
+    let read = 0;
+    respond = (request) =>
+      readInTurns(request, waiting, (chunk) => {
+        read += chunk.length;
+      });
+    const socket = send(4 * MIB);
+    await eventually(() => expect(turns).to.have.length(1));
+    await severalTicks();
+    const [first] = [read];
+    expect(first).to.be.within(MIB / 4, MIB / 2);
+    turns.shift()?.();
+    await eventually(() => expect(turns).to.have.length(1));
+    expect(read - first).to.be.within(MIB / 4, MIB / 2);
+    while (read < 4 * MIB) {
+      turns.shift()?.();
+      await severalTicks();
+    }
+    socket.destroy();
+  });
+
+  it('of refused requests are read to their end, after which the connection is used again', async () => {
+    let ended = 0;
+    respond = (request) => {
+      request.once('end', () => {
+        ended += 1;
+      });
+      dropRest(request, slice);
+    };
+    const socket = send(8 * MIB);
+    let answers = '';
+    socket.on('data', (chunk) => {
+      answers += String(chunk);
+    });
+    await eventually(() => expect(ended).to.equal(1));
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+    await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(2));
+    socket.destroy();
+  });
+
+  it('of refused requests whose rest does not come close the connection after ten seconds', async () => {
+    let late: (() => void) | undefined;
+    const restore = useTimers({
+      ...nodeTimers,
+      setTimeout: (run, ms) => {
+        expect(ms).to.equal(10_000);
+        late = run;
+        return nodeTimers.setTimeout(() => undefined, 0);
+      },
+    });
+    try {
+      respond = (request) => dropRest(request, slice);
+      const socket = send(MIB, 2 * MIB);
+      await eventually(() => expect(late).to.not.equal(undefined));
+      expect(socket.destroyed).to.equal(false);
+      late?.();
+      await once(socket, 'close');
+    } finally {
+      restore();
+    }
+  });
+});
