@@ -11,7 +11,7 @@ import type {
   RangeQuery,
   StoredDoc,
 } from '../../../application/ports/read-store.ts';
-import { allCells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
+import { allCells, inCells, iterateCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import {
   checkSingle,
@@ -195,15 +195,15 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
   function find(query: FindQuery): FindResult {
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
-    const statement = connection.prepare(findSql(shape, at, descending));
+    const statement = inCells(connection.prepare(findSql(shape, at, descending)));
     const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
     const docs: { id: string; value: JsonObject }[] = [];
     let last = '';
-    for (const row of statement.iterate(query.tenant, low, high, query.limit + 1)) {
-      const text = textOf(row, 'doc');
+    for (const cells of iterateCells(statement, [query.tenant, low, high, query.limit + 1])) {
+      const text = textAt(cells, 2);
       if (!hasRoom(text)) return { docs, next: cursorOf(plan, last, query.equals?.length ?? 0) };
-      docs.push({ id: textOf(row, 'id'), value: parseDocument(text) });
-      last = textOf(row, 'key');
+      docs.push({ id: textAt(cells, 1), value: parseDocument(text) });
+      last = textAt(cells, 0);
     }
     return { docs };
   }

@@ -30,6 +30,17 @@ export function togetherTests({ store, harness }: Context): void {
       expect(none).to.deep.equal([]);
     });
 
+    it('are read page by page alike, before and after', async () => {
+      const page = async () => {
+        const { docs } = await store().find(bench.generation, { ...query, limit: 5 });
+        return docs.map(({ value }) => value.n);
+      };
+      const before = await page();
+      const [all] = await store().findAll(bench.generation, [query]);
+      expect(before).to.deep.equal(all?.slice(0, 5).map(({ n }) => n));
+      expect(await page()).to.deep.equal(before);
+    });
+
     it('are complete beyond the bytes of a page', async () => {
       const { generation, commit } = await workbench(store());
       const text = 'x'.repeat(300_000);
