@@ -20,11 +20,11 @@ export const readInTurns = (request: IncomingMessage, slice: Slice, take: (chunk
   });
 };
 
-/** After a refusal, discards the rest of a large body for a while, then closes the connection. */
+/** After a refusal, discards the rest of the body for a while, then closes the connection. */
 export const dropRest = (request: IncomingMessage, slice: () => Slice): void => {
   const { headers, complete, destroyed } = request;
-  const isSmall = headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > READ);
-  if (complete || destroyed || isSmall) return;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (complete || destroyed || !hasBody) return;
   request.removeAllListeners('data');
   readInTurns(request, slice(), () => undefined);
   request.resume();

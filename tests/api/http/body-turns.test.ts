@@ -46,7 +46,7 @@ describe('Large bodies', () => {
     const socket = send(4 * MIB);
     await eventually(() => expect(turns).to.have.length(1));
     await severalTicks();
-    const [first] = [read];
+    const first = read;
     expect(first).to.be.within(MIB / 4, MIB / 2);
     turns.shift()?.();
     await eventually(() => expect(turns).to.have.length(1));
@@ -72,6 +72,25 @@ describe('Large bodies', () => {
       answers += String(chunk);
     });
     await eventually(() => expect(ended).to.equal(1));
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+    await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(2));
+    socket.destroy();
+  });
+
+  it('that were refused midway leave the connection usable, however small they are', async () => {
+    respond = (request) => {
+      request.once('data', () => {
+        request.pause();
+        dropRest(request, slice);
+      });
+    };
+    const socket = send(16, 100_000);
+    let answers = '';
+    socket.on('data', (chunk) => {
+      answers += String(chunk);
+    });
+    await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(1));
+    socket.write(Buffer.alloc(100_000 - 16));
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
     await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(2));
     socket.destroy();
