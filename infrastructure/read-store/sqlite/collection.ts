@@ -185,17 +185,20 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
     );
   }
 
-  function texts(query: RangeQuery): readonly string[] {
+  /** Key, id and text of each document of a range, after the tenant, the two bounds and a limit. */
+  function inRange(query: FindQuery) {
     const { plan, at } = planNamed(indexes, query);
-    const { low, high, descending } = rangeOf(plan, { ...query, limit: ALL });
-    const statement = inCells(connection.prepare(findSql(shape, at, descending)));
+    const { low, high, descending } = rangeOf(plan, query);
+    return { plan, low, high, statement: inCells(connection.prepare(findSql(shape, at, descending))) };
+  }
+
+  function texts(query: RangeQuery): readonly string[] {
+    const { low, high, statement } = inRange({ ...query, limit: ALL });
     return allCells(statement, [query.tenant, low, high, ALL]).map((cells) => textAt(cells, 2));
   }
 
   function find(query: FindQuery): FindResult {
-    const { plan, at } = planNamed(indexes, query);
-    const { low, high, descending } = rangeOf(plan, query);
-    const statement = inCells(connection.prepare(findSql(shape, at, descending)));
+    const { plan, low, high, statement } = inRange(query);
     const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
     const docs: { id: string; value: JsonObject }[] = [];
     let last = '';
