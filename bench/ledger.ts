@@ -168,6 +168,7 @@ const record = (useCases: UseCases, tenantId: string, nth: number) => {
     { account_code: `A${at % ACCOUNTS}`, debit: 100 + at },
     { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
   ]).flat();
-  const entry = { id: ids.next(), given: { date, lines }, source: { kind: 'bench' }, mode: 'post' } as const;
-  return useCases.entries.record(tenantId, entry, contextOf('ann'));
+  const make = () => useCases.entries.contentOf(tenantId, { date, lines });
+  const entry = { id: ids.next(), source: { kind: 'bench' }, make };
+  return useCases.posting.postOnce(tenantId, entry, contextOf('ann'));
 };

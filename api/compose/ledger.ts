@@ -23,11 +23,11 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
   const { streams, states, stores, codec, clock, ids, logger, directory } = core;
   const { events } = stores;
   const journal = new LedgerJournal({ streams, events, codec });
-  const chart = new ChartOfAccounts({ streams, journal });
+  const chart = new ChartOfAccounts({ streams });
   const settings = new LedgerSettings({ directory, clock });
   const posting = new Posting({ streams, events, codec, ids, logger, journal, settings });
-  const entries = new Entries({ streams, chart, journal, settings, posting });
-  const runner = new RuleRunner({ streams, directory, events, entries, logger });
+  const entries = new Entries({ streams, journal, settings, posting });
+  const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
   const partners = new PartnerDirectory(streams);
   const sources = new PostingSources(
     async (partnerId) => (await partners.find(partnerId))?.home_tenant_id ?? undefined,
@@ -38,16 +38,17 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
     events,
     codec,
     clock,
-    chart,
+    journal,
     entries,
     sources,
     runner,
   });
   const reports = new ReportCache(core.readModels.reader('ledger'));
-  const deps = { ...core, chart, entries, posting, settings, postingRules, timeTravel, reports };
+  const deps = { ...core, journal, chart, entries, posting, settings, postingRules, timeTravel, reports };
   return {
     chart,
     entries,
+    posting,
     routes: [
       ...ledgerAccountRoutes(deps),
       ...ledgerEntryRoutes(deps),

@@ -2,7 +2,6 @@ import { notFound } from '../../domain/core/errors.ts';
 import {
   type Account,
   type ChangeAccount,
-  type Chart,
   changeAccount,
   type OpenAccount,
   openAccount,
@@ -14,7 +13,6 @@ import {
   type JournalEvent,
   journalStream,
   lockPeriod,
-  resolveLines,
 } from '../../domain/ledger/journal.ts';
 import { checkQuota } from '../../domain/tenancy/quotas.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
@@ -23,29 +21,11 @@ import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { LedgerJournal } from './journal.ts';
 
 export type AccountOutcome = Written<{ readonly account: Account }>;
 
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
-export class ChartOfAccounts extends WithDeps<{ streams: Streams; journal: LedgerJournal }> {
-  /** The cached accounts, which may be behind other nodes. */
-  async load(tenantId: string): Promise<Chart> {
-    return (await this.deps.journal.load(tenantId)).chart;
-  }
-
-  /** Replaces account codes by the chart's own spelling. @throws `unknown_account`, `account_inactive` */
-  async resolve<L extends { readonly account_code: string }>(
-    tenantId: string,
-    lines: readonly L[],
-  ): Promise<L[]> {
-    const resolved = await this.deps.journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
-    return lines.map((each, index) => ({
-      ...each,
-      account_code: resolved[index]?.account_code ?? each.account_code,
-    }));
-  }
-
+export class ChartOfAccounts extends WithDeps<{ streams: Streams }> {
   /**
    * @param plan of the tenant, which limits its accounts; undefined without a limit
    * @throws `already_exists`, `quota_exceeded`
@@ -76,10 +56,6 @@ export class ChartOfAccounts extends WithDeps<{ streams: Streams; journal: Ledge
       changeAccount(chart, code, change),
     );
     return accountIn(outcome, change.code ?? code);
-  }
-
-  async lockedThrough(tenantId: string): Promise<string | null> {
-    return (await this.deps.journal.load(tenantId)).lockedThrough;
   }
 
   /** Moves the lock forward or back; null removes it. */

@@ -2,6 +2,7 @@ import {
   type Content,
   checkedLines,
   type GivenLine,
+  type Line,
   requireBalance,
   requireCurrency,
   type Source,
@@ -14,12 +15,11 @@ import {
   type Entry,
   type EntryEvent,
   entryStream,
-  isPosted,
   isVacant,
   requireDraft,
   UnderWay,
 } from '../../domain/ledger/entry.ts';
-import { checkPosting } from '../../domain/ledger/posting.ts';
+import { resolveLines } from '../../domain/ledger/journal.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -27,9 +27,8 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { RecordedEvent } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { ChartOfAccounts } from './chart-of-accounts.ts';
 import type { LedgerJournal } from './journal.ts';
-import type { Posted, Posting, Slot } from './posting.ts';
+import type { Posting } from './posting.ts';
 import type { LedgerSettings } from './settings.ts';
 
 /** An entry as given by the caller. */
@@ -43,10 +42,9 @@ export interface GivenEntry {
 
 export type DraftOutcome = Written<{ readonly draft: Draft }>;
 
-/** Use cases on drafts, and entries that posting rules record (specification, Ledger; decisions, section 9). */
+/** Use cases on drafts (specification, Ledger; decisions, section 9). */
 export class Entries extends WithDeps<{
   readonly streams: Streams;
-  readonly chart: ChartOfAccounts;
   readonly journal: LedgerJournal;
   readonly settings: LedgerSettings;
   readonly posting: Posting;
@@ -63,7 +61,7 @@ export class Entries extends WithDeps<{
     const id = context.newId();
     const earlier = await this.#earlier(tenantId, id, context);
     if (earlier !== undefined) return draftIn(earlier);
-    const content = await this.#contentOf(tenantId, given);
+    const content = await this.contentOf(tenantId, given);
     return draftIn(
       await this.#stream(tenantId, id).execute(context, (state) =>
         draftEntry(state, { id, content, source }),
@@ -91,7 +89,7 @@ export class Entries extends WithDeps<{
       const lines =
         checked === undefined || known.status !== 'draft'
           ? undefined
-          : await this.deps.chart.resolve(tenantId, checked);
+          : await this.#resolved(tenantId, checked);
       const outcome = await this.#stream(tenantId, entryId).execute(context, (state) => {
         const draft = requireDraft(state);
         if (givenLines !== undefined) {
@@ -114,61 +112,45 @@ export class Entries extends WithDeps<{
   }
 
   /**
-   * Drafts or posts an entry with a derived id, once.
+   * Drafts an entry with a derived id, once.
    * @returns undefined when it was recorded before
-   * @throws as {@link draft}; `period_locked` when it is posted
+   * @throws as {@link draft}
    */
-  async record(
+  async draftOnce(
     tenantId: string,
     entry: {
       readonly id: string;
       readonly given: GivenEntry;
       readonly source: Source;
-      readonly mode: 'draft' | 'post';
       /** Also drafts an entry again that a person discarded. */
       readonly redraft?: boolean | undefined;
     },
     context: RequestContext,
-    slot?: Slot,
-  ): Promise<DraftOutcome | Posted | undefined> {
-    const { id, given, source, mode, redraft } = entry;
-    const { posting } = this.deps;
-    const make = (): Promise<Content> => this.#contentOf(tenantId, given);
-    if (mode === 'post') return posting.postOnce(tenantId, { id, source, make }, context, slot);
-    await posting.settle(tenantId, id);
+  ): Promise<DraftOutcome | undefined> {
+    const { id, given, source, redraft } = entry;
+    await this.deps.posting.settle(tenantId, id);
     // A recorded entry is not checked again, since the chart may have changed.
     if (!isVacant((await this.#stream(tenantId, id).load()).state, redraft)) return undefined;
-    const content = await make();
+    const content = await this.contentOf(tenantId, given);
     const outcome = await this.#stream(tenantId, id).execute(context, (state) =>
       draftEntry(state, { id, content, source, redraft }),
     );
     return outcome.events.length === 0 ? undefined : draftIn(outcome);
   }
 
-  /** Whether {@link record} has taken effect in the store; in mode `post` a draft does not count. */
-  async isRecorded(tenantId: string, entryId: string, mode: 'draft' | 'post'): Promise<boolean> {
-    await this.deps.posting.settle(tenantId, entryId);
-    const { state: entry } = await this.#stream(tenantId, entryId).load();
-    return mode === 'post' ? isPosted(entry) : !isVacant(entry);
-  }
-
-  /** The content that {@link record} would store now. @throws as {@link record} */
-  async preview(tenantId: string, given: GivenEntry, mode: 'draft' | 'post'): Promise<Content> {
-    const content = await this.#contentOf(tenantId, given);
-    if (mode === 'post') {
-      await this.deps.journal.check(tenantId, (journal) => checkPosting(journal, { content }));
-    }
-    return content;
-  }
-
-  async #contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
+  /** The content of a new entry, checked. @throws as {@link draft} */
+  async contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
     const checked = checkedLines(given.lines);
     const currency = given.currency ?? (await this.deps.settings.of(tenantId)).currency;
     requireCurrency(given.lines, currency);
-    const lines = await this.deps.chart.resolve(tenantId, checked);
+    const lines = await this.#resolved(tenantId, checked);
     const content = { date: given.date, memo: given.memo ?? '', currency, lines };
     requireBalance(content);
     return content;
+  }
+
+  #resolved(tenantId: string, lines: readonly Line[]): Promise<Line[]> {
+    return this.deps.journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
   }
 
   /** Completes a running posting attempt of the entry, then tries again. */

@@ -1,4 +1,6 @@
 import type { Content } from '../../domain/ledger/content.ts';
+import { resolveLines } from '../../domain/ledger/journal.ts';
+import { checkPosting } from '../../domain/ledger/posting.ts';
 import {
   type FailureState,
   failRetry,
@@ -33,12 +35,12 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
-import type { ChartOfAccounts } from './chart-of-accounts.ts';
 import type { Entries } from './entries.ts';
+import type { LedgerJournal } from './journal.ts';
 import type { PostingSources } from './posting-sources.ts';
 import { entryIdOf, type RuleRunner } from './rule-runner.ts';
 
-export type RuleOutcome = Written<{ readonly rule: PostingRule }>;
+export type WrittenRule = Written<{ readonly rule: PostingRule }>;
 export type FailureOutcome = Written<{ readonly failure: PostingFailure }>;
 
 /** The entry that a rule would make of a payload; nothing is stored. */
@@ -54,13 +56,13 @@ export class PostingRules extends WithDeps<{
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly clock: Clock;
-  readonly chart: ChartOfAccounts;
+  readonly journal: LedgerJournal;
   readonly entries: Entries;
   readonly sources: PostingSources;
   readonly runner: RuleRunner;
 }> {
   /** @throws 400 for invalid rules; `unknown_account`, `account_inactive`; `constraint_violated` */
-  async create(tenantId: string, given: RuleContent, context: RequestContext): Promise<RuleOutcome> {
+  async create(tenantId: string, given: RuleContent, context: RequestContext): Promise<WrittenRule> {
     const id = context.newId();
     requireRule(given);
     const earlier = await this.#earlier(tenantId, context, id);
@@ -75,7 +77,7 @@ export class PostingRules extends WithDeps<{
     id: string,
     change: RuleChange,
     context: RequestContext,
-  ): Promise<RuleOutcome> {
+  ): Promise<WrittenRule> {
     const now = await this.#rule(tenantId, id);
     const earlier = await this.#earlier(tenantId, context, id);
     if (earlier !== undefined) return earlier;
@@ -93,12 +95,13 @@ export class PostingRules extends WithDeps<{
    */
   async preview(tenantId: string, id: string, payload: unknown): Promise<Preview> {
     const rule = await this.#rule(tenantId, id);
-    const { directory, clock, entries } = this.deps;
+    const { directory, clock, entries, journal } = this.deps;
     const tenant = await directory.tenant(tenantId);
     const { timezone = 'UTC', currency = '' } = tenant ?? {};
-    const outcome = applyRule(rule, { payload, at: clock.now(), timezone, currency });
-    if (!outcome.matches || outcome.entry === undefined) return { matches: outcome.matches };
-    const content = await entries.preview(tenantId, outcome.entry, rule.mode);
+    const { matches, entry } = applyRule(rule, { payload, at: clock.now(), timezone, currency });
+    if (entry === undefined) return { matches };
+    const content = await entries.contentOf(tenantId, entry);
+    if (rule.mode === 'post') await journal.check(tenantId, (state) => checkPosting(state, { content }));
     return { matches: true, entry: { content, rule } };
   }
 
@@ -140,7 +143,7 @@ export class PostingRules extends WithDeps<{
   async #requireLines(tenantId: string, { lines }: Pick<RuleContent, 'lines'>): Promise<void> {
     const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant !== undefined) requireFixedAmounts(lines, tenant.currency);
-    await this.deps.chart.resolve(tenantId, lines);
+    await this.deps.journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
   }
 
   /** Reads the store before it fails. @throws `not_found` */
@@ -154,7 +157,7 @@ export class PostingRules extends WithDeps<{
   }
 
   /** The outcome of an earlier try of the same keyed request, without later changes. */
-  async #earlier(tenantId: string, context: RequestContext, id: string): Promise<RuleOutcome | undefined> {
+  async #earlier(tenantId: string, context: RequestContext, id: string): Promise<WrittenRule | undefined> {
     if (context.priorAttempt === undefined) return undefined;
     const outcome = await this.#onRules(tenantId, context, () => []);
     return outcome.events.length === 0 ? undefined : ruleIn(outcome, id);
@@ -183,7 +186,7 @@ export class PostingRules extends WithDeps<{
 const ruleIn = (
   { events, state, position }: Outcome<PostingRuleSet, PostingRuleEvent>,
   id: string,
-): RuleOutcome => {
+): WrittenRule => {
   const now = ruleOf(state, id);
   const event = events.find(({ data }) => data.rule_id === id);
   return { rule: event === undefined ? now : evolveRule(now, event, event), position };

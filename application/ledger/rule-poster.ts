@@ -13,7 +13,6 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import { StateHistory } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import type { Slot } from './posting.ts';
 import type { PostingSources } from './posting-sources.ts';
 import { type Application, entryIdOf, type RuleRunner } from './rule-runner.ts';
 
@@ -64,9 +63,6 @@ export const rulePoster = (deps: {
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
   };
 
-  const run = (application: Application, slot?: Slot): Promise<void> =>
-    runner.run(application, contextOf(application), slot);
-
   /** Applies concurrently; postings reach the journal in log order. */
   const runAll = (applications: readonly Application[], turn?: Turn): Promise<void> => {
     let before = Promise.resolve();
@@ -74,7 +70,7 @@ export const rulePoster = (deps: {
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const reached = before;
       before = reached.then(() => released);
-      return run(application, { reached, release }).finally(release);
+      return runner.run(application, contextOf(application), { reached, release }).finally(release);
     });
     return inTurns(works, turn);
   };

@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/core/errors.ts';
+import { entryStream, isPosted, isVacant } from '../../domain/ledger/entry.ts';
 import {
   type FailureState,
   type PostingFailureEvent,
@@ -20,7 +21,7 @@ import type { Directory } from '../identity/directory.ts';
 import { type EventStore, EventTooLarge } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Entries } from './entries.ts';
-import type { Slot } from './posting.ts';
+import type { Posting, Slot } from './posting.ts';
 import type { SourceEvent } from './posting-sources.ts';
 
 /** A rule and an event to apply it to. */
@@ -56,6 +57,7 @@ export class RuleRunner extends WithDeps<{
   readonly directory: Directory;
   readonly events: EventStore;
   readonly entries: Entries;
+  readonly posting: Posting;
   readonly logger: Logger;
 }> {
   /**
@@ -108,7 +110,7 @@ export class RuleRunner extends WithDeps<{
       }),
     );
     // Another process may have succeeded meanwhile, so each checks after its write.
-    if (await this.deps.entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
+    if (await this.#isRecorded(application)) {
       await this.#onFailure(application, context, resolved(application));
     }
   }
@@ -118,24 +120,28 @@ export class RuleRunner extends WithDeps<{
     context: RequestContext,
     { slot, redraft }: Options,
   ): Promise<void> {
+    const { directory, entries, posting } = this.deps;
     const { tenantId, payload, kind } = source;
-    const tenant = await this.deps.directory.tenant(tenantId);
+    const tenant = await directory.tenant(tenantId);
     if (tenant === undefined) throw new DomainError('not_found', 'There is no such tenant.');
     const { timezone, currency } = tenant;
-    const outcome = applyRule(rule, { payload, at: event.at, timezone, currency });
-    if (!outcome.matches || outcome.entry === undefined) return;
-    await this.deps.entries.record(
-      tenantId,
-      {
-        id: entryIdOf({ rule, event }),
-        given: outcome.entry,
-        source: { kind, id: event.id, rule_id: rule.id },
-        mode: rule.mode,
-        redraft,
-      },
-      context,
-      slot,
-    );
+    const { entry: given } = applyRule(rule, { payload, at: event.at, timezone, currency });
+    if (given === undefined) return;
+    const entry = { id: entryIdOf({ rule, event }), source: { kind, id: event.id, rule_id: rule.id } };
+    if (rule.mode === 'draft') {
+      await entries.draftOnce(tenantId, { ...entry, given, redraft }, context);
+      return;
+    }
+    const make = () => entries.contentOf(tenantId, given);
+    await posting.postOnce(tenantId, { ...entry, make }, context, slot);
+  }
+
+  /** Whether the rule's entry is in the store; in mode `post` a draft does not count. */
+  async #isRecorded({ rule, event, source: { tenantId } }: Application): Promise<boolean> {
+    const id = entryIdOf({ rule, event });
+    await this.deps.posting.settle(tenantId, id);
+    const { state: entry } = await this.deps.streams.of(entryStream, tenantId, id).load();
+    return rule.mode === 'post' ? isPosted(entry) : !isVacant(entry);
   }
 
   async #isResolved(application: Application): Promise<boolean> {

@@ -68,8 +68,9 @@ const makeBooks = (folder: string): Promise<void> =>
           { account_code: `A${(nth + 1) % ACCOUNTS}`, credit: 100 + nth },
         ];
         const given = { date: `2026-0${1 + (nth % 9)}-15`, lines };
-        const entry = { id: ids.next(), given, source: { kind: 'bench' }, mode: 'post' } as const;
-        return useCases.entries.record(TENANT, entry, contextOf('ann'));
+        const make = () => useCases.entries.contentOf(TENANT, given);
+        const entry = { id: ids.next(), source: { kind: 'bench' }, make };
+        return useCases.posting.postOnce(TENANT, entry, contextOf('ann'));
       },
       (made) => readModelCaughtUp(useCases, TENANT, 'ledger', made.at(-1)?.position),
     );

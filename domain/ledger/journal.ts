@@ -4,7 +4,7 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
 import { accountEvents, type Chart, withChanged, withOpened } from './account.ts';
 import { accountOf, withAccount } from './chart.ts';
-import { type PostedLine, postedLine, source } from './content.ts';
+import { type Line, type PostedLine, postedLine, source } from './content.ts';
 
 /**
  * The journal of a tenant, stream `journal-main`: chart, lock, postings with all lines, gapless numbers. Its state
@@ -130,7 +130,7 @@ export const answerTo = (state: Journal, attemptId: string, since: number): Answ
 };
 
 /**
- * Normalises codes, and adds each account's name to its first line.
+ * Lines with the chart's own spelling of the codes.
  * @param rules `mirror` allows inactive accounts, so that each posting can be reversed
  * @throws `unknown_account`, `account_inactive`
  */
@@ -138,9 +138,8 @@ export const resolveLines = <L extends { readonly account_code: string }>(
   chart: Chart,
   lines: readonly L[],
   rules: { readonly mirror: boolean } = { mirror: false },
-): readonly (L & { account_code: string; account_name?: string })[] => {
-  const named = new Set<string>();
-  return lines.map((each, index) => {
+): L[] =>
+  lines.map((each, index) => {
     const account = accountOf(chart, each.account_code);
     const details = { line_no: index + 1, account_code: each.account_code };
     if (account === undefined) {
@@ -149,10 +148,17 @@ export const resolveLines = <L extends { readonly account_code: string }>(
     if (!account.active && !rules.mirror) {
       throw new DomainError('account_inactive', `The account ${account.code} is not active.`, details);
     }
-    const line = { ...each, account_code: account.code };
-    if (named.has(account.id)) return line;
-    named.add(account.id);
-    return { ...line, account_name: account.name };
+    return { ...each, account_code: account.code };
+  });
+
+/** Adds each account's name to its first line. @param lines as {@link resolveLines} */
+export const withNames = (chart: Chart, lines: readonly Line[]): PostedLine[] => {
+  const named = new Set<string>();
+  return lines.map((line) => {
+    const { account_code: code } = line;
+    if (named.has(code)) return line;
+    named.add(code);
+    return { ...line, account_name: accountOf(chart, code)?.name };
   });
 };
 

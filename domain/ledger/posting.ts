@@ -1,7 +1,7 @@
 import { DomainError, notFound, violated } from '../core/errors.ts';
 import { decided, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
-import { type Content, mirrored, type PostedLine, requireBalance, type Source } from './content.ts';
+import { type Content, type Line, mirrored, requireBalance, type Source } from './content.ts';
 import {
   type DraftEntry,
   draftEntry,
@@ -29,6 +29,7 @@ import {
   type PostingEvent,
   PostingRefused,
   resolveLines,
+  withNames,
 } from './journal.ts';
 
 /**
@@ -182,13 +183,13 @@ export const mirrorContent = (
 ): Content => ({ date, memo, currency, lines: mirrored(lines) });
 
 /**
- * Lines as the journal would post them now.
+ * Lines as the journal would post them now, without the accounts' names.
  * @throws `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`
  */
 export const checkPosting = (
   journal: Journal,
   { content, reversalOf }: Pick<AnswerPosting, 'content' | 'reversalOf'>,
-): readonly PostedLine[] => {
+): readonly Line[] => {
   const lines = resolveLines(journal.chart, content.lines, { mirror: reversalOf !== undefined });
   requireBalance(content);
   requireOpenPeriod(journal, content.date);
@@ -206,7 +207,7 @@ const requireOpenPeriod = ({ lockedThrough }: Journal, date: string): void => {
 /** Answers a posting attempt once: posts with the next number, or refuses for good. */
 export const answerPosting = (journal: Journal, command: AnswerPosting): readonly [AnswerEvent] => {
   const { entryId, attemptId, content, reversalOf } = command;
-  let lines: readonly PostedLine[];
+  let lines: readonly Line[];
   try {
     lines = checkPosting(journal, command);
   } catch (error) {
@@ -220,7 +221,7 @@ export const answerPosting = (journal: Journal, command: AnswerPosting): readonl
     date: content.date,
     memo: content.memo,
     currency: content.currency,
-    lines: [...lines],
+    lines: withNames(journal.chart, lines),
     total: lines.reduce((sum, each) => sum + each.debit, 0),
     source: command.source,
     drafted_at: command.draftedAt,

@@ -20,17 +20,18 @@ export interface RuleInput {
   readonly currency: string;
 }
 
-export type RuleOutcome =
-  | { readonly matches: false }
-  /** `entry` is absent when every line is zero. */
-  | { readonly matches: true; readonly entry?: Content | undefined };
+export interface AppliedRule {
+  readonly matches: boolean;
+  /** Absent when the rule does not match, and when every line is zero. */
+  readonly entry?: Content | undefined;
+}
 
 /**
  * Does not check balance, chart or lock; recording the entry does.
  * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`);
  * `unbalanced`
  */
-export const applyRule = (rule: PostingRule, input: RuleInput): RuleOutcome => {
+export const applyRule = (rule: PostingRule, input: RuleInput): AppliedRule => {
   const { payload, at } = input;
   if (rule.when !== undefined) {
     const condition = parseCondition(rule.when, ['payload'], 'when');

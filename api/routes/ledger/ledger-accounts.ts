@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import { accountByCode, accountsOf } from '../../../projections/ledger/ledger.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { found, listReply, pagedList } from '../replies.ts';
@@ -20,6 +21,7 @@ import {
 
 interface Deps {
   readonly chart: ChartOfAccounts;
+  readonly journal: LedgerJournal;
   readonly readModels: ReadModels;
 }
 
@@ -100,7 +102,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       responses: { 200: lockView },
       handle: async ({ principal }) => ({
         status: 200,
-        body: { locked_through: await deps.chart.lockedThrough(principal.tenantId) },
+        body: { locked_through: (await deps.journal.load(principal.tenantId)).lockedThrough },
       }),
     }),
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import type { Entries } from '../../../application/ledger/entries.ts';
+import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import type { Posting } from '../../../application/ledger/posting.ts';
 import { invalid } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
@@ -23,8 +23,8 @@ import {
 } from './ledger-views.ts';
 
 interface Deps {
-  readonly chart: ChartOfAccounts;
   readonly entries: Entries;
+  readonly journal: LedgerJournal;
   readonly posting: Posting;
   readonly readModels: ReadModels;
 }
@@ -62,7 +62,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
     { draft, position }: Awaited<ReturnType<Entries['draft']>>,
   ): Promise<Reply> => ({
     status,
-    body: viewOfDraft(draft, await deps.chart.load(tenantId)),
+    body: viewOfDraft(draft, (await deps.journal.load(tenantId)).chart),
     position,
   });
 
@@ -81,7 +81,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
         listReply({ limit, cursor }, async (asked) => {
           requireRange(filter);
           const page = await entriesOf(reader, tenantId, filter, asked);
-          const chart = await deps.chart.load(tenantId);
+          const { chart } = await deps.journal.load(tenantId);
           return { ...page, docs: page.docs.map((doc) => viewOfEntry(doc, chart)) };
         }),
     }),
@@ -114,7 +114,8 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       reads: LEDGER_READS,
       handle: async ({ principal, params }) => {
         const doc = found(await entryById(reader, principal.tenantId, params.id));
-        return { status: 200, body: viewOfEntry(doc, await deps.chart.load(principal.tenantId)) };
+        const { chart } = await deps.journal.load(principal.tenantId);
+        return { status: 200, body: viewOfEntry(doc, chart) };
       },
     }),
 

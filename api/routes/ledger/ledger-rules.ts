@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import type { PostingRules } from '../../../application/ledger/posting-rules.ts';
 import { totalsOf } from '../../../domain/ledger/content.ts';
 import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
@@ -25,7 +25,7 @@ import {
 import { GL, ledgerRoutes, viewOfLines } from './ledger-views.ts';
 
 interface Deps {
-  readonly chart: ChartOfAccounts;
+  readonly journal: LedgerJournal;
   readonly postingRules: PostingRules;
   readonly readModels: ReadModels;
 }
@@ -53,7 +53,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       date,
       memo,
       currency,
-      lines: viewOfLines(lines, await deps.chart.load(tenantId)),
+      lines: viewOfLines(lines, (await deps.journal.load(tenantId)).chart),
       total_debit: debit,
       total_credit: credit,
       source: { kind: rule.source_kind, rule_id: rule.id },

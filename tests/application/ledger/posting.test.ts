@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Entries } from '../../../application/ledger/entries.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
@@ -299,6 +300,14 @@ describe('Reversing', () => {
 });
 
 describe('An entry with a derived id', () => {
+  /** Drafts or posts an entry, as the rule runner does. */
+  const record = (
+    { entries, posting }: LedgerNode,
+    { mode, given, ...entry }: Parameters<Entries['draftOnce']>[1] & { readonly mode: 'draft' | 'post' },
+  ) =>
+    mode === 'draft'
+      ? entries.draftOnce(TENANT, { ...entry, given }, request())
+      : posting.postOnce(TENANT, { ...entry, make: () => entries.contentOf(TENANT, given) }, request());
   const given = { date: '2026-03-15', lines: move('1000', '4000', 5) };
   const source = { kind: 'job.transition', id: 'event', rule_id: 'rule' };
 
@@ -307,8 +316,8 @@ describe('An entry with a derived id', () => {
     await fill(node);
     for (const mode of ['draft', 'post'] as const) {
       const entry = { id: `the-${mode}`, given, source, mode };
-      expect(await node.entries.record(TENANT, entry, request())).not.to.equal(undefined);
-      expect(await node.entries.record(TENANT, entry, request())).to.equal(undefined);
+      expect(await record(node, entry)).not.to.equal(undefined);
+      expect(await record(node, entry)).to.equal(undefined);
     }
     const [posted, ...others] = await node.postingsOf();
     expect(posted?.data).to.deep.include({ entry_id: 'the-post', number: 1, source });
@@ -321,10 +330,10 @@ describe('An entry with a derived id', () => {
     await node.chart.lock(TENANT, '2026-12-31', request());
     const entry = { id: 'the-entry', given, source, mode: 'post' as const };
     const before = (await node.readAll()).length;
-    expect(await refusalCode(node.entries.record(TENANT, entry, request()))).to.equal('period_locked');
+    expect(await refusalCode(record(node, entry))).to.equal('period_locked');
     expect(await node.readAll()).to.have.length(before);
     await node.chart.lock(TENANT, null, request());
-    await node.entries.record(TENANT, entry, request());
+    await record(node, entry);
     expect(await node.postingsOf()).to.have.length(1);
   });
 
@@ -332,17 +341,17 @@ describe('An entry with a derived id', () => {
     const node = startLedger();
     await fill(node);
     for (const mode of ['draft', 'post'] as const) {
-      await node.entries.record(TENANT, { id: `the-${mode}`, given, source, mode }, request());
+      await record(node, { id: `the-${mode}`, given, source, mode });
     }
     await node.chart.changeAccount(TENANT, '4000', { active: false }, request());
     for (const mode of ['draft', 'post'] as const) {
       const entry = { id: `the-${mode}`, given, source, mode };
-      expect(await node.entries.record(TENANT, entry, request())).to.equal(undefined);
+      expect(await record(node, entry)).to.equal(undefined);
     }
     await node.entries.discard(TENANT, 'the-draft', request());
     await node.chart.changeAccount(TENANT, '4000', { active: true }, request());
     const again = { id: 'the-draft', given, source, mode: 'draft' as const };
-    expect(await node.entries.record(TENANT, again, request())).to.equal(undefined);
+    expect(await record(node, again)).to.equal(undefined);
     expect(await refusalCode(node.entries.change(TENANT, 'the-draft', {}, request()))).to.equal('not_found');
   });
 
@@ -362,11 +371,11 @@ describe('An entry with a derived id', () => {
       },
     }));
     const entry = { id: 'the-entry', given, source, mode: 'post' as const };
-    expect(await refusalCode(node.entries.record(TENANT, entry, request()))).to.equal('period_locked');
+    expect(await refusalCode(record(node, entry))).to.equal('period_locked');
     expect(eventsOf(await node.readAll(), 'the-entry').at(-1)).to.equal('EntryDraftDiscarded');
     expect(await refusalCode(node.posting.post(TENANT, 'the-entry', request()))).to.equal('not_found');
     await other.chart.lock(TENANT, null, request());
-    await node.entries.record(TENANT, entry, request());
+    await record(node, entry);
     expect(await node.postingsOf()).to.have.length(1);
   });
 
@@ -378,8 +387,8 @@ describe('An entry with a derived id', () => {
         await fill(other);
         const entry = { id: 'the-entry', given, source, mode: 'post' as const };
         const dying = startLedger(stores, mortal(after, isDone).wrap);
-        await dying.entries.record(TENANT, entry, request()).catch(() => undefined);
-        await other.entries.record(TENANT, entry, request());
+        await record(dying, entry).catch(() => undefined);
+        await record(other, entry);
         await other.finishAll();
         expect(await other.postingsOf(), `after ${after}, ${isDone}`).to.have.length(1);
       }

@@ -18,7 +18,7 @@ const withDraft = async (node: RulesNode, rule: string): Promise<string> => {
   const id = entryIdOf({ rule: { id: rule }, event });
   const given = { date: '2026-03-15', lines: move('1200', '4000', 5) };
   const source = { kind: 'entity.created', id: event.id, rule_id: rule };
-  await node.entries.record(TENANT, { id, given, source, mode: 'draft' }, request());
+  await node.entries.draftOnce(TENANT, { id, given, source }, request());
   return id;
 };
 const failureOf = async (node: RulesNode): Promise<string> => {

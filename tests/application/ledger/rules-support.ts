@@ -47,11 +47,11 @@ const FAILURES: readonly string[] = postingFailureEvents.map(({ type }) => type)
 /** A ledger with posting rules and their subscriber. */
 export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: EventStore) => EventStore) => {
   const node = startLedger({ ...shared, definitions }, wrap);
-  const { streams, states, directory, events, codec, clock, chart, entries, logger } = node;
+  const { streams, states, directory, events, codec, clock, journal, entries, posting, logger } = node;
   const partners = new PartnerDirectory(streams);
   const sources = new PostingSources(async (id) => (await partners.find(id))?.home_tenant_id ?? undefined);
-  const runner = new RuleRunner({ streams, directory, events, entries, logger });
-  const deps = { streams: node.streams, directory, events, codec, clock, chart, entries, sources, runner };
+  const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
+  const deps = { streams: node.streams, directory, events, codec, clock, journal, entries, sources, runner };
   const poster = rulePoster({ runner, sources, events, codec, states });
 
   return {

@@ -56,10 +56,10 @@ export const startLedger = (
   const { streams, codec, clock, directory, logger } = node;
   const ids = uuidV7Ids(clock);
   const journal = new LedgerJournal({ streams, events: node.events, codec });
-  const chart = new ChartOfAccounts({ streams, journal });
+  const chart = new ChartOfAccounts({ streams });
   const settings = new LedgerSettings({ directory, clock });
   const posting = new Posting({ streams, events: node.events, codec, ids, logger, journal, settings });
-  const entries = new Entries({ streams, chart, journal, settings, posting });
+  const entries = new Entries({ streams, journal, settings, posting });
   const finisher = postingFinisher(posting);
 
   const readAll = async () => (await events.readAll({ limit: 100_000 })).map((each) => codec.decode(each));

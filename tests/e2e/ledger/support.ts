@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
-import { LedgerJournal } from '../../../application/ledger/journal.ts';
 import { systemClock } from '../../../infrastructure/identity/ids.ts';
 import { causeOf } from '../../support/book.ts';
 import type { Answer, Client } from '../../support/client.ts';
@@ -136,7 +135,7 @@ export const openedBefore = async (
 ): Promise<void> => {
   const events = openLogOf(server);
   const node = startNode({ events, clock: systemClock });
-  const chart = new ChartOfAccounts({ ...node, journal: new LedgerJournal(node) });
+  const chart = new ChartOfAccounts(node);
   const context = { cause: causeOf(randomUUID()), priorAttempt: undefined, newId: randomUUID };
   await chart.openAccount(id, { ...given, type: 'Asset', active: true }, context);
   await events.close();
