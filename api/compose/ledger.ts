@@ -2,12 +2,11 @@ import type { TimeTravel } from '../../application/audit/time-travel.ts';
 import { ChartOfAccounts } from '../../application/ledger/chart-of-accounts.ts';
 import { Entries } from '../../application/ledger/entries.ts';
 import { LedgerJournal } from '../../application/ledger/journal.ts';
-import { Posting, postingFinisher } from '../../application/ledger/posting.ts';
+import { PostingProcess, postingFinisher } from '../../application/ledger/posting-process.ts';
 import { PostingRules } from '../../application/ledger/posting-rules.ts';
 import { PostingSources } from '../../application/ledger/posting-sources.ts';
 import { rulePoster } from '../../application/ledger/rule-poster.ts';
 import { RuleRunner } from '../../application/ledger/rule-runner.ts';
-import { LedgerSettings } from '../../application/ledger/settings.ts';
 import { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import { ledgerAccountRoutes } from '../routes/ledger/ledger-accounts.ts';
 import { ledgerEntryRoutes } from '../routes/ledger/ledger-entries.ts';
@@ -24,9 +23,8 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
   const { events } = stores;
   const journal = new LedgerJournal({ streams, events, codec });
   const chart = new ChartOfAccounts({ streams });
-  const settings = new LedgerSettings({ directory, clock });
-  const posting = new Posting({ streams, events, codec, ids, logger, journal, settings });
-  const entries = new Entries({ streams, journal, settings, posting });
+  const posting = new PostingProcess({ streams, events, codec, ids, logger, journal, directory, clock });
+  const entries = new Entries({ streams, journal, directory, clock, posting });
   const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
   const partners = new PartnerDirectory(streams);
   const sources = new PostingSources(
@@ -44,7 +42,7 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
     runner,
   });
   const reports = new ReportCache(core.readModels.reader('ledger'));
-  const deps = { ...core, journal, chart, entries, posting, settings, postingRules, timeTravel, reports };
+  const deps = { ...core, journal, chart, entries, posting, postingRules, timeTravel, reports };
   return {
     chart,
     entries,

@@ -16,8 +16,8 @@ import {
   type EntryEvent,
   entryStream,
   isVacant,
+  PostingInProgress,
   requireDraft,
-  UnderWay,
 } from '../../domain/ledger/entry.ts';
 import { resolveLines } from '../../domain/ledger/journal.ts';
 import type { Written } from '../core/commands/command.ts';
@@ -26,10 +26,12 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { RecordedEvent } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { LedgerJournal } from './journal.ts';
-import type { Posting } from './posting.ts';
-import type { LedgerSettings } from './settings.ts';
+import type { PostingProcess } from './posting-process.ts';
+import { ledgerSettingsOf } from './settings.ts';
 
 /** An entry as given by the caller. */
 export interface GivenEntry {
@@ -46,8 +48,9 @@ export type DraftOutcome = Written<{ readonly draft: Draft }>;
 export class Entries extends WithDeps<{
   readonly streams: Streams;
   readonly journal: LedgerJournal;
-  readonly settings: LedgerSettings;
-  readonly posting: Posting;
+  readonly directory: Directory;
+  readonly clock: Clock;
+  readonly posting: PostingProcess;
 }> {
   /**
    * @throws 400 for amounts and numbers of lines; `mixed_currency`, `unknown_account`, `account_inactive`, `unbalanced`
@@ -93,7 +96,7 @@ export class Entries extends WithDeps<{
       const outcome = await this.#stream(tenantId, entryId).execute(context, (state) => {
         const draft = requireDraft(state);
         if (givenLines !== undefined) {
-          if (lines === undefined) throw new UnderWay();
+          if (lines === undefined) throw new PostingInProgress();
           requireCurrency(givenLines, currency ?? draft.content.currency);
         }
         return changeDraft(state, { date, memo, currency, lines });
@@ -141,7 +144,7 @@ export class Entries extends WithDeps<{
   /** The content of a new entry, checked. @throws as {@link draft} */
   async contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
     const checked = checkedLines(given.lines);
-    const currency = given.currency ?? (await this.deps.settings.of(tenantId)).currency;
+    const currency = given.currency ?? (await ledgerSettingsOf(this.deps, tenantId)).currency;
     requireCurrency(given.lines, currency);
     const lines = await this.#resolved(tenantId, checked);
     const content = { date: given.date, memo: given.memo ?? '', currency, lines };
@@ -159,7 +162,7 @@ export class Entries extends WithDeps<{
       try {
         return await work();
       } catch (error) {
-        if (!(error instanceof UnderWay)) throw error;
+        if (!(error instanceof PostingInProgress)) throw error;
         await this.deps.posting.settle(tenantId, entryId);
       }
     }

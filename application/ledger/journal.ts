@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/core/errors.ts';
+import type { PostingAttempt } from '../../domain/ledger/entry.ts';
 import {
   type AnswerEvent,
   answerTo,
@@ -19,10 +20,8 @@ import { type EventStore, EventTooLarge, type Position } from '../ports/event-st
 /** The journal's answer to a posting attempt. */
 export type Answer = Written<{ readonly event: RecordedEvent<AnswerEvent> }>;
 
-type Logged<E extends AnswerEvent> = RecordedEvent<E> & { readonly position: Position };
-
 /** The journal's state does not reach back to the start of the posting attempt. */
-class Forgotten extends Error {}
+class AnswerNotInState extends Error {}
 
 const PAGE = 500;
 
@@ -52,68 +51,63 @@ export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventSto
     throw new Error(`revision ${revision} of ${name} is no posting`);
   }
 
-  /**
-   * Asks the journal to answer a posting attempt; it answers once, however often it is asked.
-   * @param since revision of the journal before the attempt
-   */
-  async answer(tenantId: string, command: AnswerPosting, since: number, cause: Cause): Promise<Answer> {
+  /** Asks the journal to answer a posting attempt; it answers once, however often it is asked. */
+  async answer(tenantId: string, command: AnswerPosting, cause: Cause): Promise<Answer> {
     try {
-      return await this.#ask(tenantId, command, since, cause, (state) => answerPosting(state, command));
+      return await this.#ask(tenantId, command.attempt, cause, (state) => answerPosting(state, command));
     } catch (error) {
       if (!(error instanceof EventTooLarge)) throw error;
       const tooLarge = new DomainError('payload_too_large', 'The entry is too large to be posted.');
-      return this.#ask(tenantId, command, since, cause, () => refusePosting(command, tooLarge));
+      return this.#ask(tenantId, command.attempt, cause, () => refusePosting(command, tooLarge));
     }
   }
 
   /** Finds the answer to a posting attempt that has one. */
-  async findAnswer(tenantId: string, attemptId: string, since: number): Promise<Answer> {
-    const event = await this.#search(tenantId, attemptId, since, Number.MAX_SAFE_INTEGER);
+  async findAnswer(tenantId: string, attempt: PostingAttempt): Promise<Answer> {
+    const event = await this.#search(tenantId, attempt, Number.MAX_SAFE_INTEGER);
     if (event === undefined) throw new Error('the journal has no answer to a posting attempt');
     return { event, position: event.position };
   }
 
   async #ask(
     tenantId: string,
-    { attemptId }: AnswerPosting,
-    since: number,
+    attempt: PostingAttempt,
     cause: Cause,
     decide: (state: Journal) => readonly [AnswerEvent],
   ): Promise<Answer> {
     const journal = this.#stream(tenantId);
     const outcome = await journal
       .execute({ cause }, (state) => {
-        const known = answerTo(state, attemptId, since);
-        if (known === 'forgotten') throw new Forgotten();
+        const known = answerTo(state, attempt);
+        if (known === 'forgotten') throw new AnswerNotInState();
         return known === 'answered' ? [] : decide(state);
       })
       .catch((error: unknown) => {
-        if (!(error instanceof Forgotten)) throw error;
+        if (!(error instanceof AnswerNotInState)) throw error;
         return journal.execute(
           { cause },
           {
-            prepare: ({ revision }) => this.#search(tenantId, attemptId, since, revision),
+            prepare: ({ revision }) => this.#search(tenantId, attempt, revision),
             decide: (state, _at, earlier) => (earlier === undefined ? decide(state) : []),
           },
         );
       });
     const [event] = outcome.events;
     if (event !== undefined && isAnswer(event)) return { event, position: outcome.position };
-    return this.findAnswer(tenantId, attemptId, since);
+    return this.findAnswer(tenantId, attempt);
   }
 
   async #search(
     tenantId: string,
-    attemptId: string,
-    since: number,
+    { id, journalRevision }: PostingAttempt,
     through: number,
-  ): Promise<Logged<AnswerEvent> | undefined> {
+  ): Promise<(RecordedEvent<AnswerEvent> & { readonly position: Position }) | undefined> {
     const { name } = this.#stream(tenantId);
-    for (let from = since + 1; from <= through; from += PAGE) {
+    for (let from = journalRevision + 1; from <= through; from += PAGE) {
       const page = await this.deps.events.readStream(name, { from, limit: PAGE });
       for (const stored of page) {
         const event = this.deps.codec.decode(stored);
-        if (isAnswer(event) && event.data.attempt_id === attemptId && event.revision <= through) return event;
+        if (isAnswer(event) && event.data.attempt_id === id && event.revision <= through) return event;
       }
       if (page.length < PAGE) return undefined;
     }

@@ -21,7 +21,7 @@ import type { Directory } from '../identity/directory.ts';
 import { type EventStore, EventTooLarge } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Entries } from './entries.ts';
-import type { Posting, Slot } from './posting.ts';
+import type { PostingProcess, Slot } from './posting-process.ts';
 import type { SourceEvent } from './posting-sources.ts';
 
 /** A rule and an event to apply it to. */
@@ -51,13 +51,13 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Applies posting rules to events (decisions, section 9, Posting rule). */
+/** Applies posting rules to events (decisions, section 9, PostingProcess rule). */
 export class RuleRunner extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly events: EventStore;
   readonly entries: Entries;
-  readonly posting: Posting;
+  readonly posting: PostingProcess;
   readonly logger: Logger;
 }> {
   /**

@@ -111,7 +111,7 @@ interface Drafted {
 export interface Draft extends Drafted {
   readonly status: 'draft';
 }
-export interface Posting extends Drafted {
+export interface EntryInPosting extends Drafted {
   readonly status: 'posting';
   readonly attempt: PostingAttempt;
 }
@@ -125,7 +125,7 @@ interface InJournal {
 export interface PostedEntry extends InJournal {
   readonly status: 'posted';
 }
-export interface Reversing extends InJournal {
+export interface EntryInReversal extends InJournal {
   readonly status: 'reversing';
   readonly attempt: PostingAttempt;
   readonly mirror: { readonly id: string; readonly date: string; readonly memo: string };
@@ -135,20 +135,22 @@ export interface ReversedEntry extends InJournal {
   readonly mirror: { readonly id: string; readonly revision: number };
 }
 /** A posting or reversal without an answer in this stream. */
-export type OpenAttempt = Posting | Reversing;
+export type OpenAttempt = EntryInPosting | EntryInReversal;
 export type Entry =
   | { readonly status: 'none' }
   | { readonly status: 'discarded'; readonly refused: boolean }
   | Draft
-  | Posting
+  | EntryInPosting
   | PostedEntry
-  | Reversing
+  | EntryInReversal
   | ReversedEntry
   | { readonly status: 'mirror'; readonly id: string; readonly reversalOf: string };
 
 const contentOf = ({ date, memo, currency, lines }: Content): Content => ({ date, memo, currency, lines });
 
-const attemptOf = (data: z.output<typeof EntryPostingStarted.schema | typeof started>): PostingAttempt => ({
+export const attemptOf = (
+  data: z.output<typeof EntryPostingStarted.schema | typeof started>,
+): PostingAttempt => ({
   id: data.attempt_id,
   journalRevision: data.journal_revision,
   ...('discards_if_refused' in data && { discardsIfRefused: true }),
@@ -221,11 +223,11 @@ export const immutable = (message = 'The entry is posted and stays as it is.'): 
   new DomainError('immutable', message);
 
 /** Thrown while a posting or reversal of the entry is under way: callers complete it, then decide again. */
-export class UnderWay extends Error {
-  override readonly name = 'UnderWay';
+export class PostingInProgress extends Error {
+  override readonly name = 'PostingInProgress';
 }
 
-/** @throws `not_found`, `immutable`, {@link UnderWay} */
+/** @throws `not_found`, `immutable`, {@link PostingInProgress} */
 export const requireDraft = (state: Entry): Draft => {
   switch (state.status) {
     case 'draft':
@@ -234,7 +236,7 @@ export const requireDraft = (state: Entry): Draft => {
     case 'discarded':
       throw notFound();
     case 'posting':
-      throw new UnderWay();
+      throw new PostingInProgress();
     case 'posted':
     case 'reversing':
     case 'reversed':
@@ -245,7 +247,7 @@ export const requireDraft = (state: Entry): Draft => {
   }
 };
 
-export const isUnderWay = (state: Entry): state is OpenAttempt =>
+export const isInProgress = (state: Entry): state is OpenAttempt =>
   state.status === 'posting' || state.status === 'reversing';
 
 /** Whether the entry can be drafted; without `redraft`, not after a person discarded it. */

@@ -5,6 +5,7 @@ import { folded, type StreamType } from '../core/stream-type.ts';
 import { accountEvents, type Chart, withChanged, withOpened } from './account.ts';
 import { accountOf, withAccount } from './chart.ts';
 import { type Line, type PostedLine, postedLine, source } from './content.ts';
+import type { PostingAttempt } from './entry.ts';
 
 /**
  * The journal of a tenant, stream `journal-main`: chart, lock, postings with all lines, gapless numbers. Its state
@@ -123,10 +124,10 @@ export const journalStream: StreamType<Journal, JournalEvent> = {
 /** `forgotten`: the attempt's answer may be older than those the state keeps. */
 export type AnswerState = 'answered' | 'unanswered' | 'forgotten';
 
-/** @param since revision of the journal before the posting attempt */
-export const answerTo = (state: Journal, attemptId: string, since: number): AnswerState => {
-  if (state.recent.some((each) => each.attemptId === attemptId && each.revision > since)) return 'answered';
-  return since >= state.recentSince ? 'unanswered' : 'forgotten';
+export const answerTo = (state: Journal, { id, journalRevision }: PostingAttempt): AnswerState => {
+  if (state.recent.some((each) => each.attemptId === id && each.revision > journalRevision))
+    return 'answered';
+  return journalRevision >= state.recentSince ? 'unanswered' : 'forgotten';
 };
 
 /**

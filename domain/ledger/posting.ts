@@ -7,6 +7,8 @@ import {
   draftEntry,
   type Entry,
   type EntryEvent,
+  type EntryInPosting,
+  type EntryInReversal,
   EntryMirrorPrepared,
   EntryPostingSettled,
   EntryPostingStarted,
@@ -14,12 +16,11 @@ import {
   EntryReversalSettled,
   EntryReversalStarted,
   immutable,
-  isUnderWay,
+  isInProgress,
   type PostedEntry,
-  type Posting,
-  type Reversing,
+  type PostingAttempt,
+  PostingInProgress,
   requireDraft,
-  UnderWay,
 } from './entry.ts';
 import {
   type AnswerEvent,
@@ -58,7 +59,7 @@ export interface ReverseEntry {
 /** Asks the journal to answer a posting attempt. */
 export interface AnswerPosting {
   readonly entryId: string;
-  readonly attemptId: string;
+  readonly attempt: PostingAttempt;
   readonly content: Content;
   readonly source: Source;
   /** RFC 3339 */
@@ -83,7 +84,7 @@ export const postEntry = (
 
 /**
  * Posts the present draft, or a new one; a refusal discards either.
- * @throws `immutable`, {@link UnderWay}, `unbalanced`, `payload_too_large`
+ * @throws `immutable`, {@link PostingInProgress}, `unbalanced`, `payload_too_large`
  */
 export const postNewEntry = (
   state: Entry,
@@ -100,7 +101,7 @@ export const postNewEntry = (
 export const discardRefusedDraft = (state: Entry): readonly EntryEvent[] =>
   state.status === 'draft' ? [refusedDraftDiscarded(state.id)] : [];
 
-/** @throws `not_found`, `immutable`, {@link UnderWay}; `constraint_violated` for a mirror dated before its original */
+/** @throws `not_found`, `immutable`, {@link PostingInProgress}; `constraint_violated` for a mirror dated before its original */
 export const reverseEntry = (
   state: Entry,
   command: ReverseEntry,
@@ -120,7 +121,7 @@ export const reverseEntry = (
 /** Appends the first event of the mirror's stream. */
 export const prepareMirror = (
   mirror: Entry,
-  { id, mirror: { id: mirrorId } }: Reversing,
+  { id, mirror: { id: mirrorId } }: EntryInReversal,
 ): readonly EntryEvent[] =>
   mirror.status === 'none' ? decided(EntryMirrorPrepared, { entry_id: mirrorId, reversal_of: id }) : [];
 
@@ -140,7 +141,7 @@ const requireReversible = (state: Entry): PostedEntry => {
       throw notFound();
     case 'posting':
     case 'reversing':
-      throw new UnderWay();
+      throw new PostingInProgress();
     case 'draft':
       throw immutable('A draft is not reversed: it is changed or discarded.');
     case 'reversed':
@@ -155,22 +156,28 @@ const requireReversible = (state: Entry): PostedEntry => {
 // Answer: decided on the journal's stream
 
 /** The command for a claimed posting. */
-export const postingOf = ({ id, attempt, content, source, createdAt }: Posting): AnswerPosting => ({
+export const postingCommand = ({
+  id,
+  attempt,
+  content,
+  source,
+  createdAt,
+}: EntryInPosting): AnswerPosting => ({
   entryId: id,
-  attemptId: attempt.id,
+  attempt,
   content,
   source,
   draftedAt: iso(createdAt),
 });
 
 /** The command for a claimed reversal. @param startedAt ms */
-export const mirrorOf = (
-  { id, attempt, mirror }: Reversing,
+export const reversalCommand = (
+  { id, attempt, mirror }: EntryInReversal,
   original: PostingEvent['data'],
   startedAt: number,
 ): AnswerPosting => ({
   entryId: mirror.id,
-  attemptId: attempt.id,
+  attempt,
   content: mirrorContent(original, mirror),
   source: { kind: 'reversal', id },
   draftedAt: iso(startedAt),
@@ -206,7 +213,7 @@ const requireOpenPeriod = ({ lockedThrough }: Journal, date: string): void => {
 
 /** Answers a posting attempt once: posts with the next number, or refuses for good. */
 export const answerPosting = (journal: Journal, command: AnswerPosting): readonly [AnswerEvent] => {
-  const { entryId, attemptId, content, reversalOf } = command;
+  const { entryId, attempt, content, reversalOf } = command;
   let lines: readonly Line[];
   try {
     lines = checkPosting(journal, command);
@@ -216,7 +223,7 @@ export const answerPosting = (journal: Journal, command: AnswerPosting): readonl
   }
   const data = {
     entry_id: entryId,
-    attempt_id: attemptId,
+    attempt_id: attempt.id,
     number: journal.number + 1,
     date: content.date,
     memo: content.memo,
@@ -232,12 +239,12 @@ export const answerPosting = (journal: Journal, command: AnswerPosting): readonl
 };
 
 export const refusePosting = (
-  { entryId, attemptId }: Pick<AnswerPosting, 'entryId' | 'attemptId'>,
+  { entryId, attempt }: Pick<AnswerPosting, 'entryId' | 'attempt'>,
   { code, message, details }: Pick<DomainError, 'code' | 'message' | 'details'>,
 ): readonly [AnswerEvent] =>
   decided(PostingRefused, {
     entry_id: entryId,
-    attempt_id: attemptId,
+    attempt_id: attempt.id,
     code,
     message,
     // Details of refusals hold only texts, numbers and null.
@@ -254,7 +261,7 @@ export const closePosting = (
   attemptId: string,
   answer: AnswerEvent & { readonly revision: number },
 ): readonly EntryEvent[] => {
-  if (!isUnderWay(state) || state.attempt.id !== attemptId) return [];
+  if (!isInProgress(state) || state.attempt.id !== attemptId) return [];
   const ended = { entry_id: state.id, attempt_id: attemptId };
   const { revision } = answer;
   if (answer.type === 'PostingRefused') {

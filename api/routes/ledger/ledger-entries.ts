@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Entries } from '../../../application/ledger/entries.ts';
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
-import type { Posting } from '../../../application/ledger/posting.ts';
+import type { PostingProcess } from '../../../application/ledger/posting-process.ts';
 import { invalid } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
 import type { Reply, Route } from '../../http/route.ts';
@@ -25,7 +25,7 @@ import {
 interface Deps {
   readonly entries: Entries;
   readonly journal: LedgerJournal;
-  readonly posting: Posting;
+  readonly posting: PostingProcess;
   readonly readModels: ReadModels;
 }
 
@@ -47,7 +47,10 @@ export const requireRange = ({ from, to }: { from?: string | undefined; to?: str
   throw invalid([{ path: 'to', code: 'before_from', message: '`to` must not be before `from`.' }]);
 };
 
-const postedReply = (status: number, { posting, position }: Awaited<ReturnType<Posting['post']>>): Reply => ({
+const postedReply = (
+  status: number,
+  { posting, position }: Awaited<ReturnType<PostingProcess['post']>>,
+): Reply => ({
   status,
   body: viewOfEntry(postedDoc(posting, posting.at), {}),
   position,

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { TimeTravel } from '../../../application/audit/time-travel.ts';
 import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { LedgerSettings } from '../../../application/ledger/settings.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
+import { ledgerSettingsOf } from '../../../application/ledger/settings.ts';
+import type { Clock } from '../../../application/ports/clock.ts';
 import { ACCOUNT_TYPES } from '../../../domain/ledger/account.ts';
 import { yearStart } from '../../../domain/ledger/dates.ts';
 import { JOURNAL_ID, type JournalEvent, journalStream } from '../../../domain/ledger/journal.ts';
@@ -24,7 +26,8 @@ import { currencyCode, day, LEDGER_READS, ledgerRoutes, money, moneyText, REPORT
 import type { ReportCache } from './report-cache.ts';
 
 export interface ReportDeps {
-  readonly settings: LedgerSettings;
+  readonly directory: Directory;
+  readonly clock: Clock;
   readonly readModels: ReadModels;
   readonly timeTravel: TimeTravel;
   readonly reports: ReportCache;
@@ -97,12 +100,12 @@ const later = (a: string, b: string | undefined): string => (b !== undefined && 
 
 /** The range of a trial balance; defaults to today as the last day. @throws 400 */
 export const trialBalanceRange = async (
-  { settings }: Pick<ReportDeps, 'settings'>,
+  deps: ReportDeps,
   tenantId: string,
   query: z.output<typeof rangeQuery>,
 ): Promise<Range> => {
   requireRange(query);
-  const { today, currency } = await settings.of(tenantId);
+  const { today, currency } = await ledgerSettingsOf(deps, tenantId);
   return {
     currency: query.currency ?? currency,
     from: query.from,
@@ -185,7 +188,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       responses: { 200: profitAndLossView },
       handle: async ({ principal, query }) => {
         requireRange(query);
-        const { today, currency } = await deps.settings.of(principal.tenantId);
+        const { today, currency } = await ledgerSettingsOf(deps, principal.tenantId);
         const to = query.to ?? later(today, query.from);
         const from = query.from ?? yearStart(to);
         const range = { currency: query.currency ?? currency, from, to };
@@ -207,7 +210,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       }),
       responses: { 200: balanceSheetView },
       handle: async ({ principal, query }) => {
-        const { today, currency } = await deps.settings.of(principal.tenantId);
+        const { today, currency } = await ledgerSettingsOf(deps, principal.tenantId);
         const wanted = { currency: query.currency ?? currency, asOf: query.as_of ?? today };
         const range = { currency: wanted.currency, from: undefined, to: wanted.asOf };
         const report = { form: 'balance-sheet', range, asOf: query.as_of_position };

@@ -4,8 +4,7 @@ import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import { Entries } from '../../../application/ledger/entries.ts';
 import { LedgerJournal } from '../../../application/ledger/journal.ts';
-import { Posting, postingFinisher } from '../../../application/ledger/posting.ts';
-import { LedgerSettings } from '../../../application/ledger/settings.ts';
+import { PostingProcess, postingFinisher } from '../../../application/ledger/posting-process.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { EventDefinition } from '../../../domain/core/event.ts';
@@ -57,9 +56,17 @@ export const startLedger = (
   const ids = uuidV7Ids(clock);
   const journal = new LedgerJournal({ streams, events: node.events, codec });
   const chart = new ChartOfAccounts({ streams });
-  const settings = new LedgerSettings({ directory, clock });
-  const posting = new Posting({ streams, events: node.events, codec, ids, logger, journal, settings });
-  const entries = new Entries({ streams, journal, settings, posting });
+  const posting = new PostingProcess({
+    streams,
+    events: node.events,
+    codec,
+    ids,
+    logger,
+    journal,
+    directory,
+    clock,
+  });
+  const entries = new Entries({ streams, journal, directory, clock, posting });
   const finisher = postingFinisher(posting);
 
   const readAll = async () => (await events.readAll({ limit: 100_000 })).map((each) => codec.decode(each));

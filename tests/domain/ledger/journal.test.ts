@@ -28,9 +28,10 @@ const content = (more: Partial<Content> = {}): Content => ({
   lines: LINES,
   ...more,
 });
+const attempt = (id: string, journalRevision = -1) => ({ id, journalRevision });
 const command = (attemptId: string, more: Partial<AnswerPosting> = {}): AnswerPosting => ({
   entryId: `entry-of-${attemptId}`,
-  attemptId,
+  attempt: attempt(attemptId),
   content: content(),
   source: { kind: 'manual' },
   draftedAt: '2026-03-14T00:00:00.000Z',
@@ -127,14 +128,14 @@ describe('The journal', () => {
     });
     const { state } = journalAfter(...posted);
     const first = CHART.length;
-    expect(answerTo(state, 'a299', first - 1)).to.equal('answered');
-    expect(answerTo(state, 'a44', first - 1)).to.equal('answered');
-    expect(answerTo(state, 'a43', first - 1)).to.equal('forgotten');
-    expect(answerTo(state, 'never', first - 1)).to.equal('forgotten');
-    expect(answerTo(state, 'never', first + 42)).to.equal('forgotten');
-    expect(answerTo(state, 'never', first + 43)).to.equal('unanswered');
+    expect(answerTo(state, attempt('a299', first - 1))).to.equal('answered');
+    expect(answerTo(state, attempt('a44', first - 1))).to.equal('answered');
+    expect(answerTo(state, attempt('a43', first - 1))).to.equal('forgotten');
+    expect(answerTo(state, attempt('never', first - 1))).to.equal('forgotten');
+    expect(answerTo(state, attempt('never', first + 42))).to.equal('forgotten');
+    expect(answerTo(state, attempt('never', first + 43))).to.equal('unanswered');
     // An answer before an attempt does not answer it.
-    expect(answerTo(state, 'a299', first + 299)).to.equal('unanswered');
+    expect(answerTo(state, attempt('a299', first + 299))).to.equal('unanswered');
     expect(state.recent).to.have.length(256);
   });
 

@@ -1,17 +1,18 @@
 import { DomainError } from '../../domain/core/errors.ts';
 import type { Content, Source } from '../../domain/ledger/content.ts';
 import {
+  attemptOf,
   type Entry,
   type EntryEvent,
   EntryPostingStarted,
   EntryReversalStarted,
   entryStream,
+  isInProgress,
   isPosted,
-  isUnderWay,
   type OpenAttempt,
+  PostingInProgress,
   type StartEvent,
   startsAttempt,
-  UnderWay,
 } from '../../domain/ledger/entry.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import {
@@ -20,11 +21,11 @@ import {
   closePosting,
   discardRefusedDraft,
   mirrorContent,
-  mirrorOf,
   postEntry,
-  postingOf,
+  postingCommand,
   postNewEntry,
   prepareMirror,
+  reversalCommand,
   reverseEntry,
 } from '../../domain/ledger/posting.ts';
 import type { Written } from '../core/commands/command.ts';
@@ -34,11 +35,12 @@ import { type Cause, dataOf, type EventCodec, type RecordedEvent } from '../core
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Ids } from '../ports/clock.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Clock, Ids } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Answer, LedgerJournal } from './journal.ts';
-import type { LedgerSettings } from './settings.ts';
+import { ledgerSettingsOf } from './settings.ts';
 
 export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
 
@@ -60,16 +62,17 @@ export interface Slot {
  * Posts and reverses entries (decision 14) in three steps, each safe to repeat: claim the entry on its stream, let the
  * journal answer the posting attempt, close the entry's stream.
  */
-export class Posting extends WithDeps<{
+export class PostingProcess extends WithDeps<{
   readonly streams: Streams;
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly ids: Ids;
   readonly logger: Logger;
   readonly journal: LedgerJournal;
-  readonly settings: LedgerSettings;
+  readonly directory: Directory;
+  readonly clock: Clock;
 }> {
-  /** Posting attempts that this process is completing, by the entry's stream. */
+  /** PostingProcess attempts that this process is completing, by the entry's stream. */
   readonly #completing = new Map<string, Promise<void>>();
 
   /** @throws `not_found`, `immutable`, `unbalanced`, `unknown_account`, `account_inactive`, `period_locked` */
@@ -111,7 +114,8 @@ export class Posting extends WithDeps<{
         throw error;
       });
       const claim = await this.#claim(tenantId, id, context, (now) => {
-        if (isPosted(now)) throw new UnderWay();
+        // Posted since it was loaded: the next round finds it.
+        if (isPosted(now)) throw new PostingInProgress();
         return postNewEntry(now, { id, content, source }, attemptId, journalRevision);
       });
       if (claim === undefined) continue;
@@ -129,8 +133,8 @@ export class Posting extends WithDeps<{
     wanted: { readonly date?: string | undefined; readonly memo?: string | undefined },
     context: RequestContext,
   ): Promise<Posted> {
-    const { journal, settings, ids } = this.deps;
-    const { today } = await settings.of(tenantId);
+    const { journal, ids } = this.deps;
+    const { today } = await ledgerSettingsOf(this.deps, tenantId);
     const command = { ...wanted, mirrorId: ids.next(), today };
     for (;;) {
       const entry = await this.#entry(tenantId, entryId);
@@ -159,7 +163,7 @@ export class Posting extends WithDeps<{
     const cached = stream.cached();
     const isRecent = cached !== undefined && cached.revision >= seen;
     const { state, revision } = isRecent ? cached : await stream.refresh();
-    if (!isUnderWay(state)) return;
+    if (!isInProgress(state)) return;
     // After the start of an attempt only its end is appended, so the start is the last event.
     const [stored] = await events.readStream(stream.name, { from: revision, limit: 1 });
     if (stored === undefined) throw new Error(`${stream.name} has no revision ${revision}`);
@@ -197,7 +201,7 @@ export class Posting extends WithDeps<{
       if (started === undefined) throw new Error('a posting attempt did not start');
       return { started, state };
     } catch (error) {
-      if (!(error instanceof UnderWay)) throw error;
+      if (!(error instanceof PostingInProgress)) throw error;
       await this.settle(tenantId, entryId);
       return undefined;
     }
@@ -205,8 +209,8 @@ export class Posting extends WithDeps<{
 
   /** Steps 2 and 3. @throws the journal's refusal */
   async #complete(tenantId: string, { started, state }: Claim, cause: Cause): Promise<Posted> {
-    const { attempt_id: attemptId, journal_revision: since } = started.data;
-    if (isUnderWay(state) && state.attempt.id === attemptId) {
+    const attempt = attemptOf(started.data);
+    if (isInProgress(state) && state.attempt.id === attempt.id) {
       const { answer, closed } = this.#answerAndClose(tenantId, state, started.at, cause);
       // The caller does not wait for the close; `postingFinisher` closes entries left open.
       const ended = closed.catch((error: unknown) =>
@@ -217,7 +221,7 @@ export class Posting extends WithDeps<{
       return postedOf(given);
     }
     // An earlier try of the same request started the attempt, which is complete by now.
-    return postedOf(await this.deps.journal.findAnswer(tenantId, attemptId, since));
+    return postedOf(await this.deps.journal.findAnswer(tenantId, attempt));
   }
 
   #answerAndClose(
@@ -240,15 +244,15 @@ export class Posting extends WithDeps<{
   /** Step 2: the journal answers a posting attempt once, however often it is asked. */
   async #answer(tenantId: string, state: OpenAttempt, startedAt: number, cause: Cause): Promise<Answer> {
     let command: AnswerPosting;
-    if (state.status === 'posting') command = postingOf(state);
+    if (state.status === 'posting') command = postingCommand(state);
     else {
       const original = await this.deps.journal.postingAt(tenantId, state.revision);
-      command = mirrorOf(state, original.data, startedAt);
+      command = reversalCommand(state, original.data, startedAt);
       await this.#step(tenantId, state.mirror.id, state.attempt.id, cause, (mirror) =>
         prepareMirror(mirror, state),
       );
     }
-    return this.deps.journal.answer(tenantId, command, state.attempt.journalRevision, cause);
+    return this.deps.journal.answer(tenantId, command, cause);
   }
 
   /** Step 3: closes the entry's stream with the answer. */
@@ -281,7 +285,7 @@ const postedOf = ({ event, position }: Answer): Posted => {
 };
 
 /** Completes the posting attempts of crashed processes. */
-export const postingFinisher = (posting: Posting): Subscriber => ({
+export const postingFinisher = (posting: PostingProcess): Subscriber => ({
   name: 'posting-finisher',
   types: [EntryPostingStarted.type, EntryReversalStarted.type],
   handle: async (event) => {
