@@ -4,7 +4,6 @@ import { Entries } from '../../application/ledger/entries.ts';
 import { LedgerJournal } from '../../application/ledger/journal.ts';
 import { PostingProcess, postingFinisher } from '../../application/ledger/posting-process.ts';
 import { PostingRules } from '../../application/ledger/posting-rules.ts';
-import { PostingSources } from '../../application/ledger/posting-sources.ts';
 import { rulePoster } from '../../application/ledger/rule-poster.ts';
 import { RuleRunner } from '../../application/ledger/rule-runner.ts';
 import { PartnerDirectory } from '../../application/partners/partner-directory.ts';
@@ -27,9 +26,6 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
   const entries = new Entries({ streams, journal, directory, clock, posting });
   const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
   const partners = new PartnerDirectory(streams);
-  const sources = new PostingSources(
-    async (partnerId) => (await partners.find(partnerId))?.home_tenant_id ?? undefined,
-  );
   const postingRules = new PostingRules({
     streams,
     directory,
@@ -38,7 +34,7 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
     clock,
     journal,
     entries,
-    sources,
+    partners,
     runner,
   });
   const reports = new ReportCache(core.readModels.reader('ledger'));
@@ -54,6 +50,6 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
       ...ledgerReportRoutes(deps),
       ...ledgerExportRoutes(deps),
     ],
-    subscribers: [postingFinisher(posting), rulePoster({ runner, sources, events, codec, states })],
+    subscribers: [postingFinisher(posting), rulePoster({ runner, partners, events, codec, states })],
   } satisfies Area & Record<string, unknown>;
 };

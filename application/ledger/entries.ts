@@ -1,11 +1,11 @@
 import {
   type Content,
   checkedLines,
+  type EntryOrigin,
   type GivenLine,
   type Line,
   requireBalance,
   requireCurrency,
-  type Source,
 } from '../../domain/ledger/content.ts';
 import {
   changeDraft,
@@ -58,7 +58,7 @@ export class Entries extends WithDeps<{
   async draft(
     tenantId: string,
     given: GivenEntry,
-    source: Source,
+    source: EntryOrigin,
     context: RequestContext,
   ): Promise<DraftOutcome> {
     const id = context.newId();
@@ -124,7 +124,7 @@ export class Entries extends WithDeps<{
     entry: {
       readonly id: string;
       readonly given: GivenEntry;
-      readonly source: Source;
+      readonly source: EntryOrigin;
       /** Also drafts an entry again that a person discarded. */
       readonly redraft?: boolean | undefined;
     },

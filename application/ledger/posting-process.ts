@@ -1,5 +1,5 @@
 import { DomainError } from '../../domain/core/errors.ts';
-import type { Content, Source } from '../../domain/ledger/content.ts';
+import type { Content, EntryOrigin } from '../../domain/ledger/content.ts';
 import {
   attemptOf,
   type Entry,
@@ -47,7 +47,7 @@ export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
 /** An entry with a derived id; `make` checks and returns its content. */
 export interface NewEntry {
   readonly id: string;
-  readonly source: Source;
+  readonly source: EntryOrigin;
   readonly make: () => Promise<Content>;
 }
 

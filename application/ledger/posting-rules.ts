@@ -33,11 +33,12 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Entries } from './entries.ts';
 import type { LedgerJournal } from './journal.ts';
-import type { PostingSources } from './posting-sources.ts';
+import { readSource } from './posting-sources.ts';
 import { entryIdOf, type RuleRunner } from './rule-runner.ts';
 
 export type WrittenRule = Written<{ readonly rule: PostingRule }>;
@@ -58,7 +59,7 @@ export class PostingRules extends WithDeps<{
   readonly clock: Clock;
   readonly journal: LedgerJournal;
   readonly entries: Entries;
-  readonly sources: PostingSources;
+  readonly partners: PartnerDirectory;
   readonly runner: RuleRunner;
 }> {
   /** @throws 400 for invalid rules; `unknown_account`, `account_inactive`; `constraint_violated` */
@@ -127,12 +128,12 @@ export class PostingRules extends WithDeps<{
   }
 
   async #applied(tenantId: string, failure: PostingFailure, context: RequestContext) {
-    const { events, codec, sources, runner } = this.deps;
+    const { events, codec, partners, runner } = this.deps;
     const { stream, revision } = failure.source;
     const [stored] = await events.readStream(stream, { from: revision, limit: 1 });
     if (stored === undefined) throw new Error(`${stream} has no revision ${revision}`);
     const event = codec.decode(stored);
-    const source = await sources.read(event);
+    const source = await readSource(event, partners);
     const rule = ruleOf(await this.#fresh(tenantId), failure.ruleId);
     if (source === undefined || source.kind !== rule.source_kind) return undefined;
     // The failure stays with this tenant, even if such events now belong to another one.

@@ -1,11 +1,15 @@
-import { z } from 'zod';
+import { InvoiceIssued } from '../../domain/billing/invoice.ts';
 import type { SourceKind } from '../../domain/ledger/rule-sources.ts';
-import type { LoggedEvent } from '../core/events/event-codec.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf } from '../core/events/stream-name.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 import { noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
 
-/** An event that posting rules apply to, with its payload (decisions, section 9). */
+/**
+ * Events that posting rules apply to (decisions, section 9): those that webhooks deliver, with the same data, and
+ * issued invoices of partners, for the ledger of the partner's home tenant.
+ */
 
 export interface SourceEvent {
   readonly kind: SourceKind;
@@ -14,69 +18,41 @@ export interface SourceEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A kind of source: its event types, and how to read an event; undefined for an event that no rule applies to. */
-export interface EventSource {
-  readonly types: readonly string[];
-  readonly read: (event: LoggedEvent) => SourceEvent | undefined | Promise<SourceEvent | undefined>;
-}
-
-/** The events that webhooks deliver, with the same data. */
-const notices: EventSource = {
-  types: WEBHOOK_SOURCES,
-  read: (event) => {
-    const notice = noticeOf(event);
-    return notice && { kind: notice.event, tenantId: event.tenantId, payload: notice.data };
-  },
-};
-
-const amounts = z.object({ wholesale: z.number(), retail: z.number(), margin: z.number() });
-
-/** The fields of an issued invoice that rules can use. */
-const issuedInvoice = z.object({
-  invoice_id: z.string(),
-  number: z.unknown(),
-  customer: z.object({ id: z.string(), name: z.string() }),
-  window: z.object({ from: z.string(), to: z.string() }),
-  revision: z.number(),
-  currency: z.string(),
-  totals: amounts,
-  upstream_ref: z.unknown(),
-  issued_at: z.string(),
-});
+export const SOURCE_TYPES: readonly string[] = [...WEBHOOK_SOURCES, InvoiceIssued.type];
 
 const PARTNER = 'partner_';
 
-/** Invoices of partners, for the ledger of the partner's home tenant, if any. */
-const partnerInvoices = (homeTenantOf: HomeTenantOf): EventSource => ({
-  types: ['InvoiceIssued'],
-  read: async (event) => {
-    if (!event.tenantId.startsWith(PARTNER)) return undefined;
-    const tenantId = await homeTenantOf(event.tenantId.slice(PARTNER.length));
-    if (tenantId === undefined) return undefined;
-    return { kind: 'partner_invoice.issued', tenantId, payload: issuedInvoice.parse(event.data) };
-  },
-});
-
-/** The tenant whose ledger is the partner's. */
-export type HomeTenantOf = (partnerId: string) => Promise<string | undefined>;
-
-export class PostingSources {
-  readonly types: readonly string[];
-  readonly #byType: ReadonlyMap<string, EventSource>;
-
-  constructor(homeTenantOf: HomeTenantOf) {
-    const all = [notices, partnerInvoices(homeTenantOf)];
-    this.#byType = new Map(all.flatMap((source) => source.types.map((type) => [type, source] as const)));
-    this.types = [...this.#byType.keys()];
+/** Undefined for an event that no rule applies to. */
+export const readSource = async (
+  event: LoggedEvent,
+  partners: PartnerDirectory,
+): Promise<SourceEvent | undefined> => {
+  const invoice = dataOf(InvoiceIssued, event);
+  if (invoice === undefined) {
+    const notice = noticeOf(event);
+    return notice && { kind: notice.event, tenantId: event.tenantId, payload: notice.data };
   }
+  if (!event.tenantId.startsWith(PARTNER)) return undefined;
+  const partner = await partners.find(event.tenantId.slice(PARTNER.length));
+  const tenantId = partner?.home_tenant_id;
+  if (tenantId === undefined || tenantId === null) return undefined;
+  const { invoice_id, number, customer, window, revision, currency, upstream_ref, issued_at } = invoice;
+  const { wholesale, retail, margin } = invoice.totals;
+  const totals = { wholesale, retail, margin };
+  const payload = {
+    invoice_id,
+    number,
+    customer,
+    window,
+    revision,
+    currency,
+    totals,
+    upstream_ref,
+    issued_at,
+  };
+  return { kind: 'partner_invoice.issued', tenantId, payload };
+};
 
-  /** The tenant whose rules apply, if known without decoding the event. */
-  tenantOf({ type, stream }: StoredEvent): string | undefined {
-    return this.#byType.get(type) === notices ? ownerOf(stream) : undefined;
-  }
-
-  /** Undefined for an event of another type. */
-  read(event: LoggedEvent): SourceEvent | undefined | Promise<SourceEvent | undefined> {
-    return this.#byType.get(event.type)?.read(event);
-  }
-}
+/** The tenant whose rules apply, if known without decoding the event. */
+export const ruleTenantOf = ({ type, stream }: StoredEvent): string | undefined =>
+  WEBHOOK_SOURCES.some((source) => source === type) ? ownerOf(stream) : undefined;

@@ -12,9 +12,10 @@ import { PLATFORM, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 import { StateHistory } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import type { PostingSources } from './posting-sources.ts';
-import { type Application, entryIdOf, type RuleRunner } from './rule-runner.ts';
+import { readSource, ruleTenantOf, SOURCE_TYPES } from './posting-sources.ts';
+import { entryIdOf, type RuleApplication, type RuleRunner } from './rule-runner.ts';
 
 /**
  * Applies to each event the posting rules that were active just before it, if the tenant had the ledger then. Ids of
@@ -22,12 +23,12 @@ import { type Application, entryIdOf, type RuleRunner } from './rule-runner.ts';
  */
 export const rulePoster = (deps: {
   readonly runner: RuleRunner;
-  readonly sources: PostingSources;
+  readonly partners: PartnerDirectory;
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly states: StreamStates;
 }): Subscriber => {
-  const { runner, sources } = deps;
+  const { runner, partners } = deps;
   const rules = new StateHistory(
     postingRulesStream,
     postingRuleEvents.map(({ type }) => type),
@@ -47,9 +48,9 @@ export const rulePoster = (deps: {
     return active.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   };
 
-  const applicationsOf = async (event: LoggedEvent): Promise<readonly Application[]> => {
+  const applicationsOf = async (event: LoggedEvent): Promise<readonly RuleApplication[]> => {
     if (rules.takes(event)) return [];
-    const source = await sources.read(event);
+    const source = await readSource(event, partners);
     if (source === undefined) return [];
     const found = await applicable(event, source.kind, source.tenantId);
     return found.map((rule) => ({ rule, event, source }));
@@ -57,14 +58,14 @@ export const rulePoster = (deps: {
 
   /** True for events of a tenant without an active rule. */
   const skips = (event: StoredEvent): boolean => {
-    const tenantId = sources.tenantOf(event);
+    const tenantId = ruleTenantOf(event);
     if (tenantId === undefined) return false;
     const known = rules.known(streamName(tenantId, postingRulesStream.category, POSTING_RULES));
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
   };
 
   /** Applies concurrently; postings reach the journal in log order. */
-  const runAll = (applications: readonly Application[], turn?: Turn): Promise<void> => {
+  const runAll = (applications: readonly RuleApplication[], turn?: Turn): Promise<void> => {
     let before = Promise.resolve();
     const works = applications.map((application) => () => {
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -77,7 +78,7 @@ export const rulePoster = (deps: {
 
   return {
     name: 'rule-poster',
-    types: [...sources.types, ...rules.types],
+    types: [...SOURCE_TYPES, ...rules.types],
     begin: () => rules.reset(),
     skips,
     handle: async (event, turn) => {
@@ -85,7 +86,7 @@ export const rulePoster = (deps: {
     },
     handleAll: async (events, turn) => {
       try {
-        const all: Application[] = [];
+        const all: RuleApplication[] = [];
         for (const event of events) all.push(...(await applicationsOf(event)));
         await runAll(all, turn);
       } catch (error) {
@@ -98,7 +99,7 @@ export const rulePoster = (deps: {
 };
 
 /** The application acts for the actor of its event, with derived ids. */
-const contextOf = (application: Application) => ({
+const contextOf = (application: RuleApplication) => ({
   cause: causeOf(application.event),
   priorAttempt: undefined,
   newId: () => entryIdOf(application),

@@ -25,18 +25,18 @@ import type { PostingProcess, Slot } from './posting-process.ts';
 import type { SourceEvent } from './posting-sources.ts';
 
 /** A rule and an event to apply it to. */
-export interface Application {
+export interface RuleApplication {
   readonly rule: PostingRule;
   readonly event: LoggedEvent;
   readonly source: SourceEvent;
 }
 
-type Which = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pick<LoggedEvent, 'id'> };
+type RuleAndEvent = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pick<LoggedEvent, 'id'> };
 
 /** Derived ids: a rule and an event have one entry and one failure. */
-export const entryIdOf = ({ rule, event }: Which): string =>
+export const entryIdOf = ({ rule, event }: RuleAndEvent): string =>
   uuidFromName(`posting rule\n${rule.id}\n${event.id}`);
-export const failureIdOf = ({ rule, event }: Which): string =>
+export const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
   uuidFromName(`posting failure\n${rule.id}\n${event.id}`);
 
 interface Options {
@@ -66,7 +66,7 @@ export class RuleRunner extends WithDeps<{
    * @throws {StoreUnavailable}, `unavailable`
    */
   async apply(
-    application: Application,
+    application: RuleApplication,
     context: RequestContext,
     options: Options = {},
   ): Promise<Refusal | undefined> {
@@ -89,7 +89,7 @@ export class RuleRunner extends WithDeps<{
    * As {@link apply}, in the background: records a failure, or resolves an earlier one. Does nothing when a retry has
    * resolved the failure, since the rule may have been changed for it.
    */
-  async run(application: Application, context: RequestContext, slot?: Slot): Promise<void> {
+  async run(application: RuleApplication, context: RequestContext, slot?: Slot): Promise<void> {
     if (await this.#isResolved(application)) return;
     const refusal = await this.apply(application, context, { slot });
     if (refusal === undefined) {
@@ -116,7 +116,7 @@ export class RuleRunner extends WithDeps<{
   }
 
   async #apply(
-    { rule, event, source }: Application,
+    { rule, event, source }: RuleApplication,
     context: RequestContext,
     { slot, redraft }: Options,
   ): Promise<void> {
@@ -137,14 +137,14 @@ export class RuleRunner extends WithDeps<{
   }
 
   /** Whether the rule's entry is in the store; in mode `post` a draft does not count. */
-  async #isRecorded({ rule, event, source: { tenantId } }: Application): Promise<boolean> {
+  async #isRecorded({ rule, event, source: { tenantId } }: RuleApplication): Promise<boolean> {
     const id = entryIdOf({ rule, event });
     await this.deps.posting.settle(tenantId, id);
     const { state: entry } = await this.deps.streams.of(entryStream, tenantId, id).load();
     return rule.mode === 'post' ? isPosted(entry) : !isVacant(entry);
   }
 
-  async #isResolved(application: Application): Promise<boolean> {
+  async #isResolved(application: RuleApplication): Promise<boolean> {
     if (!(await this.#hasFailed(application))) return false;
     const { tenantId } = application.source;
     const id = failureIdOf(application);
@@ -153,14 +153,14 @@ export class RuleRunner extends WithDeps<{
   }
 
   /** Reads without caching: most applications have no failure. */
-  async #hasFailed(application: Application): Promise<boolean> {
+  async #hasFailed(application: RuleApplication): Promise<boolean> {
     const { category } = postingFailureStream;
     const stream = streamName(application.source.tenantId, category, failureIdOf(application));
     return (await this.deps.events.readStream(stream, { limit: 1 })).length > 0;
   }
 
   #onFailure(
-    application: Application,
+    application: RuleApplication,
     { cause }: RequestContext,
     decide: (state: FailureState) => readonly PostingFailureEvent[],
   ): Promise<Outcome<FailureState, PostingFailureEvent>> {
@@ -171,6 +171,6 @@ export class RuleRunner extends WithDeps<{
 }
 
 const resolved =
-  (application: Application) =>
+  (application: RuleApplication) =>
   (state: FailureState): readonly PostingFailureEvent[] =>
     resolveFailure(state, entryIdOf(application));

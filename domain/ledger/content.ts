@@ -40,7 +40,7 @@ export const source = z.object({
   id: z.string().optional(),
   rule_id: z.string().optional(),
 });
-export type Source = z.output<typeof source>;
+export type EntryOrigin = z.output<typeof source>;
 
 export const content = z.object({
   /** `YYYY-MM-DD` */

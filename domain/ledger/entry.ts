@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { type Changes, folded, type StreamType } from '../core/stream-type.ts';
-import { type Content, content, requireSize, type Source, source } from './content.ts';
+import { type Content, content, type EntryOrigin, requireSize, source } from './content.ts';
 
 /**
  * The stream of one entry: its draft, and its claims for posting or reversal. Only the journal says whether an entry
@@ -104,7 +104,7 @@ export interface PostingAttempt {
 interface Drafted {
   readonly id: string;
   readonly content: Content;
-  readonly source: Source;
+  readonly source: EntryOrigin;
   /** ms */
   readonly createdAt: number;
 }
@@ -210,7 +210,7 @@ export const entryStream: StreamType<Entry, EntryEvent> = {
 export interface DraftEntry {
   readonly id: string;
   readonly content: Content;
-  readonly source: Source;
+  readonly source: EntryOrigin;
   /** Also drafts an entry again that a person discarded. */
   readonly redraft?: boolean | undefined;
 }

@@ -1,7 +1,7 @@
 import { DomainError, notFound, violated } from '../core/errors.ts';
 import { decided, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
-import { type Content, type Line, mirrored, requireBalance, type Source } from './content.ts';
+import { type Content, type EntryOrigin, type Line, mirrored, requireBalance } from './content.ts';
 import {
   type DraftEntry,
   draftEntry,
@@ -61,7 +61,7 @@ export interface AnswerPosting {
   readonly entryId: string;
   readonly attempt: PostingAttempt;
   readonly content: Content;
-  readonly source: Source;
+  readonly source: EntryOrigin;
   /** RFC 3339 */
   readonly draftedAt: string;
   /** Mirrors only: the original's id. */

@@ -21,7 +21,7 @@ export interface PayloadPath {
   readonly type: (typeof PAYLOAD_TYPES)[number];
 }
 
-export interface Source {
+export interface RuleSource {
   readonly kind: SourceKind;
   readonly title: string;
   readonly payload: readonly PayloadPath[];
@@ -45,7 +45,7 @@ const JOB = paths(
   'actor.id',
 );
 
-export const SOURCES: readonly Source[] = [
+export const SOURCES: readonly RuleSource[] = [
   { kind: 'job.transition', title: 'A job moved to another state', payload: JOB },
   {
     kind: 'job.admin_override',
@@ -88,7 +88,7 @@ export const SOURCES: readonly Source[] = [
   },
 ];
 
-export const sourceOf = (kind: SourceKind): Source => {
+export const sourceOf = (kind: SourceKind): RuleSource => {
   const found = SOURCES.find((each) => each.kind === kind);
   if (found === undefined) throw new Error(`no source ${kind}`);
   return found;
@@ -97,5 +97,5 @@ export const sourceOf = (kind: SourceKind): Source => {
 const firstOf = (path: string): string => path.split('.')[0] ?? '';
 
 /** Whether a payload of this kind can have the path, according to the catalogue. */
-export const isPathOf = (source: Source, path: string): boolean =>
+export const isPathOf = (source: RuleSource, path: string): boolean =>
   source.payload.some((each) => firstOf(each.path) === firstOf(path));

@@ -2,9 +2,9 @@ import { collection } from '../../domain/core/collection.ts';
 import { type DocumentReader, iso, type Page, type PageRequest } from '../../domain/core/projection.ts';
 import {
   type Content,
+  type EntryOrigin,
   namedLines,
   type PostedLine,
-  type Source,
   totalsOf,
 } from '../../domain/ledger/content.ts';
 import { dayAfter, dayBefore } from '../../domain/ledger/dates.ts';
@@ -26,7 +26,7 @@ export interface EntryDoc {
   readonly lines: readonly PostedLine[];
   readonly total_debit: number;
   readonly total_credit: number;
-  readonly source: Source;
+  readonly source: EntryOrigin;
   readonly reversal_of?: string;
   readonly reversed_by?: string;
   readonly created_at: string;
@@ -54,7 +54,7 @@ export const found = (entry: Omit<EntryDoc, 'facets'>): EntryDoc => {
   };
 };
 
-export const draftDoc = (id: string, draft: Content, source: Source, createdAt: string): EntryDoc => {
+export const draftDoc = (id: string, draft: Content, source: EntryOrigin, createdAt: string): EntryDoc => {
   const { debit, credit } = totalsOf(draft.lines);
   return found({
     id,

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
 import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { PostingRules } from '../../../application/ledger/posting-rules.ts';
-import { PostingSources } from '../../../application/ledger/posting-sources.ts';
 import { rulePoster } from '../../../application/ledger/rule-poster.ts';
 import { RuleRunner } from '../../../application/ledger/rule-runner.ts';
 import { PartnerDirectory } from '../../../application/partners/partner-directory.ts';
@@ -49,10 +48,9 @@ export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: E
   const node = startLedger({ ...shared, definitions }, wrap);
   const { streams, states, directory, events, codec, clock, journal, entries, posting, logger } = node;
   const partners = new PartnerDirectory(streams);
-  const sources = new PostingSources(async (id) => (await partners.find(id))?.home_tenant_id ?? undefined);
   const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
-  const deps = { streams: node.streams, directory, events, codec, clock, journal, entries, sources, runner };
-  const poster = rulePoster({ runner, sources, events, codec, states });
+  const deps = { streams: node.streams, directory, events, codec, clock, journal, entries, partners, runner };
+  const poster = rulePoster({ runner, partners, events, codec, states });
 
   return {
     ...node,
