@@ -1,5 +1,10 @@
-import type { Document, DocumentReader, RangeQuery } from '../../domain/core/projection.ts';
-import { type Touch, touch } from '../../domain/core/projection.ts';
+import {
+  type Document,
+  type DocumentReader,
+  type RangeQuery,
+  type Touch,
+  touch,
+} from '../../domain/core/projection.ts';
 import { dayBefore } from '../../domain/ledger/dates.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { plus, type Sum } from '../../domain/ledger/money.ts';
@@ -105,12 +110,7 @@ export const balanceQueries = (currency: string, days: Days): readonly RangeQuer
 /** Adds the lines of a posting. */
 export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['data']['lines']): void => {
   for (const { account_code, debit, credit } of lines) {
-    const account = account_code.toLowerCase();
-    const before = sums.get(account);
-    sums.set(account, {
-      debit: (before?.debit ?? 0n) + BigInt(debit),
-      credit: (before?.credit ?? 0n) + BigInt(credit),
-    });
+    addBucket(sums, account_code.toLowerCase(), [debit, credit]);
   }
 };
 

@@ -44,7 +44,7 @@ interface Facet {
 const facet = ({ account, state }: Facet): string =>
   JSON.stringify([account?.toLowerCase() ?? null, state ?? null]);
 
-export const found = (entry: Omit<EntryDoc, 'facets'>): EntryDoc => {
+export const withFacets = (entry: Omit<EntryDoc, 'facets'>): EntryDoc => {
   const codes = new Set(entry.lines.map(({ account_code }) => account_code.toLowerCase()));
   return {
     ...entry,
@@ -56,7 +56,7 @@ export const found = (entry: Omit<EntryDoc, 'facets'>): EntryDoc => {
 
 export const draftDoc = (id: string, draft: Content, source: EntryOrigin, createdAt: string): EntryDoc => {
   const { debit, credit } = totalsOf(draft.lines);
-  return found({
+  return withFacets({
     id,
     number: null,
     state: 'draft',
@@ -74,7 +74,7 @@ export const draftDoc = (id: string, draft: Content, source: EntryOrigin, create
 /** @param at ms */
 export const postedDoc = (posting: PostingEvent, at: number): EntryDoc => {
   const { data } = posting;
-  return found({
+  return withFacets({
     id: data.entry_id,
     number: data.number,
     state: 'posted',
@@ -126,7 +126,7 @@ export const entriesOf = (
     ...page,
   });
 
-const entries = collection<EntryDoc>('entries');
+export const entries = collection<EntryDoc>('entries');
 
 export const entryById = entries.get;
 

@@ -8,8 +8,8 @@ import {
   type Touch,
   touch,
 } from '../../domain/core/projection.ts';
-import type { AccountType } from '../../domain/ledger/account.ts';
-import type { JournalEvent, PostingEvent } from '../../domain/ledger/journal.ts';
+import type { AccountEvent, AccountType } from '../../domain/ledger/account.ts';
+import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
 
 /**
@@ -53,16 +53,16 @@ export const recordedCollections = [
   { name: 'chart_changes', indexes: [{ name: 'by_revision', fields: ['revision'] }] },
 ];
 
-const monthOf = ({ at }: ProjectedEvent): string => iso(at).slice(0, 7);
+const recordedMonth = ({ at }: ProjectedEvent): string => iso(at).slice(0, 7);
 
 const recordingTouch = (event: ProjectedEvent): Touch => {
   const { position, revision } = event;
-  const month = monthOf(event);
+  const month = recordedMonth(event);
   return touch<RecordingDoc>('recordings', month, (doc) => doc ?? { position, revision, month });
 };
 
 export const recordedTouches = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => {
-  const recorded = monthOf(event);
+  const recorded = recordedMonth(event);
   const { currency, date, lines } = event.data;
   const [period, day] = [date.slice(0, 7), date.slice(8, 10)];
   return [
@@ -79,8 +79,6 @@ export const recordedTouches = (event: ProjectedEvent<PostingEvent> & PostingEve
   ];
 };
 
-type AccountEvent = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>;
-
 const chartChanges = collection<ChartChangeDoc>('chart_changes');
 
 export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent): Touch[] => {
@@ -88,13 +86,7 @@ export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent)
   const { account_id, code, name, type } = event.data;
   return [
     recordingTouch(event),
-    chartChanges.put(String(revision), {
-      revision,
-      account_id,
-      code,
-      name,
-      type,
-    }),
+    chartChanges.put(String(revision), { revision, account_id, code, name, type }),
   ];
 };
 

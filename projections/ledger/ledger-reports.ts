@@ -1,8 +1,7 @@
 import type { DocumentReader } from '../../domain/core/projection.ts';
 import type { AccountType } from '../../domain/ledger/account.ts';
-import { type AccountDoc, WHOLE_CHART } from './ledger.ts';
+import { type AccountDoc, LAST_CHANGE, type LastChange, WHOLE_CHART } from './ledger.ts';
 import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
-import { LAST_CHANGE, type LastChange } from './ledger-state.ts';
 
 /** Reports (decisions, section 9). Amounts are minor units, summed exactly, with the sign usual for the account type. */
 
@@ -112,13 +111,7 @@ export const presentBalances = async (
   };
 };
 
-export const trialBalance = async (
-  reader: DocumentReader,
-  tenantId: string,
-  range: Range,
-): Promise<TrialBalance> => trialBalanceFrom(await presentBalances(reader, tenantId, range), range);
-
-export const trialBalanceFrom = (
+export const trialBalance = (
   { chart, before, through }: Balances,
   { currency, from, to }: Range,
 ): TrialBalance => {
@@ -173,13 +166,7 @@ const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amoun
 type Closed = Range & { readonly from: string };
 
 /** Omits accounts without a movement in the range. */
-export const profitAndLoss = async (
-  reader: DocumentReader,
-  tenantId: string,
-  range: Closed,
-): Promise<ProfitAndLoss> => profitAndLossFrom(await presentBalances(reader, tenantId, range), range);
-
-export const profitAndLossFrom = (
+export const profitAndLoss = (
   { chart, before, through }: Balances,
   { currency, from, to }: Closed,
 ): ProfitAndLoss => {
@@ -196,16 +183,7 @@ export const profitAndLossFrom = (
   return { currency, from, to, revenue, expenses, total_revenue, total_expenses, net_income };
 };
 
-export const balanceSheet = async (
-  reader: DocumentReader,
-  tenantId: string,
-  { currency, asOf }: { currency: string; asOf: string },
-): Promise<BalanceSheet> => {
-  const range = { currency, from: undefined, to: asOf };
-  return balanceSheetFrom(await presentBalances(reader, tenantId, range), { currency, asOf });
-};
-
-export const balanceSheetFrom = (
+export const balanceSheet = (
   { chart, through }: Balances,
   { currency, asOf }: { currency: string; asOf: string },
 ): BalanceSheet => {

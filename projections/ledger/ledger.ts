@@ -8,13 +8,12 @@ import {
   type Touch,
   touch,
 } from '../../domain/core/projection.ts';
-import type { AccountType } from '../../domain/ledger/account.ts';
+import type { AccountEvent, AccountType } from '../../domain/ledger/account.ts';
 import type { EntryEvent } from '../../domain/ledger/entry.ts';
 import type { JournalEvent, PostingEvent } from '../../domain/ledger/journal.ts';
 import { balanceCollections, balanceTouches } from './ledger-balances.ts';
-import { draftDoc, type EntryDoc, entriesCollection, found, postedDoc } from './ledger-entries.ts';
+import { draftDoc, entries, entriesCollection, postedDoc, withFacets } from './ledger-entries.ts';
 import { chartTouches, recordedCollections, recordedTouches } from './ledger-recorded.ts';
-import { lastChangeCollection, lastChangeTouch } from './ledger-state.ts';
 
 /**
  * The ledger (decisions, section 9): chart, entries, buckets, sums by month of recording, and the last change. Posted
@@ -34,7 +33,20 @@ export interface AccountDoc {
   readonly updated_at: string;
 }
 
-type AccountEvent = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>;
+/**
+ * The last event of a tenant's journal that the reports show: a report of the same range is the same until it changes
+ * (decision 65).
+ */
+export interface LastChange {
+  readonly position: string;
+}
+
+const accounts = collection<AccountDoc>('accounts');
+const LAST_CHANGE_ID = 'journal';
+const lastChanges = collection<LastChange>('last_changes');
+
+const lastChangeTouch = ({ position }: ProjectedEvent): Touch =>
+  lastChanges.put(LAST_CHANGE_ID, { position });
 
 const accountTouch = (data: AccountEvent['data'], at: number): Touch =>
   touch<AccountDoc>('accounts', data.account_id, (account) => ({
@@ -48,9 +60,6 @@ const accountTouch = (data: AccountEvent['data'], at: number): Touch =>
     created_at: account?.created_at ?? iso(at),
     updated_at: iso(at),
   }));
-
-const accounts = collection<AccountDoc>('accounts');
-const entries = collection<EntryDoc>('entries');
 
 const posted = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => [
   entries.put(event.data.entry_id, postedDoc(event, event.at)),
@@ -73,7 +82,7 @@ export const ledgerProjection = projection<JournalEvent | EntryEvent>({
     entriesCollection,
     ...balanceCollections,
     ...recordedCollections,
-    lastChangeCollection,
+    { name: 'last_changes', indexes: [{ name: 'by_position', fields: ['position'] }] },
   ],
   on: {
     AccountOpened: account,
@@ -89,7 +98,7 @@ export const ledgerProjection = projection<JournalEvent | EntryEvent>({
     EntryReversed: (event) => [
       ...posted(event),
       entries.change(event.data.reversal_of, (entry) =>
-        found({ ...entry, state: 'reversed', reversed_by: event.data.entry_id }),
+        withFacets({ ...entry, state: 'reversed', reversed_by: event.data.entry_id }),
       ),
     ],
   },
@@ -122,4 +131,16 @@ export const wholeChart = async (
   const [chart = []] = await reader.findAll(tenantId, [WHOLE_CHART]);
   // The collection holds only such documents.
   return chart as readonly unknown[] as readonly AccountDoc[];
+};
+
+/** Position of the journal's last event that was folded; undefined before the first. */
+export const lastChangeOf = async (reader: DocumentReader, tenantId: string): Promise<string | undefined> =>
+  (await lastChanges.get(reader, tenantId, LAST_CHANGE_ID))?.position;
+
+/** {@link lastChangeOf} as a query, to be read together with others. */
+export const LAST_CHANGE: RangeQuery = {
+  collection: 'last_changes',
+  index: 'by_position',
+  equals: [],
+  order: 'asc',
 };

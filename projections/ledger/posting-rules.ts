@@ -1,12 +1,6 @@
+import { byCreatedAt, collection } from '../../domain/core/collection.ts';
 import type { EventMeta } from '../../domain/core/event.ts';
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageEnd,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { iso, projection, touch } from '../../domain/core/projection.ts';
 import {
   evolveFailure,
   type PostingFailure,
@@ -39,14 +33,15 @@ const foldFailure = (event: PostingFailureEvent & EventMeta) => [
   }),
 ];
 
-const byCreatedAt = [{ name: 'by_created_at', fields: ['created_at'] }];
+const rules = collection<RuleDoc>('rules');
+const failures = collection<FailureDoc>('failures');
 
 export const postingRulesProjection = projection<PostingRuleEvent | PostingFailureEvent>({
   name: 'posting_rules',
   version: 1,
   collections: [
-    { name: 'rules', indexes: byCreatedAt },
-    { name: 'failures', indexes: byCreatedAt },
+    { name: 'rules', indexes: [byCreatedAt] },
+    { name: 'failures', indexes: [byCreatedAt] },
   ],
   on: {
     PostingRuleCreated: foldRule,
@@ -59,19 +54,10 @@ export const postingRulesProjection = projection<PostingRuleEvent | PostingFailu
 
 // Queries
 
-type At = { readonly limit: number; readonly after: PageEnd | undefined };
-const newestFirst = { index: 'by_created_at', equals: [], order: 'desc' } as const;
-
 /** Newest first. */
-export const rulesOf = (reader: DocumentReader, tenantId: string, page: At): Promise<Page<RuleDoc>> =>
-  reader.find('rules', tenantId, { ...newestFirst, ...page });
+export const rulesOf = rules.list('by_created_at', 'desc');
 
 /** Newest first, including resolved ones. */
-export const failuresOf = (reader: DocumentReader, tenantId: string, page: At): Promise<Page<FailureDoc>> =>
-  reader.find('failures', tenantId, { ...newestFirst, ...page });
+export const failuresOf = failures.list('by_created_at', 'desc');
 
-export const ruleById = (
-  reader: DocumentReader,
-  tenantId: string,
-  id: string,
-): Promise<RuleDoc | undefined> => reader.get<RuleDoc>('rules', tenantId, id);
+export const ruleById = rules.get;

@@ -8,14 +8,7 @@ import { JOURNAL_ID, type JournalEvent, journalStream } from '../../domain/ledge
 import { ledgerProjection } from '../../projections/ledger/ledger.ts';
 import { balancesAsOf } from '../../projections/ledger/ledger-as-of.ts';
 import { recordedBefore } from '../../projections/ledger/ledger-recorded.ts';
-import {
-  balanceSheet,
-  balanceSheetFrom,
-  profitAndLoss,
-  profitAndLossFrom,
-  trialBalance,
-  trialBalanceFrom,
-} from '../../projections/ledger/ledger-reports.ts';
+import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger/ledger-reports.ts';
 import {
   CHART,
   fill,
@@ -26,6 +19,7 @@ import {
   TENANT,
 } from '../application/ledger/support.ts';
 import { testClock } from '../support/fakes.ts';
+import { presentBalanceSheet, presentProfitAndLoss, presentTrialBalance } from '../support/ledger-reports.ts';
 import { memoryReadModel } from '../support/memory-reader.ts';
 
 const DAY_MS = 86_400_000;
@@ -138,10 +132,10 @@ describe('A report as of a position', () => {
               if (seen <= lag) late.fold(event);
               for (const currency of ['EUR', 'USD']) {
                 const answers = [
-                  await trialBalance(model.reader, TENANT, { currency, from: undefined, to }),
-                  await trialBalance(model.reader, TENANT, { currency, from, to }),
-                  await profitAndLoss(model.reader, TENANT, { currency, from, to }),
-                  await balanceSheet(model.reader, TENANT, { currency, asOf: to }),
+                  await presentTrialBalance(model.reader, TENANT, { currency, from: undefined, to }),
+                  await presentTrialBalance(model.reader, TENANT, { currency, from, to }),
+                  await presentProfitAndLoss(model.reader, TENANT, { currency, from, to }),
+                  await presentBalanceSheet(model.reader, TENANT, { currency, asOf: to }),
                 ];
                 asked.push({ position: event.position, currency, answers });
               }
@@ -168,10 +162,10 @@ describe('A report as of a position', () => {
               };
               const [whole, ranged] = [await balancesOf(undefined), await balancesOf(from)];
               expect([
-                trialBalanceFrom(whole, { currency, from: undefined, to }),
-                trialBalanceFrom(ranged, { currency, from, to }),
-                profitAndLossFrom(ranged, { currency, from, to }),
-                balanceSheetFrom(whole, { currency, asOf: to }),
+                trialBalance(whole, { currency, from: undefined, to }),
+                trialBalance(ranged, { currency, from, to }),
+                profitAndLoss(ranged, { currency, from, to }),
+                balanceSheet(whole, { currency, asOf: to }),
               ]).to.deep.equal(answers);
             }
           }

@@ -6,7 +6,6 @@ import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { ledgerProjection } from '../../projections/ledger/ledger.ts';
 import { entriesOf } from '../../projections/ledger/ledger-entries.ts';
-import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger/ledger-reports.ts';
 import {
   CHART,
   fill,
@@ -17,6 +16,7 @@ import {
   TENANT,
 } from '../application/ledger/support.ts';
 import { testClock } from '../support/fakes.ts';
+import { presentBalanceSheet, presentProfitAndLoss, presentTrialBalance } from '../support/ledger-reports.ts';
 import { memoryReadModel } from '../support/memory-reader.ts';
 
 const DAYS = [
@@ -203,7 +203,7 @@ const play = async () => {
   const checkReports = async (from: string, to: string): Promise<void> => {
     const postings = await node.postingsOf();
     for (const currency of CURRENCIES) {
-      const report = await trialBalance(model.reader, TENANT, { currency, from, to });
+      const report = await presentTrialBalance(model.reader, TENANT, { currency, from, to });
       expect(report.balanced, 'debits equal credits').to.equal(true);
       const before = oracle(postings, currency, (date) => date < from);
       const within = oracle(postings, currency, (date) => date >= from && date <= to);
@@ -216,7 +216,7 @@ const play = async () => {
         expect([row.debit, row.credit]).to.deep.equal([moved.debit, moved.credit]);
         expect(await listedSums(row.code, currency, from, to), 'its entries').to.deep.equal(moved);
       }
-      const sheet = await balanceSheet(model.reader, TENANT, { currency, asOf: to });
+      const sheet = await presentBalanceSheet(model.reader, TENANT, { currency, asOf: to });
       expect(sheet.balanced, 'the balance sheet').to.equal(true);
       const closing = new Map(
         report.accounts.map((row) => [row.code, row.closing_debit - row.closing_credit]),
@@ -225,8 +225,8 @@ const play = async () => {
       for (const { code: each, amount: much } of [...sheet.liabilities, ...sheet.equity]) {
         expect(-much).to.equal(closing.get(each));
       }
-      const pnl = await profitAndLoss(model.reader, TENANT, { currency, from, to });
-      const earlier = await balanceSheet(model.reader, TENANT, { currency, asOf: dayBefore(from) });
+      const pnl = await presentProfitAndLoss(model.reader, TENANT, { currency, from, to });
+      const earlier = await presentBalanceSheet(model.reader, TENANT, { currency, asOf: dayBefore(from) });
       expect(pnl.net_income, 'net income').to.equal(sheet.current_earnings - earlier.current_earnings);
     }
   };

@@ -10,7 +10,7 @@ import {
   lastNumber,
   postedEntries,
 } from '../../../projections/ledger/ledger-entries.ts';
-import { SUMS, type TrialBalance, trialBalanceFrom } from '../../../projections/ledger/ledger-reports.ts';
+import { SUMS, type TrialBalance, trialBalance } from '../../../projections/ledger/ledger-reports.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
 import type { Route } from '../../http/route.ts';
 import { download } from '../replies.ts';
@@ -155,7 +155,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
         const range = await trialBalanceRange(deps, tenantId, query);
         const report = { form: 'trial-balance.csv', range, asOf: query.as_of_position };
         const text = await reportText(deps, tenantId, report, (balances) =>
-          csvOfTrialBalance(trialBalanceFrom(balances, range)),
+          csvOfTrialBalance(trialBalance(balances, range)),
         );
         return download('trial-balance.csv', CSV_TYPE, text);
       },

@@ -12,10 +12,10 @@ import { balancesAsOf } from '../../../projections/ledger/ledger-as-of.ts';
 import { recordedBefore } from '../../../projections/ledger/ledger-recorded.ts';
 import {
   type Balances,
-  balanceSheetFrom,
-  profitAndLossFrom,
+  balanceSheet,
+  profitAndLoss,
   type Range,
-  trialBalanceFrom,
+  trialBalance,
 } from '../../../projections/ledger/ledger-reports.ts';
 import { JSON_TYPE } from '../../http/exchange.ts';
 import type { Reply, Route } from '../../http/route.ts';
@@ -174,7 +174,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       handle: async ({ principal: { tenantId }, query }) => {
         const range = await trialBalanceRange(deps, tenantId, query);
         const report = { form: 'trial-balance', range, asOf: query.as_of_position };
-        return json(tenantId, report, (balances) => trialBalanceFrom(balances, range));
+        return json(tenantId, report, (balances) => trialBalance(balances, range));
       },
     }),
 
@@ -193,7 +193,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
         const from = query.from ?? yearStart(to);
         const range = { currency: query.currency ?? currency, from, to };
         const report = { form: 'pnl', range, asOf: query.as_of_position };
-        return json(principal.tenantId, report, (balances) => profitAndLossFrom(balances, range));
+        return json(principal.tenantId, report, (balances) => profitAndLoss(balances, range));
       },
     }),
 
@@ -214,7 +214,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
         const wanted = { currency: query.currency ?? currency, asOf: query.as_of ?? today };
         const range = { currency: wanted.currency, from: undefined, to: wanted.asOf };
         const report = { form: 'balance-sheet', range, asOf: query.as_of_position };
-        return json(principal.tenantId, report, (balances) => balanceSheetFrom(balances, wanted));
+        return json(principal.tenantId, report, (balances) => balanceSheet(balances, wanted));
       },
     }),
   ]);

@@ -2,8 +2,8 @@ import { timeSlices } from '../../../application/core/concurrency/time-slices.ts
 import { BoundedCache } from '../../../application/core/memory/bounded-cache.ts';
 import type { Reader } from '../../../application/core/projections/reader.ts';
 import { MEMORY } from '../../../application/ports/memory.ts';
+import { lastChangeOf } from '../../../projections/ledger/ledger.ts';
 import { type Balances, presentBalances, type Range } from '../../../projections/ledger/ledger-reports.ts';
-import { lastChangeOf } from '../../../projections/ledger/ledger-state.ts';
 
 /** Accounts from which a report is read in one tick and printed in another. */
 const LARGE_CHART = 500;

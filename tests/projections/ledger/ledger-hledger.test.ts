@@ -7,9 +7,9 @@ import { majorText } from '../../../domain/ledger/money.ts';
 import { ledgerProjection, wholeChart } from '../../../projections/ledger/ledger.ts';
 import { currenciesOf } from '../../../projections/ledger/ledger-balances.ts';
 import { lastNumber, postedEntries } from '../../../projections/ledger/ledger-entries.ts';
-import { trialBalance } from '../../../projections/ledger/ledger-reports.ts';
 import { BEGINNING } from '../../support/given.ts';
 import { hledgerBalances, hledgerVersion } from '../../support/hledger.ts';
+import { presentTrialBalance } from '../../support/ledger-reports.ts';
 import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
@@ -117,7 +117,7 @@ const balancesOf = async (moves: readonly Move[]) => {
   const balances = async (to: string): Promise<ReadonlyMap<string, string>> => {
     const found = new Map<string, string>();
     for (const currency of CURRENCIES) {
-      const { accounts } = await trialBalance(model.reader, TENANT, { currency, from: undefined, to });
+      const { accounts } = await presentTrialBalance(model.reader, TENANT, { currency, from: undefined, to });
       for (const { code, closing_debit, closing_credit } of accounts) {
         const net = closing_debit - closing_credit;
         if (net !== 0n) found.set(`${names.get(code)} ${currency}`, majorText(net, currency));

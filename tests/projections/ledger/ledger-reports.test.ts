@@ -2,7 +2,11 @@ import { expect } from 'chai';
 import type { DocumentReader } from '../../../domain/core/projection.ts';
 import { lastNumber, postedEntries } from '../../../projections/ledger/ledger-entries.ts';
 import { recordedBefore } from '../../../projections/ledger/ledger-recorded.ts';
-import { balanceSheet, profitAndLoss, trialBalance } from '../../../projections/ledger/ledger-reports.ts';
+import {
+  presentBalanceSheet,
+  presentProfitAndLoss,
+  presentTrialBalance,
+} from '../../support/ledger-reports.ts';
 import { books, TENANT } from './support.ts';
 
 /** The whole journal must be read. */
@@ -94,13 +98,13 @@ describe('Reports of the ledger', () => {
       },
     };
     const range = { currency: 'EUR', from: '2026-02-01', to: '2026-03-31' };
-    const report = await trialBalance(watched, TENANT, range);
+    const report = await presentTrialBalance(watched, TENANT, range);
     expect(report.accounts.map(({ opening_debit, debit }) => [opening_debit, debit])).to.deep.equal([
       [5n, 5n],
       [0n, 0n],
     ]);
-    await profitAndLoss(watched, TENANT, range);
-    await balanceSheet(watched, TENANT, { currency: 'EUR', asOf: '2026-03-31' });
+    await presentProfitAndLoss(watched, TENANT, range);
+    await presentBalanceSheet(watched, TENANT, { currency: 'EUR', asOf: '2026-03-31' });
     expect(together).to.equal(3);
   });
 

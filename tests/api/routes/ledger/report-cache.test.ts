@@ -2,11 +2,7 @@ import { expect } from 'chai';
 import { ReportCache } from '../../../../api/routes/ledger/report-cache.ts';
 import type { Reader } from '../../../../application/core/projections/reader.ts';
 import type { Position } from '../../../../application/ports/event-store.ts';
-import {
-  type Balances,
-  type Range,
-  trialBalanceFrom,
-} from '../../../../projections/ledger/ledger-reports.ts';
+import { type Balances, type Range, trialBalance } from '../../../../projections/ledger/ledger-reports.ts';
 import { books, TENANT } from '../../../projections/ledger/support.ts';
 
 const RANGE: Range = { currency: 'EUR', from: undefined, to: '2026-12-31' };
@@ -34,7 +30,7 @@ const world = () => {
     (range: Range) =>
     (balances: Balances): string => {
       state.computed += 1;
-      return String(trialBalanceFrom(balances, range).totals.debit);
+      return String(trialBalance(balances, range).totals.debit);
     };
   return {
     ...model,
