@@ -9,13 +9,11 @@ import { randomUUID } from '../../application/core/runtime/random.ts';
 import { pause, setTimeout } from '../../application/core/runtime/timers.ts';
 import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
-import type { Invoice } from '../../domain/billing/invoice-view.ts';
-import { type DocumentReader, every } from '../../domain/core/projection.ts';
+import { every } from '../../domain/core/projection.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { httpUpstream } from '../../infrastructure/billing/http-upstream.ts';
 import { recorder } from '../../infrastructure/billing/recorder.ts';
 import {
-  type InvoiceFilter,
   invoiceById,
   invoicesOf,
   invoicesProjection,
@@ -31,23 +29,14 @@ const LAST_CALLS_MS = 2000;
 const logIn = ({ stores, codec, streams }: Core): InvoiceLog =>
   new InvoiceLog({ events: stores.events, codec, streams });
 
-const everyInvoice = async (
-  reader: DocumentReader,
-  scope: string,
-  filter: InvoiceFilter,
-): Promise<readonly Invoice[]> => {
-  const found: Invoice[] = [];
-  for await (const invoice of every((page) => invoicesOf(reader, scope, filter, page))) found.push(invoice);
-  return found;
-};
-
 /** Reads one customer's invoices from the stream, and all of a partner's from the read model. */
 export const invoiceBookIn = (core: Core): InvoiceBook => {
   const log = logIn(core);
   const reader = core.readModels.reader(invoicesProjection.name);
   return {
     live: (partnerId, customerId) => log.live(partnerScope(partnerId), customerId),
-    allLive: (partnerId) => everyInvoice(reader, partnerScope(partnerId), { state: 'live' }),
+    allLive: (partnerId) =>
+      Array.fromAsync(every((page) => invoicesOf(reader, partnerScope(partnerId), { state: 'live' }, page))),
   };
 };
 

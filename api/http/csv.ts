@@ -21,4 +21,18 @@ export const csvRows = (rows: readonly (readonly Cell[])[]): string =>
     { record_delimiter: 'windows', quoted_match: /[\r\n]/ },
   );
 
+/** The columns of a table, in order: the cell of a row under each heading. */
+export type Columns<R> = Readonly<Record<string, (row: R) => Cell>>;
+
+export const csvHead = (columns: Columns<never>): string => csvRows([Object.keys(columns)]);
+
+/** Rows of a table, without its heading. */
+export const csvBody = <R>(columns: Columns<R>, rows: readonly R[]): string => {
+  const cells = Object.values(columns);
+  return csvRows(rows.map((row) => cells.map((cell) => cell(row))));
+};
+
+export const csvTable = <R>(columns: Columns<R>, rows: readonly R[]): string =>
+  csvHead(columns) + csvBody(columns, rows);
+
 export const CSV_TYPE = 'text/csv; charset=utf-8';

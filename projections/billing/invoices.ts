@@ -3,7 +3,7 @@ import { foldInvoice, type Invoice, type InvoiceState } from '../../domain/billi
 import {
   type DocumentReader,
   type Page,
-  type PageEnd,
+  type PageRequest,
   type ProjectedEvent,
   projection,
   type Touch,
@@ -94,14 +94,12 @@ export const invoicesProjection = projection<InvoiceEvent>({
 
 // Queries
 
-type PageOf = { readonly limit: number; readonly after: PageEnd | undefined };
-
 /** Newest first. */
 export const invoicesOf = async (
   reader: DocumentReader,
   scope: string,
   filter: InvoiceFilter,
-  page: PageOf,
+  page: PageRequest,
 ): Promise<Page<Invoice>> => {
   const { docs, next } = await reader.find<InvoiceDoc>('invoices', scope, {
     index: 'by_facet',
@@ -119,5 +117,5 @@ export const invoiceById = async (
 ): Promise<Invoice | undefined> => (await reader.get<InvoiceDoc>('invoices', scope, id))?.invoice;
 
 /** Invoices of all partners, in the order in which issuing began. */
-export const issuingInvoices = (reader: DocumentReader, page: PageOf): Promise<Page<IssuingDoc>> =>
+export const issuingInvoices = (reader: DocumentReader, page: PageRequest): Promise<Page<IssuingDoc>> =>
   reader.find('issuing', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });

@@ -2,8 +2,8 @@ import { activeUserOf, metersOf } from '../../domain/billing/metering.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import {
   type DocumentReader,
+  every,
   iso,
-  type PageEnd,
   type ProjectedEvent,
   type Projection,
   type Touch,
@@ -69,25 +69,13 @@ export const meteringProjection: Projection = {
 
 const PAGE = 1000;
 
-async function* inOrder<D>(
+const inOrder = <D>(
   reader: DocumentReader,
   collection: string,
   tenantId: string,
   query: { readonly index: string; readonly range: { readonly gt: string; readonly lt: string } },
-): AsyncGenerator<D> {
-  let after: PageEnd | undefined;
-  do {
-    const page = await reader.find<D>(collection, tenantId, {
-      ...query,
-      equals: [],
-      order: 'asc',
-      limit: PAGE,
-      after,
-    });
-    yield* page.docs;
-    after = page.next;
-  } while (after !== undefined);
-}
+): AsyncIterable<D> =>
+  every((page) => reader.find(collection, tenantId, { ...query, equals: [], order: 'asc', ...page }), PAGE);
 
 /** Days with usage; both ends are inclusive. */
 export const daysOf = (

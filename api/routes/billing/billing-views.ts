@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { metadataSchema } from '../../../application/core/events/event-codec.ts';
 import { RATE, type RateCard } from '../../../domain/billing/rate-card.ts';
-import { type Reconciliation, SCOPES } from '../../../domain/billing/reconciliation.ts';
-import { METERS, type Meter } from '../../../domain/billing/shapes.ts';
+import { type Bucket, type Reconciliation, SCOPES } from '../../../domain/billing/reconciliation.ts';
+import { METERS, type Meter, type StatementLine } from '../../../domain/billing/shapes.ts';
 import type { Statement } from '../../../domain/billing/statement.ts';
 import { iso } from '../../../domain/core/projection.ts';
-import type { Cell } from '../../http/csv.ts';
+import { type Columns, csvTable } from '../../http/csv.ts';
 import { position, timestamp } from '../../http/schemas.ts';
 import { currencyCode } from '../ledger/ledger-views.ts';
 import { line } from './invoice-views.ts';
@@ -104,96 +104,63 @@ export const usageView = z
   })
   .meta({ id: 'UsageEvent' });
 
-// CSV
+// CSV; amounts in minor units
 
-type Rows = readonly (readonly Cell[])[];
+interface LineOf {
+  readonly statement: Statement;
+  readonly line: StatementLine;
+}
 
-/** A row for each line; amounts in minor units. */
-export const statementRows = (statements: readonly Statement[]): Rows => [
-  [
-    'customer_id',
-    'customer_name',
-    'from',
-    'to',
-    'currency',
-    'rate_card_version',
-    'meter',
-    'quantity',
-    'included',
-    'billable',
-    'wholesale_rate',
-    'retail_rate',
-    'wholesale',
-    'retail',
-    'item_name',
-    'item_description',
-    'unrated',
-    'late_from',
-    'late_to',
-  ],
-  ...statements.flatMap(({ customer, window: { from, to }, currency, rate_card_version, lines }) =>
-    lines.map((each) => [
-      customer.id,
-      customer.name,
-      from,
-      to,
-      currency,
-      rate_card_version,
-      each.meter,
-      each.quantity,
-      each.included,
-      each.billable,
-      each.wholesale_rate,
-      each.retail_rate,
-      each.wholesale,
-      each.retail,
-      each.item_name,
-      each.item_description,
-      each.unrated === true,
-      each.window?.from,
-      each.window?.to,
-    ]),
-  ),
-];
+const statementColumns: Columns<LineOf> = {
+  customer_id: ({ statement }) => statement.customer.id,
+  customer_name: ({ statement }) => statement.customer.name,
+  from: ({ statement }) => statement.window.from,
+  to: ({ statement }) => statement.window.to,
+  currency: ({ statement }) => statement.currency,
+  rate_card_version: ({ statement }) => statement.rate_card_version,
+  meter: ({ line }) => line.meter,
+  quantity: ({ line }) => line.quantity,
+  included: ({ line }) => line.included,
+  billable: ({ line }) => line.billable,
+  wholesale_rate: ({ line }) => line.wholesale_rate,
+  retail_rate: ({ line }) => line.retail_rate,
+  wholesale: ({ line }) => line.wholesale,
+  retail: ({ line }) => line.retail,
+  item_name: ({ line }) => line.item_name,
+  item_description: ({ line }) => line.item_description,
+  unrated: ({ line }) => line.unrated === true,
+  late_from: ({ line }) => line.window?.from,
+  late_to: ({ line }) => line.window?.to,
+};
+
+/** A row for each line. */
+export const csvOfStatements = (statements: readonly Statement[]): string =>
+  csvTable(
+    statementColumns,
+    statements.flatMap((statement) => statement.lines.map((each) => ({ statement, line: each }))),
+  );
 
 /** A row for each bucket, then a total. */
-export const reconciliationRows = ({
+export const csvOfReconciliation = ({
   window: { from, to },
   scope,
   buckets,
   totals,
-}: Reconciliation): Rows => {
-  const all = { scope: { kind: scope, id: '', name: 'Total' }, ...totals };
-  return [
-    [
-      'from',
-      'to',
-      'scope',
-      'id',
-      'name',
-      'wholesale',
-      'retail',
-      'margin',
-      'margin_pct',
-      'invoiced_wholesale',
-      'invoiced_retail',
-      'unbilled_wholesale',
-      'unbilled_retail',
-    ],
-    ...[...buckets, all].map((bucket) => [
-      from,
-      to,
-      bucket.scope.kind,
-      bucket.scope.id,
-      bucket.scope.name,
-      bucket.wholesale,
-      bucket.retail,
-      bucket.margin,
-      bucket.margin_pct,
-      bucket.invoiced.wholesale,
-      bucket.invoiced.retail,
-      bucket.unbilled.wholesale,
-      bucket.unbilled.retail,
-    ]),
-  ];
+}: Reconciliation): string => {
+  const columns: Columns<Bucket> = {
+    from: () => from,
+    to: () => to,
+    scope: (bucket) => bucket.scope.kind,
+    id: (bucket) => bucket.scope.id,
+    name: (bucket) => bucket.scope.name,
+    wholesale: (bucket) => bucket.wholesale,
+    retail: (bucket) => bucket.retail,
+    margin: (bucket) => bucket.margin,
+    margin_pct: (bucket) => bucket.margin_pct,
+    invoiced_wholesale: (bucket) => bucket.invoiced.wholesale,
+    invoiced_retail: (bucket) => bucket.invoiced.retail,
+    unbilled_wholesale: (bucket) => bucket.unbilled.wholesale,
+    unbilled_retail: (bucket) => bucket.unbilled.retail,
+  };
+  return csvTable(columns, [...buckets, { scope: { kind: scope, id: '', name: 'Total' }, ...totals }]);
 };

@@ -6,7 +6,7 @@ import type { Position } from '../../../application/ports/event-store.ts';
 import type { RateCard } from '../../../domain/billing/rate-card.ts';
 import { SCOPES } from '../../../domain/billing/reconciliation.ts';
 import { METERS } from '../../../domain/billing/shapes.ts';
-import { CSV_TYPE, csvRows } from '../../http/csv.ts';
+import { CSV_TYPE } from '../../http/csv.ts';
 import { decodePosition, listName, nextPosition } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { etagOf, ifMatch } from '../entities/record-requests.ts';
@@ -14,11 +14,11 @@ import { billed } from '../partners/partner-portal.ts';
 import { download, pageQuery } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import {
+  csvOfReconciliation,
+  csvOfStatements,
   newRateCard,
   rateCardView,
-  reconciliationRows,
   reconciliationView,
-  statementRows,
   statementView,
   usageView,
   viewOfCard,
@@ -53,9 +53,6 @@ const cardReply = (card: RateCard, position?: Position): Reply => ({
   headers: etagOf(card),
   position,
 });
-
-const csvReply = (filename: string, rows: Parameters<typeof csvRows>[0]): Reply =>
-  download(filename, CSV_TYPE, csvRows(rows));
 
 export const billingRoutes = (deps: Deps): Route[] => {
   const statementsOf = (partnerId: string, query: z.output<typeof windowQuery>) =>
@@ -131,7 +128,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) =>
-        csvReply('statements.csv', statementRows(await statementsOf(principal.partnerId, query))),
+        download('statements.csv', CSV_TYPE, csvOfStatements(await statementsOf(principal.partnerId, query))),
     }),
 
     partnerRoute({
@@ -196,9 +193,10 @@ export const billingRoutes = (deps: Deps): Route[] => {
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) =>
-        csvReply(
+        download(
           'reconciliation.csv',
-          reconciliationRows(await reconciliationOf(principal.partnerId, query)),
+          CSV_TYPE,
+          csvOfReconciliation(await reconciliationOf(principal.partnerId, query)),
         ),
     }),
   ]);

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
-import type { Page, PageEnd } from '../../../domain/core/projection.ts';
+import { every, type Page, type PageRequest } from '../../../domain/core/projection.ts';
 import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
 import { wholeChart } from '../../../projections/ledger/ledger.ts';
 import { currenciesOf } from '../../../projections/ledger/ledger-balances.ts';
@@ -11,7 +11,7 @@ import {
   postedEntries,
 } from '../../../projections/ledger/ledger-entries.ts';
 import { SUMS, type TrialBalance, trialBalance } from '../../../projections/ledger/ledger-reports.ts';
-import { CSV_TYPE, csvRows } from '../../http/csv.ts';
+import { type Columns, CSV_TYPE, csvBody, csvHead, csvRows } from '../../http/csv.ts';
 import type { Route } from '../../http/route.ts';
 import { download } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
@@ -24,56 +24,46 @@ import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
 /** A small page, because an entry may have a thousand lines. */
 const PAGE = 100;
 
-const ENTRY_COLUMNS = [
-  'number',
-  'id',
-  'state',
-  'date',
-  'memo',
-  'currency',
-  'line_no',
-  'account_code',
-  'account_name',
-  'debit',
-  'credit',
-  'line_memo',
-  'source_kind',
-  'reversal_of',
-  'reversed_by',
-  'created_at',
-  'posted_at',
-] as const;
-
 type NameOf = (code: string) => string;
+
+/** A line of an entry, by its index. */
+interface LineOf {
+  readonly entry: EntryDoc;
+  readonly line: EntryDoc['lines'][number];
+  readonly index: number;
+}
+
+const entryColumns = (nameOf: NameOf): Columns<LineOf> => ({
+  number: ({ entry }) => entry.number,
+  id: ({ entry }) => entry.id,
+  state: ({ entry }) => entry.state,
+  date: ({ entry }) => entry.date,
+  memo: ({ entry }) => entry.memo,
+  currency: ({ entry }) => entry.currency,
+  line_no: ({ index }) => index + 1,
+  account_code: ({ line }) => line.account_code,
+  account_name: ({ line }) => line.account_name ?? nameOf(line.account_code),
+  debit: ({ line }) => line.debit,
+  credit: ({ line }) => line.credit,
+  line_memo: ({ line }) => line.memo,
+  source_kind: ({ entry }) => entry.source.kind,
+  reversal_of: ({ entry }) => entry.reversal_of,
+  reversed_by: ({ entry }) => entry.reversed_by,
+  created_at: ({ entry }) => entry.created_at,
+  posted_at: ({ entry }) => entry.posted_at,
+});
 
 /** Lines printed in one step. */
 const STEP = 100;
 
-const rowsOf = (entry: EntryDoc, nameOf: NameOf, first: number) =>
-  entry.lines
-    .slice(first, first + STEP)
-    .map((line, index) => [
-      entry.number,
-      entry.id,
-      entry.state,
-      entry.date,
-      entry.memo,
-      entry.currency,
-      first + index + 1,
-      line.account_code,
-      line.account_name ?? nameOf(line.account_code),
-      line.debit,
-      line.credit,
-      line.memo,
-      entry.source.kind,
-      entry.reversal_of,
-      entry.reversed_by,
-      entry.created_at,
-      entry.posted_at,
-    ]);
-
-function* csvOf(entry: EntryDoc, nameOf: NameOf): Generator<string> {
-  for (let first = 0; first < entry.lines.length; first += STEP) yield csvRows(rowsOf(entry, nameOf, first));
+function* csvOf(entry: EntryDoc, columns: Columns<LineOf>): Generator<string> {
+  for (let first = 0; first < entry.lines.length; first += STEP) {
+    const lines = entry.lines.slice(first, first + STEP);
+    yield csvBody(
+      columns,
+      lines.map((line, nth) => ({ entry, line, index: first + nth })),
+    );
+  }
 }
 
 const csvOfTrialBalance = ({ accounts, totals, currency }: TrialBalance): string =>
@@ -86,23 +76,21 @@ const csvOfTrialBalance = ({ accounts, totals, currency }: TrialBalance): string
 async function* inPages(
   tenantId: string,
   head: string,
-  pageAfter: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<EntryDoc>>,
+  find: (page: PageRequest) => Promise<Page<EntryDoc>>,
   print: (entry: EntryDoc) => Iterable<string>,
 ): AsyncGenerator<string> {
   yield head;
   const slice = timeSlices.of(tenantId, 'exportLedger');
-  let after: PageEnd | undefined;
-  do {
+  const inSlices = async (page: PageRequest) => {
     await slice.next();
-    const page = await pageAfter({ limit: PAGE, after });
-    for (const entry of page.docs) {
-      for (const text of print(entry)) {
-        yield text;
-        await slice.pause();
-      }
+    return find(page);
+  };
+  for await (const entry of every(inSlices, PAGE)) {
+    for (const text of print(entry)) {
+      yield text;
+      await slice.pause();
     }
-    after = page.next;
-  } while (after !== undefined);
+  }
 }
 
 export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
@@ -130,12 +118,12 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
         requireRange(query);
         const { tenantId } = principal;
         const known = await names(tenantId, ({ name }) => name);
-        const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
+        const columns = entryColumns((code) => known.get(code.toLowerCase()) ?? code);
         const pages = inPages(
           tenantId,
-          csvRows([ENTRY_COLUMNS]),
+          csvHead(columns),
           (page) => entriesOf(reader, tenantId, query, page),
-          (entry) => csvOf(entry, nameOf),
+          (entry) => csvOf(entry, columns),
         );
         return download('entries.csv', CSV_TYPE, Readable.from(pages));
       },

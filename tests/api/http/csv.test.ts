@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { csvRows } from '../../../api/http/csv.ts';
+import { csvRows, csvTable } from '../../../api/http/csv.ts';
 import { cellOf, cellsOf, expectInert, hardText } from '../../support/csv.ts';
 
 describe('CSV rows', () => {
@@ -42,6 +42,12 @@ describe('CSV rows', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('of a table follow a heading for each column, also without rows', () => {
+    const columns = { name: (of: string) => of, 'length, in units': (of: string) => of.length };
+    expect(csvTable(columns, ['ab', '=c'])).to.equal('name,"length, in units"\r\nab,2\r\n\'=c,2\r\n');
+    expect(csvTable(columns, [])).to.equal('name,"length, in units"\r\n');
   });
 
   it('leave other cells unchanged, and quote them when necessary', () => {
