@@ -53,7 +53,8 @@ export class Entries extends WithDeps<{
   readonly posting: PostingProcess;
 }> {
   /**
-   * @throws 400 for amounts and numbers of lines; `mixed_currency`, `unknown_account`, `account_inactive`, `unbalanced`
+   * @throws `validation_failed` for amounts and numbers of lines; `mixed_currency`, `unknown_account`,
+   * `account_inactive`, `unbalanced`
    */
   async draft(
     tenantId: string,
@@ -88,7 +89,7 @@ export class Entries extends WithDeps<{
     if (earlier !== undefined) return draftIn(earlier);
     return this.#settled(tenantId, entryId, async () => {
       const { state: known } = await this.#stream(tenantId, entryId).load();
-      // Errors of the entry's state (404, 409) come before those of the chart.
+      // Errors of the entry's state come before those of the chart.
       const lines =
         checked === undefined || known.status !== 'draft'
           ? undefined

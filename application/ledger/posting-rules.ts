@@ -62,7 +62,7 @@ export class PostingRules extends WithDeps<{
   readonly partners: PartnerDirectory;
   readonly runner: RuleRunner;
 }> {
-  /** @throws 400 for invalid rules; `unknown_account`, `account_inactive`; `constraint_violated` */
+  /** @throws `validation_failed`, `unknown_account`, `account_inactive`; `constraint_violated` */
   async create(tenantId: string, given: RuleContent, context: RequestContext): Promise<WrittenRule> {
     const id = context.newId();
     requireRule(given);

@@ -2284,7 +2284,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Post a draft: it gets the next number and stays as it is for ever
-         * @description Checks the balance, the accounts and the books lock once more. Of several callers one wins, the others get 409 `immutable`.
+         * @description Checks the balance, the accounts and the period lock once more. Of several callers one wins, the others get 409 `immutable`.
          *
          *     The tenant needs the entitlement `ledger`.
          *
@@ -3420,9 +3420,9 @@ export interface components {
         readonly ChangeAccountBody: {
             readonly code?: string;
             readonly name?: string;
-            readonly category?: string | null;
             /** @enum {string} */
             readonly type?: "Asset" | "Liability" | "Equity" | "Revenue" | "Expense";
+            readonly category?: string | null;
             readonly active?: boolean;
         };
         readonly ChangeEntityBody: {

@@ -110,7 +110,7 @@ export const createRule = (
   return decided(PostingRuleCreated, { rule_id: id, ...given });
 };
 
-/** Equal values change nothing; null removes `when` or `date`. @throws `not_found`, 400 as {@link requireRule} */
+/** Equal values change nothing; null removes `when` or `date`. @throws `not_found`, and as {@link requireRule} */
 export const changeRule = (
   state: PostingRuleSet,
   id: string,
@@ -164,7 +164,7 @@ const changed = (before: PostingRule, change: RuleChange): RuleContent =>
 
 /**
  * Checks the condition, the paths against the source, and that at most one line is the remainder.
- * @throws 400 with every issue
+ * @throws `validation_failed` with every issue
  */
 export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {
   if (when !== undefined) parseCondition(when, ['payload'], 'when');
@@ -189,7 +189,7 @@ export const requireRule = ({ source_kind, when, date, lines }: RuleContent): vo
 
 /**
  * Checks fixed amounts against the ledger's currency; the rule would otherwise fail at each event.
- * @throws 400 with every issue
+ * @throws `validation_failed` with every issue
  */
 export const requireFixedAmounts = (lines: readonly RuleLine[], currency: string): void => {
   const issues = lines.flatMap(({ amount }, index): FieldIssue[] => {

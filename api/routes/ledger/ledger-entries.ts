@@ -157,7 +157,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       operationId: 'postEntry',
       summary: 'Post a draft: it gets the next number and stays as it is for ever',
       description:
-        'Checks the balance, the accounts and the books lock once more. Of several callers one wins, the ' +
+        'Checks the balance, the accounts and the period lock once more. Of several callers one wins, the ' +
         'others get 409 `immutable`.',
       params: idParams,
       responses: { 200: entryView },

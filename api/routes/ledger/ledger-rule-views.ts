@@ -61,36 +61,26 @@ const line = z.strictObject({
   memo: memo.optional(),
 });
 
-const name = text({ max: 200 }).refine((value) => value.trim() !== '', 'A name must not be blank.');
-const when = text({ max: 4096 });
-const lines = listOf(line, { min: 2, max: MAX_RULE_LINES });
 const sourceKind = z.enum(SOURCE_KINDS);
 const mode = z.enum(MODES);
 
 /** `tenant_id` is accepted, as in every body. */
 const tenantId = z.string().nullish();
 
-export const newRule = z.strictObject({
-  name,
+const ruleBody = z.strictObject({
+  name: text({ max: 200 }).refine((value) => value.trim() !== '', 'A name must not be blank.'),
   source_kind: sourceKind,
-  active: z.boolean().default(true),
-  when: when.nullish(),
+  active: z.boolean(),
+  when: text({ max: 4096 }).nullish(),
   date: path.nullish(),
-  lines,
-  mode: mode.default('draft'),
+  lines: listOf(line, { min: 2, max: MAX_RULE_LINES }),
+  mode,
   tenant_id: tenantId,
 });
 
-export const ruleChange = z.strictObject({
-  name: name.optional(),
-  source_kind: sourceKind.optional(),
-  active: z.boolean().optional(),
-  when: when.nullish(),
-  date: path.nullish(),
-  lines: lines.optional(),
-  mode: mode.optional(),
-  tenant_id: tenantId,
-});
+export const newRule = ruleBody.extend({ active: z.boolean().default(true), mode: mode.default('draft') });
+// Of the body without defaults: zod applies defaults in partial objects too.
+export const ruleChange = ruleBody.partial();
 
 export const ruleView = z
   .object({

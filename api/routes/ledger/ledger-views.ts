@@ -89,23 +89,18 @@ const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTE
 const accountName = text({ max: 200 })
   .refine((name) => name.trim() !== '', 'A name must not be blank.')
   .refine(fitsPostings, `A name has at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
-const category = text({ max: 100 });
 
-export const newAccount = z.object({
+const accountBody = z.object({
   code: accountCode,
   name: accountName,
   type: z.enum(ACCOUNT_TYPES),
-  category: category.nullish(),
-  active: z.boolean().default(true),
+  category: text({ max: 100 }).nullish(),
+  active: z.boolean(),
 });
 
-export const accountChange = z.object({
-  code: accountCode.optional(),
-  name: accountName.optional(),
-  category: category.nullish(),
-  type: z.enum(ACCOUNT_TYPES).optional(),
-  active: z.boolean().optional(),
-});
+export const newAccount = accountBody.extend({ active: z.boolean().default(true) });
+// Of the body without defaults: zod applies defaults in partial objects too.
+export const accountChange = accountBody.partial();
 
 export const viewOfAccountDoc = ({ id: _id, code_key: _key, ...account }: AccountDoc) => account;
 
@@ -130,21 +125,14 @@ const givenLine = z.strictObject({
   currency: currencyCode.optional(),
 });
 
-const givenLines = listOf(givenLine, { min: MIN_LINES, max: MAX_LINES });
-
 export const newEntry = z.object({
   date: day,
   memo: memo.optional(),
   currency: currencyCode.optional(),
-  lines: givenLines,
+  lines: listOf(givenLine, { min: MIN_LINES, max: MAX_LINES }),
 });
 
-export const entryChange = z.object({
-  date: day.optional(),
-  memo: memo.optional(),
-  currency: currencyCode.optional(),
-  lines: givenLines.optional(),
-});
+export const entryChange = newEntry.partial();
 
 export const reversal = z.object({ date: day.optional(), memo: memo.optional() });
 

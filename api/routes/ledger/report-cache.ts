@@ -8,7 +8,7 @@ import { type Balances, presentBalances, type Range } from '../../../projections
 /** Accounts from which a report is read in one tick and printed in another. */
 const LARGE_CHART = 500;
 
-/** A report's bytes, and the state of the books that they show. */
+/** A report's bytes, and the state of the ledger that they show. */
 interface Kept {
   readonly state: string;
   readonly bytes: Uint8Array;
@@ -20,7 +20,7 @@ interface Running {
 }
 
 /**
- * Present reports as they are sent, each computed once for a state of the books (decision 65). The state is read from
+ * Present reports as they are sent, each computed once for a state of the ledger (decision 65). The state is read from
  * the read model at each request, so that a report is never older than without the cache.
  */
 export class ReportCache {
