@@ -35,18 +35,22 @@ export const composeBilling = (
       await readModels.requirePresentVersion('metering');
       await readModels.waitFor(tenantId, ['metering'], through);
     },
-    head: () => stores.events.end(),
+    end: () => stores.events.end(),
     customersOf: (partnerId, window) => customersOf(metering, partnerId, window),
     customerOf: (partnerId, customerId) => customerById(metering, partnerId, customerId),
     invoices,
     rateCards,
-
     partners,
     clock,
   });
   return {
     rateCards,
     statements,
-    routes: billingRoutes({ ...core, rateCards, statements }),
+    routes: billingRoutes({
+      ...core,
+      rateCards,
+      statements,
+      parsePosition: (text) => stores.events.parsePosition(text),
+    }),
   } satisfies Area & Record<string, unknown>;
 };

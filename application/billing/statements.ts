@@ -47,7 +47,7 @@ export class Statements extends WithDeps<{
    * @throws `read_model_behind`, also while an older version of the read model is active
    */
   readonly counted: (tenantId: string, through: Position | undefined) => Promise<void>;
-  readonly head: () => Promise<Position | undefined>;
+  readonly end: () => Promise<Position | undefined>;
   /** The partner's customers, then those with a tenure in the window; oldest first. */
   readonly customersOf: (partnerId: string, window: Window) => Promise<readonly Customer[]>;
   /** Undefined for a tenant that was never the partner's customer. */
@@ -80,14 +80,12 @@ export class Statements extends WithDeps<{
   /**
    * Drafts an invoice of the window: its usage at the present card, and late usage of the customer's invoiced windows.
    * Counts at least everything in the log at the time of the call.
-   * @param through counts at least the log up to here
    * @throws `not_found`, `read_model_behind`
    */
-  async draft(partnerId: string, customerId: string, window: Window, through?: Position): Promise<Draft> {
-    const head = await this.deps.head();
-    const reached = head === undefined || (through !== undefined && through > head) ? through : head;
-    const customer = await this.#customer(partnerId, customerId, reached);
-    await this.deps.counted(customerId, reached);
+  async draft(partnerId: string, customerId: string, window: Window): Promise<Draft> {
+    const through = await this.deps.end();
+    const customer = await this.#customer(partnerId, customerId, through);
+    await this.deps.counted(customerId, through);
     const priced = await this.#pricing(partnerId, window);
     const invoices = await this.deps.invoices.live(partnerId, customerId);
     const lines = await this.#unbilled(customer, priced, invoices, invoices);
@@ -98,7 +96,7 @@ export class Statements extends WithDeps<{
       rate_card_version: version,
       lines,
       totals: totalsOf(lines),
-      through: reached,
+      through,
     };
   }
 
@@ -121,11 +119,6 @@ export class Statements extends WithDeps<{
     const customer = await this.#customer(partnerId, customerId);
     await this.deps.counted(customerId, undefined);
     return this.deps.usage.page(customer, of.meter, of.window, page);
-  }
-
-  /** Parses an external position; undefined when malformed. */
-  parsePosition(text: string): Position | undefined {
-    return this.deps.usage.parsePosition(text);
   }
 
   async #parts(partnerId: string, window: Window): Promise<readonly StatementParts[]> {

@@ -83,7 +83,7 @@ export class PostingProcess extends WithDeps<{
       // An error found before the claim leaves no event.
       const journalRevision = await this.#check(tenantId, entry.status === 'draft' ? entry : undefined);
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
-        postEntry(now, { attemptId }, journalRevision),
+        postEntry(now, { id: attemptId, journalRevision }),
       );
       if (claim !== undefined) return this.#complete(tenantId, claim, context.cause);
     }
@@ -116,7 +116,7 @@ export class PostingProcess extends WithDeps<{
       const claim = await this.#claim(tenantId, id, context, (now) => {
         // Posted since it was loaded: the next round finds it.
         if (isPosted(now)) throw new PostingInProgress();
-        return postNewEntry(now, { id, content, source }, attemptId, journalRevision);
+        return postNewEntry(now, { id, content, source }, { id: attemptId, journalRevision });
       });
       if (claim === undefined) continue;
       await slot?.reached;

@@ -69,7 +69,7 @@ export class PostingRules extends WithDeps<{
     const earlier = await this.#earlier(tenantId, context, id);
     if (earlier !== undefined) return earlier;
     await this.#requireLines(tenantId, given);
-    return ruleIn(await this.#onRules(tenantId, context, (state) => createRule(state, id, given)), id);
+    return ruleIn(await this.#rules(tenantId).execute(context, (state) => createRule(state, id, given)), id);
   }
 
   /** Equal values have no effect. @throws `not_found`, and as {@link create} */
@@ -87,7 +87,7 @@ export class PostingRules extends WithDeps<{
     if (change.lines !== undefined || isActivated) {
       await this.#requireLines(tenantId, { lines: change.lines ?? now.lines });
     }
-    return ruleIn(await this.#onRules(tenantId, context, (state) => changeRule(state, id, change)), id);
+    return ruleIn(await this.#rules(tenantId).execute(context, (state) => changeRule(state, id, change)), id);
   }
 
   /**
@@ -112,7 +112,7 @@ export class PostingRules extends WithDeps<{
    * @throws `not_found`
    */
   async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
-    const known = await this.#onFailure(tenantId, id, context, () => []);
+    const known = await this.#failure(tenantId, id).execute(context, () => []);
     const failure = failureOf(known.state);
     // An earlier try of the same request recorded the outcome.
     if (failure.resolvedAt !== undefined || known.events.length > 0) {
@@ -123,7 +123,7 @@ export class PostingRules extends WithDeps<{
       refusal === undefined
         ? resolveFailure(state, entryIdOf({ rule: { id: failure.ruleId }, event: { id: failure.eventId } }))
         : failRetry(state, refusal);
-    const { state, position } = await this.#onFailure(tenantId, id, context, decide);
+    const { state, position } = await this.#failure(tenantId, id).execute(context, decide);
     return { failure: failureOf(state), position };
   }
 
@@ -134,7 +134,7 @@ export class PostingRules extends WithDeps<{
     if (stored === undefined) throw new Error(`${stream} has no revision ${revision}`);
     const event = codec.decode(stored);
     const source = await readSource(event, partners);
-    const rule = ruleOf(await this.#fresh(tenantId), failure.ruleId);
+    const rule = ruleOf((await this.#rules(tenantId).refresh()).state, failure.ruleId);
     if (source === undefined || source.kind !== rule.source_kind) return undefined;
     // The failure stays with this tenant, even if such events now belong to another one.
     const application = { rule, event, source: { ...source, tenantId } };
@@ -149,37 +149,22 @@ export class PostingRules extends WithDeps<{
 
   /** Reads the store before it fails. @throws `not_found` */
   async #rule(tenantId: string, id: string): Promise<PostingRule> {
-    const stream = this.deps.streams.of(postingRulesStream, tenantId, POSTING_RULES);
-    return ruleOf(await stream.loadWhere(({ byId }) => Object.hasOwn(byId, id)), id);
-  }
-
-  async #fresh(tenantId: string): Promise<PostingRuleSet> {
-    return (await this.deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).refresh()).state;
+    return ruleOf(await this.#rules(tenantId).loadWhere(({ byId }) => Object.hasOwn(byId, id)), id);
   }
 
   /** The outcome of an earlier try of the same keyed request, without later changes. */
   async #earlier(tenantId: string, context: RequestContext, id: string): Promise<WrittenRule | undefined> {
     if (context.priorAttempt === undefined) return undefined;
-    const outcome = await this.#onRules(tenantId, context, () => []);
+    const outcome = await this.#rules(tenantId).execute(context, () => []);
     return outcome.events.length === 0 ? undefined : ruleIn(outcome, id);
   }
 
-  #onRules(
-    tenantId: string,
-    { cause, priorAttempt }: RequestContext,
-    decide: (state: PostingRuleSet) => readonly PostingRuleEvent[],
-  ): Promise<Outcome<PostingRuleSet, PostingRuleEvent>> {
-    const type = postingRulesStream;
-    return this.deps.streams.of(type, tenantId, POSTING_RULES).execute({ cause, priorAttempt }, decide);
+  #rules(tenantId: string) {
+    return this.deps.streams.of(postingRulesStream, tenantId, POSTING_RULES);
   }
 
-  #onFailure(
-    tenantId: string,
-    id: string,
-    { cause, priorAttempt }: RequestContext,
-    decide: (state: FailureState) => readonly PostingFailureEvent[],
-  ): Promise<Outcome<FailureState, PostingFailureEvent>> {
-    return this.deps.streams.of(postingFailureStream, tenantId, id).execute({ cause, priorAttempt }, decide);
+  #failure(tenantId: string, id: string) {
+    return this.deps.streams.of(postingFailureStream, tenantId, id);
   }
 }
 

@@ -10,12 +10,10 @@ import {
 } from '../../domain/ledger/posting-failure.ts';
 import type { PostingRule } from '../../domain/ledger/posting-rule.ts';
 import { applyRule } from '../../domain/ledger/rule-entry.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
-import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import { type EventStore, EventTooLarge } from '../ports/event-store.ts';
@@ -94,12 +92,12 @@ export class RuleRunner extends WithDeps<{
     const refusal = await this.apply(application, context, { slot });
     if (refusal === undefined) {
       if (await this.#hasFailed(application)) {
-        await this.#onFailure(application, context, resolved(application));
+        await this.#failure(application).execute(context, resolved(application));
       }
       return;
     }
     const { rule, event, source } = application;
-    await this.#onFailure(application, context, (state) =>
+    await this.#failure(application).execute(context, (state) =>
       recordFailure(state, {
         id: failureIdOf(application),
         ruleId: rule.id,
@@ -111,7 +109,7 @@ export class RuleRunner extends WithDeps<{
     );
     // Another process may have succeeded meanwhile, so each checks after its write.
     if (await this.#isRecorded(application)) {
-      await this.#onFailure(application, context, resolved(application));
+      await this.#failure(application).execute(context, resolved(application));
     }
   }
 
@@ -146,27 +144,19 @@ export class RuleRunner extends WithDeps<{
 
   async #isResolved(application: RuleApplication): Promise<boolean> {
     if (!(await this.#hasFailed(application))) return false;
-    const { tenantId } = application.source;
-    const id = failureIdOf(application);
-    const { failure } = (await this.deps.streams.of(postingFailureStream, tenantId, id).refresh()).state;
+    const { failure } = (await this.#failure(application).refresh()).state;
     return failure?.resolvedAt !== undefined;
   }
 
   /** Reads without caching: most applications have no failure. */
   async #hasFailed(application: RuleApplication): Promise<boolean> {
-    const { category } = postingFailureStream;
-    const stream = streamName(application.source.tenantId, category, failureIdOf(application));
-    return (await this.deps.events.readStream(stream, { limit: 1 })).length > 0;
+    const { name } = this.#failure(application);
+    return (await this.deps.events.readStream(name, { limit: 1 })).length > 0;
   }
 
-  #onFailure(
-    application: RuleApplication,
-    { cause }: RequestContext,
-    decide: (state: FailureState) => readonly PostingFailureEvent[],
-  ): Promise<Outcome<FailureState, PostingFailureEvent>> {
+  #failure(application: RuleApplication) {
     const { tenantId } = application.source;
-    const id = failureIdOf(application);
-    return this.deps.streams.of(postingFailureStream, tenantId, id).execute({ cause }, decide);
+    return this.deps.streams.of(postingFailureStream, tenantId, failureIdOf(application));
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, folded, type StreamType } from '../core/stream-type.ts';
+import { type Changes, changedMembers, folded, type StreamType } from '../core/stream-type.ts';
 import { type Content, content, type EntryOrigin, requireSize, source } from './content.ts';
 
 /**
@@ -215,8 +215,6 @@ export interface DraftEntry {
   readonly redraft?: boolean | undefined;
 }
 
-export type ChangeDraft = Changes<Content>;
-
 // Decide
 
 export const immutable = (message = 'The entry is posted and stays as it is.'): DomainError =>
@@ -267,15 +265,11 @@ export const draftEntry = (state: Entry, command: DraftEntry): readonly EntryEve
 };
 
 /** Equal content changes nothing. @throws as {@link requireDraft}; `payload_too_large` */
-export const changeDraft = (state: Entry, command: ChangeDraft): readonly EntryEvent[] => {
+export const changeDraft = (state: Entry, command: Changes<Content>): readonly EntryEvent[] => {
   const { id, content: before, source: from, createdAt } = requireDraft(state);
-  const after = {
-    date: command.date ?? before.date,
-    memo: command.memo ?? before.memo,
-    currency: command.currency ?? before.currency,
-    lines: command.lines ?? before.lines,
-  };
-  if (JSON.stringify(after) === JSON.stringify(before)) return [];
+  const changed = changedMembers(before, command);
+  if (Object.keys(changed).length === 0) return [];
+  const after = { ...before, ...changed };
   requireSize(after);
   return decided(EntryDraftChanged, {
     entry_id: id,

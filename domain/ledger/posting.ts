@@ -40,13 +40,6 @@ import {
 
 // Commands
 
-/** Starts a posting attempt. */
-export interface PostEntry {
-  readonly attemptId: string;
-  /** A refusal also discards the draft. */
-  readonly discardsIfRefused?: true | undefined;
-}
-
 export interface ReverseEntry {
   readonly mirrorId: string;
   /** Default: today, or the original's date when it is later. */
@@ -71,15 +64,15 @@ export interface AnswerPosting {
 // Claim: decided on the entry's stream
 
 /** @throws as {@link requireDraft}; `unbalanced` */
-export const postEntry = (
-  state: Entry,
-  { attemptId, discardsIfRefused }: PostEntry,
-  journalRevision: number,
-): readonly EntryEvent[] => {
+export const postEntry = (state: Entry, attempt: PostingAttempt): readonly EntryEvent[] => {
   const { id, content } = requireDraft(state);
   requireBalance(content);
-  const attempt = { entry_id: id, attempt_id: attemptId, journal_revision: journalRevision };
-  return decided(EntryPostingStarted, { ...attempt, discards_if_refused: discardsIfRefused });
+  return decided(EntryPostingStarted, {
+    entry_id: id,
+    attempt_id: attempt.id,
+    journal_revision: attempt.journalRevision,
+    discards_if_refused: attempt.discardsIfRefused,
+  });
 };
 
 /**
@@ -89,12 +82,11 @@ export const postEntry = (
 export const postNewEntry = (
   state: Entry,
   draft: Omit<DraftEntry, 'redraft'>,
-  attemptId: string,
-  journalRevision: number,
+  attempt: PostingAttempt,
 ): readonly EntryEvent[] => {
   const drafted = draftEntry(state, { ...draft, redraft: true });
   const posted: Entry = drafted.length === 0 ? state : { status: 'draft', ...draft, createdAt: 0 };
-  return [...drafted, ...postEntry(posted, { attemptId, discardsIfRefused: true }, journalRevision)];
+  return [...drafted, ...postEntry(posted, { ...attempt, discardsIfRefused: true })];
 };
 
 /** Discards a draft that no user asked for, when the journal would refuse it. */

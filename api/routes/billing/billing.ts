@@ -29,6 +29,8 @@ interface Deps {
   readonly clock: Clock;
   readonly rateCards: RateCards;
   readonly statements: Statements;
+  /** Undefined for a malformed position. */
+  readonly parsePosition: (text: string) => Position | undefined;
 }
 
 /**
@@ -150,7 +152,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
         const window = windowOf(rest, deps.clock.now());
         // Without the window, since the default one moves while a list is read page by page.
         const list = listName('usage', params.customer_id, meter);
-        const after = decodePosition(given, (text) => deps.statements.parsePosition(text), list);
+        const after = decodePosition(given, deps.parsePosition, list);
         const { partnerId } = principal;
         const page = await deps.statements.usage(
           partnerId,

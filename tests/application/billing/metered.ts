@@ -158,7 +158,7 @@ export const startBilling = async () => {
       codec,
     }),
     counted: fold,
-    head: () => events.end(),
+    end: () => events.end(),
     customersOf: (partnerId, window) => customersOf(model.reader, partnerId, window),
     customerOf: (partnerId, id) => customerById(model.reader, partnerId, id),
     invoices: book,
