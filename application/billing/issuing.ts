@@ -40,7 +40,7 @@ export const upstreamKey = ({ id, revision }: { id: string; revision: number }):
   `partner-invoice-${id}-${revision}`;
 
 /** The document to send: only frozen data, so that its bytes are the same for each call. */
-export const upstreamDocument = (invoice: Invoice): string => {
+const upstreamDocument = (invoice: Invoice): string => {
   const { id, number, revision, partner, customer, window, currency, lines, totals } = invoice;
   const { rate_card_version, generated_at } = invoice;
   return JSON.stringify({

@@ -34,7 +34,7 @@ type RuleAndEvent = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pi
 /** Derived ids: a rule and an event have one entry and one failure. */
 export const entryIdOf = ({ rule, event }: RuleAndEvent): string =>
   uuidFromName(`posting rule\n${rule.id}\n${event.id}`);
-export const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
+const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
   uuidFromName(`posting failure\n${rule.id}\n${event.id}`);
 
 interface Options {

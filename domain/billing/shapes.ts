@@ -21,7 +21,7 @@ export type Meter = (typeof METERS)[number];
 export const windowSchema = z.object({ from: z.string(), to: z.string() });
 export type Window = Readonly<z.output<typeof windowSchema>>;
 
-export const lineSchema = z.object({
+const lineSchema = z.object({
   meter: z.enum(METERS),
   quantity: z.number(),
   /** Units that the card gives free of charge. */
@@ -42,7 +42,7 @@ export const lineSchema = z.object({
 });
 export type StatementLine = Readonly<z.output<typeof lineSchema>>;
 
-export const totalsSchema = z.object({
+const totalsSchema = z.object({
   wholesale: z.number(),
   retail: z.number(),
   margin: z.number(),

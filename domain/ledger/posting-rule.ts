@@ -16,7 +16,7 @@ import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 // Events
 
 /** Exactly one form; the forms are closed, so that a value cannot match two. */
-export const ruleAmount = z.union([
+const ruleAmount = z.union([
   z.strictObject({ path: z.string() }),
   /** Minor units, or a decimal text of major units. */
   z.strictObject({ fixed: z.union([z.number(), z.string()]) }),

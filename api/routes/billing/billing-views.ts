@@ -8,11 +8,9 @@ import { iso } from '../../../domain/core/projection.ts';
 import { type Columns, csvTable } from '../../http/csv.ts';
 import { position, timestamp } from '../../http/schemas.ts';
 import { currencyCode } from '../ledger/ledger-views.ts';
-import { line } from './invoice-views.ts';
+import { line, money, totals, window } from './invoice-views.ts';
 
 /** Shapes of partner billing's requests and answers (decisions, section 10). */
-
-const money = z.int().meta({ description: 'Minor units.' });
 
 const price = z
   .string()
@@ -58,31 +56,25 @@ export const viewOfCard = ({ version, currency, rates, updatedAt }: RateCard) =>
   updated_at: updatedAt === null ? null : iso(updatedAt),
 });
 
-const window = z.object({
-  from: timestamp,
-  to: timestamp,
-  open: z.boolean().meta({ description: 'It has not ended.' }),
-});
-
-const margins = { margin: money, margin_pct: z.number().nullable() };
-const amounts = z.object({ wholesale: money, retail: money });
+const openWindow = window.extend({ open: z.boolean().meta({ description: 'It has not ended.' }) });
 
 export const statementView = z
   .object({
     customer: z.object({ id: z.string(), name: z.string() }),
-    window,
+    window: openWindow,
     currency: z.string(),
     rate_card_version: z.int(),
     lines: z.array(line),
-    totals: amounts.extend(margins),
+    totals,
   })
   .meta({ id: 'Statement' });
 
-const sums = amounts.extend({ ...margins, invoiced: amounts, unbilled: amounts });
+const amounts = z.object({ wholesale: money, retail: money });
+const sums = totals.extend({ invoiced: amounts, unbilled: amounts });
 
 export const reconciliationView = z
   .object({
-    window,
+    window: openWindow,
     scope: z.enum(SCOPES),
     buckets: z.array(
       z

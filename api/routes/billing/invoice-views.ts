@@ -7,8 +7,8 @@ import { timestamp } from '../../http/schemas.ts';
 
 export const INVOICE_STATES = ['generated', 'issuing', 'issued', 'void'] as const;
 
-const window = z.object({ from: timestamp, to: timestamp });
-const money = z.int().meta({ description: 'Minor units.' });
+export const window = z.object({ from: timestamp, to: timestamp });
+export const money = z.int().meta({ description: 'Minor units.' });
 const rate = z.string().nullable().meta({ description: 'Minor units, up to 6 decimals.' });
 
 export const line = z
@@ -29,6 +29,13 @@ export const line = z
   })
   .meta({ id: 'InvoiceLine' });
 
+export const totals = z.object({
+  wholesale: money,
+  retail: money,
+  margin: money,
+  margin_pct: z.number().nullable(),
+});
+
 export const invoiceView = z
   .object({
     id: z.string(),
@@ -39,12 +46,7 @@ export const invoiceView = z
     revision: z.int(),
     currency: z.string(),
     lines: z.array(line),
-    totals: z.object({
-      wholesale: money,
-      retail: money,
-      margin: money,
-      margin_pct: z.number().nullable(),
-    }),
+    totals,
     rate_card_version: z.int(),
     generated_at: timestamp,
     issued_at: timestamp.optional(),

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { every, type Page, type PageRequest } from '../../../domain/core/projection.ts';
 import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
-import { wholeChart } from '../../../projections/ledger/ledger.ts';
+import { type AccountDoc, wholeChart } from '../../../projections/ledger/ledger.ts';
 import { currenciesOf } from '../../../projections/ledger/ledger-balances.ts';
 import {
   type EntryDoc,
@@ -16,7 +16,7 @@ import type { Route } from '../../http/route.ts';
 import { download } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import { entryFilter, requireRange } from './ledger-entries.ts';
-import { type ReportDeps, rangeQuery, reportText, trialBalanceRange } from './ledger-reports.ts';
+import { type ReportDeps, rangeOf, rangeQuery, reportText } from './ledger-reports.ts';
 import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
 
 /** Exports of the ledger (decisions, section 9), read page by page while they are sent. */
@@ -24,7 +24,13 @@ import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
 /** A small page, because an entry may have a thousand lines. */
 const PAGE = 100;
 
+/** The name of an account by its code. */
 type NameOf = (code: string) => string;
+
+const namesIn = (chart: readonly AccountDoc[], name: (account: AccountDoc) => string): NameOf => {
+  const names = new Map(chart.map((account) => [account.code_key, name(account)]));
+  return (code) => names.get(code.toLowerCase()) ?? code;
+};
 
 /** A line of an entry, by its index. */
 interface LineOf {
@@ -97,12 +103,6 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
   const reader = deps.readModels.reader('ledger');
   const of = { method: 'get', reads: LEDGER_READS } as const;
 
-  const names = async <T>(
-    tenantId: string,
-    nameOf: (account: Awaited<ReturnType<typeof wholeChart>>[number]) => T,
-  ): Promise<ReadonlyMap<string, T>> =>
-    new Map((await wholeChart(reader, tenantId)).map((account) => [account.code_key, nameOf(account)]));
-
   return ledgerRoutes([
     personRoute({
       ...of,
@@ -117,8 +117,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
       handle: async ({ principal, query }) => {
         requireRange(query);
         const { tenantId } = principal;
-        const known = await names(tenantId, ({ name }) => name);
-        const columns = entryColumns((code) => known.get(code.toLowerCase()) ?? code);
+        const columns = entryColumns(namesIn(await wholeChart(reader, tenantId), ({ name }) => name));
         const pages = inPages(
           tenantId,
           csvHead(columns),
@@ -140,7 +139,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
       produces: 'text/csv',
       handle: async ({ principal, query }) => {
         const { tenantId } = principal;
-        const range = await trialBalanceRange(deps, tenantId, query);
+        const range = await rangeOf(deps, tenantId, query);
         const report = { form: 'trial-balance.csv', range, asOf: query.as_of_position };
         const text = await reportText(deps, tenantId, report, (balances) =>
           csvOfTrialBalance(trialBalance(balances, range)),
@@ -165,8 +164,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
         const last = await lastNumber(reader, tenantId);
         const chart = await wholeChart(reader, tenantId);
         const currencies = await currenciesOf(reader, tenantId);
-        const known = new Map(chart.map((account) => [account.code_key, hledgerAccount(account)]));
-        const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
+        const nameOf = namesIn(chart, hledgerAccount);
         const pages = inPages(
           tenantId,
           hledgerHead(chart, currencies),

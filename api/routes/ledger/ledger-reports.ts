@@ -98,8 +98,8 @@ export const rangeQuery = z.object({
 
 const later = (a: string, b: string | undefined): string => (b !== undefined && b > a ? b : a);
 
-/** The range of a trial balance; defaults to today as the last day. @throws 400 */
-export const trialBalanceRange = async (
+/** The range of a report; defaults to today as the last day. @throws `validation_failed` */
+export const rangeOf = async (
   deps: ReportDeps,
   tenantId: string,
   query: z.output<typeof rangeQuery>,
@@ -172,7 +172,7 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       query: rangeQuery,
       responses: { 200: trialBalanceView },
       handle: async ({ principal: { tenantId }, query }) => {
-        const range = await trialBalanceRange(deps, tenantId, query);
+        const range = await rangeOf(deps, tenantId, query);
         const report = { form: 'trial-balance', range, asOf: query.as_of_position };
         return json(tenantId, report, (balances) => trialBalance(balances, range));
       },
@@ -187,11 +187,8 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       query: rangeQuery,
       responses: { 200: profitAndLossView },
       handle: async ({ principal, query }) => {
-        requireRange(query);
-        const { today, currency } = await ledgerSettingsOf(deps, principal.tenantId);
-        const to = query.to ?? later(today, query.from);
-        const from = query.from ?? yearStart(to);
-        const range = { currency: query.currency ?? currency, from, to };
+        const given = await rangeOf(deps, principal.tenantId, query);
+        const range = { ...given, from: given.from ?? yearStart(given.to) };
         const report = { form: 'pnl', range, asOf: query.as_of_position };
         return json(principal.tenantId, report, (balances) => profitAndLoss(balances, range));
       },

@@ -55,7 +55,7 @@ const amount = z.int().min(0).max(MAX_MONEY);
 export const money = z.number().meta({ override: { type: 'integer' } });
 
 /** Exact as JSON, also beyond the range of a number. */
-export const moneyJson = (value: bigint): unknown => {
+const moneyJson = (value: bigint): unknown => {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : exactJson.rawJSON(value.toString());
 };
