@@ -26,8 +26,7 @@ import type { Core } from './core.ts';
 /** Time (ms) that a stop waits for open calls to the upstream. */
 const LAST_CALLS_MS = 2000;
 
-const logIn = ({ stores, codec, streams }: Core): InvoiceLog =>
-  new InvoiceLog({ events: stores.events, codec, streams });
+const logIn = ({ stores, codec }: Core): InvoiceLog => new InvoiceLog({ events: stores.events, codec });
 
 /** Reads one customer's invoices from the stream, and all of a partner's from the read model. */
 export const invoiceBookIn = (core: Core): InvoiceBook => {

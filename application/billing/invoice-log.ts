@@ -1,7 +1,5 @@
-import { type InvoiceEvent, type InvoicesState, invoicesStream } from '../../domain/billing/invoice.ts';
+import { type InvoiceEvent, invoicesStream } from '../../domain/billing/invoice.ts';
 import { foldInvoice, type Invoice } from '../../domain/billing/invoice-view.ts';
-import type { StreamState } from '../core/commands/stream-states.ts';
-import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -10,20 +8,7 @@ import type { EventStore } from '../ports/event-store.ts';
 const PAGE = 500;
 
 /** Reads invoices of one customer from their stream. */
-export class InvoiceLog extends WithDeps<{
-  events: Pick<EventStore, 'readStream'>;
-  codec: EventCodec;
-  streams: Streams;
-}> {
-  /** The state as stored now. */
-  async head(scope: string, customerId: string): Promise<StreamState<InvoicesState>> {
-    return this.deps.streams.of(invoicesStream, scope, customerId).refresh();
-  }
-
-  async state(scope: string, customerId: string): Promise<InvoicesState> {
-    return (await this.head(scope, customerId)).state;
-  }
-
+export class InvoiceLog extends WithDeps<{ events: Pick<EventStore, 'readStream'>; codec: EventCodec }> {
   /** An invoice as generated. @param at revision of its first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {
     const [event] = await this.#read(scope, customerId, at, 1);

@@ -62,15 +62,16 @@ export class Invoices extends WithDeps<{
     if (partner === undefined) throw notFound();
     const scope = partnerScope(partnerId);
     const id = context.newId();
+    const stream = this.deps.streams.of(invoicesStream, scope, customerId);
     const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
       if (invoiceOfWindow(head, window) !== undefined) return undefined;
       const draft = await this.deps.statements.draft(partnerId, customerId, window);
       // The draft must be made of the revision that is decided on.
-      if ((await this.deps.log.head(scope, customerId)).revision !== revision) throw new Moved();
+      if ((await stream.refresh()).revision !== revision) throw new Moved();
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
     const { events, state, position } = await whileItMoves(() =>
-      this.deps.streams.of(invoicesStream, scope, customerId).execute(context, {
+      stream.execute(context, {
         prepare,
         decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
       }),
@@ -125,8 +126,8 @@ export class Invoices extends WithDeps<{
 
   /** Always throws: invoices are frozen from the start. @throws `not_found`, `invoice_locked` */
   async change(partnerId: string, invoiceId: string): Promise<never> {
-    const { scope, customerId } = await this.#find(partnerId, invoiceId);
-    const state = liveInvoice(await this.deps.log.state(scope, customerId), invoiceId)?.state ?? 'void';
+    const { state: invoices } = await this.#stream(await this.#find(partnerId, invoiceId)).refresh();
+    const state = liveInvoice(invoices, invoiceId)?.state ?? 'void';
     throw new DomainError('invoice_locked', 'An invoice is frozen when it is generated.', { state });
   }
 

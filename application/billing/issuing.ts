@@ -115,9 +115,10 @@ export class InvoiceIssuing extends WithDeps<{
   }
 
   async #attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
-    const { log } = this.deps;
+    const { log, streams } = this.deps;
     const { scope, customerId, invoiceId } = issuing;
-    const entry = liveInvoice(await log.state(scope, customerId), invoiceId);
+    const { state: invoices } = await streams.of(invoicesStream, scope, customerId).refresh();
+    const entry = liveInvoice(invoices, invoiceId);
     if (entry?.state !== 'issuing') return 'ended';
     const invoice = await log.generated(scope, customerId, entry.at);
     const isFirstCall = isFirst && entry.error === undefined;

@@ -1,6 +1,16 @@
 import { expect } from 'chai';
 import { DomainError, notFound } from '../../../domain/core/errors.ts';
-import { draftOf, FEB, type Invoicing, invoicing, JAN, SCOPE, statesOf, typesOf } from './support.ts';
+import {
+  draftOf,
+  FEB,
+  type Invoicing,
+  invoicesOf,
+  invoicing,
+  JAN,
+  SCOPE,
+  statesOf,
+  typesOf,
+} from './support.ts';
 
 const codeOf = async (work: Promise<unknown>): Promise<string> => {
   try {
@@ -39,7 +49,7 @@ describe('Generating invoices', () => {
       codeOf(at.node.invoices.generate('north', 'acme', FEB, at.context())),
     ]);
     expect(codes).to.include('window_overlap');
-    const windows = (await at.node.log.state(SCOPE, 'acme')).live.map(({ window }) => window);
+    const windows = (await invoicesOf(at.node)).state.live.map(({ window }) => window);
     windows.forEach((one, i) => {
       windows.slice(i + 1).forEach((two) => {
         expect(one.to <= two.from || two.to <= one.from).to.equal(true);

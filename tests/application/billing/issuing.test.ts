@@ -8,6 +8,7 @@ import { faultyEvents } from '../../support/faults.ts';
 import {
   cause,
   type Invoicing,
+  invoicesOf,
   invoicing,
   JAN,
   SCOPE,
@@ -86,7 +87,7 @@ describe('Issuing an invoice to the upstream', () => {
     const error = await refusalOf(issue());
     expect([error.code, error.details]).to.deep.equal(['upstream_refused', { reason: 'HTTP 422: no' }]);
     // The caller must read up to here.
-    const { position } = await at.node.log.head(SCOPE, 'acme');
+    const { position } = await invoicesOf(at.node);
     expect(at.wrote).to.deep.equal([position]);
     expect(await at.node.log.invoice(SCOPE, 'acme', invoice.id)).to.deep.equal({
       ...invoice,

@@ -173,7 +173,7 @@ export const invoicing = async (options: Partial<SharedStores> = {}) => {
     });
     const pending = async function* () {
       for (const customerId of ['acme', 'brook']) {
-        const { live } = await log.state(SCOPE, customerId);
+        const { live } = (await invoicesOf(node, customerId)).state;
         for (const { id, state, since = 0 } of live) {
           if (state === 'issuing') yield { scope: SCOPE, customerId, invoiceId: id, since };
         }
@@ -210,8 +210,12 @@ export const invoicing = async (options: Partial<SharedStores> = {}) => {
 
 export type Invoicing = Awaited<ReturnType<typeof invoicing>>;
 
-export const statesOf = async (on: { readonly log: InvoiceLog }, customerId = 'acme') =>
-  (await on.log.state(SCOPE, customerId)).live.map(({ state }) => state);
+/** A customer’s invoices as stored now. */
+export const invoicesOf = ({ streams }: Pick<TestNode, 'streams'>, customerId = 'acme') =>
+  streams.of(invoicesStream, SCOPE, customerId).refresh();
+
+export const statesOf = async (on: Pick<TestNode, 'streams'>) =>
+  (await invoicesOf(on)).state.live.map(({ state }) => state);
 
 /** Types of the events of a customer’s invoices. */
 export const typesOf = async ({ events }: Pick<TestNode, 'events'>, customerId = 'acme') =>
