@@ -18,25 +18,14 @@ import type { Core } from './core.ts';
 
 /** The general ledger: chart and lock, entries, posting rules and reports. */
 export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel: TimeTravel }) => {
-  const { streams, states, stores, codec, clock, ids, logger, directory } = core;
-  const { events } = stores;
-  const journal = new LedgerJournal({ streams, events, codec });
-  const chart = new ChartOfAccounts({ streams });
-  const posting = new PostingProcess({ streams, events, codec, ids, logger, journal, directory, clock });
-  const entries = new Entries({ streams, journal, directory, clock, posting });
-  const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
-  const partners = new PartnerDirectory(streams);
-  const postingRules = new PostingRules({
-    streams,
-    directory,
-    events,
-    codec,
-    clock,
-    journal,
-    entries,
-    partners,
-    runner,
-  });
+  const base = { ...core, events: core.stores.events };
+  const journal = new LedgerJournal(base);
+  const chart = new ChartOfAccounts(base);
+  const posting = new PostingProcess({ ...base, journal });
+  const entries = new Entries({ ...base, journal, posting });
+  const runner = new RuleRunner({ ...base, entries, posting });
+  const partners = new PartnerDirectory(core.streams);
+  const postingRules = new PostingRules({ ...base, journal, entries, partners, runner });
   const reports = new ReportCache(core.readModels.reader('ledger'));
   const deps = { ...core, journal, chart, entries, posting, postingRules, timeTravel, reports };
   return {
@@ -50,6 +39,6 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
       ...ledgerReportRoutes(deps),
       ...ledgerExportRoutes(deps),
     ],
-    subscribers: [postingFinisher(posting), rulePoster({ runner, partners, events, codec, states })],
+    subscribers: [postingFinisher(posting), rulePoster({ ...base, runner, partners })],
   } satisfies Area & Record<string, unknown>;
 };

@@ -97,6 +97,7 @@ export class Entries extends WithDeps<{
       const outcome = await this.#stream(tenantId, entryId).execute(context, (state) => {
         const draft = requireDraft(state);
         if (givenLines !== undefined) {
+          // A draft again since it was loaded: the next round checks its lines.
           if (lines === undefined) throw new PostingInProgress();
           requireCurrency(givenLines, currency ?? draft.content.currency);
         }

@@ -72,7 +72,7 @@ export class PostingProcess extends WithDeps<{
   readonly directory: Directory;
   readonly clock: Clock;
 }> {
-  /** PostingProcess attempts that this process is completing, by the entry's stream. */
+  /** Posting attempts that this process is completing, by the entry's stream. */
   readonly #completing = new Map<string, Promise<void>>();
 
   /** @throws `not_found`, `immutable`, `unbalanced`, `unknown_account`, `account_inactive`, `period_locked` */

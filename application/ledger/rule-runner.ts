@@ -49,7 +49,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Applies posting rules to events (decisions, section 9, PostingProcess rule). */
+/** Applies posting rules to events (decisions, section 9, Posting rule). */
 export class RuleRunner extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;

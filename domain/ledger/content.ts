@@ -73,7 +73,8 @@ export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Tota
 
 /**
  * Checks lines and fills in both sides.
- * @throws `validation_failed` for a wrong number of lines, an invalid amount or total, and a line without exactly one side
+ * @throws `validation_failed` for a wrong number of lines, an invalid amount or total, and a line without exactly one
+ * side
  */
 export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
   if (lines.length < MIN_LINES || lines.length > MAX_LINES) {

@@ -93,7 +93,10 @@ export const postNewEntry = (
 export const discardRefusedDraft = (state: Entry): readonly EntryEvent[] =>
   state.status === 'draft' ? [refusedDraftDiscarded(state.id)] : [];
 
-/** @throws `not_found`, `immutable`, {@link PostingInProgress}; `constraint_violated` for a mirror dated before its original */
+/**
+ * @throws `not_found`, `immutable`, {@link PostingInProgress}; `constraint_violated` for a mirror dated before its
+ * original
+ */
 export const reverseEntry = (
   state: Entry,
   command: ReverseEntry,

@@ -46,15 +46,14 @@ const FAILURES: readonly string[] = postingFailureEvents.map(({ type }) => type)
 /** A ledger with posting rules and their subscriber. */
 export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: EventStore) => EventStore) => {
   const node = startLedger({ ...shared, definitions }, wrap);
-  const { streams, states, directory, events, codec, clock, journal, entries, posting, logger } = node;
-  const partners = new PartnerDirectory(streams);
-  const runner = new RuleRunner({ streams, directory, events, entries, posting, logger });
-  const deps = { streams: node.streams, directory, events, codec, clock, journal, entries, partners, runner };
-  const poster = rulePoster({ runner, partners, events, codec, states });
+  const { events, codec } = node;
+  const partners = new PartnerDirectory(node.streams);
+  const runner = new RuleRunner(node);
+  const poster = rulePoster({ ...node, partners, runner });
 
   return {
     ...node,
-    rules: new PostingRules(deps),
+    rules: new PostingRules({ ...node, partners, runner }),
     poster,
     /** All events that the subscriber follows, in log order. */
     log: async (): Promise<LoggedEvent[]> => {

@@ -52,21 +52,11 @@ export const startLedger = (
 ) => {
   const events = shared.events ?? memoryStores().events;
   const node = startNode({ ...shared, events: wrap(events) });
-  const { streams, codec, clock, directory, logger } = node;
-  const ids = uuidV7Ids(clock);
-  const journal = new LedgerJournal({ streams, events: node.events, codec });
-  const chart = new ChartOfAccounts({ streams });
-  const posting = new PostingProcess({
-    streams,
-    events: node.events,
-    codec,
-    ids,
-    logger,
-    journal,
-    directory,
-    clock,
-  });
-  const entries = new Entries({ streams, journal, directory, clock, posting });
+  const { codec } = node;
+  const journal = new LedgerJournal(node);
+  const chart = new ChartOfAccounts(node);
+  const posting = new PostingProcess({ ...node, ids: uuidV7Ids(node.clock), journal });
+  const entries = new Entries({ ...node, journal, posting });
   const finisher = postingFinisher(posting);
 
   const readAll = async () => (await events.readAll({ limit: 100_000 })).map((each) => codec.decode(each));
