@@ -5,7 +5,7 @@ import { mark } from './tick-marks.ts';
 const SLICE_MS = 4;
 /** Works that one tick may begin. */
 const PER_TICK = 32;
-/** Works that may begin in a tick besides those that wait at its beginning: requests arrive before the turn of these. */
+/** Extra starts per tick for requests that arrive after scheduling. */
 const ARRIVING = 8;
 /** The least that a work counts (ms): one that only queues a command takes its time later. */
 const LEAST_MS = 0.25;

@@ -70,7 +70,7 @@ export class LogFollower {
   readonly #events: EventStore;
   readonly #live: PageBuffer;
   readonly #pages: PageReader;
-  /** What wakes the followers at the end of the log that events may pass. */
+  /** Wake-up callbacks of idle followers that have `onPassed`. */
   readonly #idle = new Map<Follower, () => void>();
   /** Emits after new events were added to the buffer. Shared by all followers. */
   readonly growth: Observable<void>;
