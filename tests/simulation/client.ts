@@ -5,7 +5,7 @@ import { Broken, type Call, type Reply } from './network.ts';
 import type { SimulatedNode } from './node.ts';
 import type { World } from './world.ts';
 
-/** What a client knows of one request that changes something. */
+/** A write request as its client sees it. */
 export interface Request {
   /** Also the correlation id of its events. */
   readonly id: string;

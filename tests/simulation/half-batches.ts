@@ -6,7 +6,7 @@ const stored = z.looseObject({ generation, checkpoint: z.string().optional() });
 
 interface Half {
   readonly projection: string;
-  /** Whoever stores it, or a later one, has folded all events of the batch. */
+  /** A process that stores this position or a later one has folded all events of the batch. */
   readonly checkpoint: string;
   /** When (ms) the whole batch was there. */
   readonly mendedAt: number;

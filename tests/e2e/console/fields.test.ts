@@ -44,7 +44,7 @@ const answerDialog = async (page: Page): Promise<boolean> => {
     if ((await send.count()) > 0 && (await send.isEnabled())) await send.click();
     await settled(page);
   }
-  // What was sent may have closed it, or opened another one.
+  // The submission may have closed the dialog, or opened another one.
   for (let left = 3; left > 0 && (await page.locator('dialog[open]').count()) > 0; left -= 1) {
     await page.keyboard.press('Escape');
   }

@@ -16,7 +16,7 @@ interface List {
   readonly at: string;
   /** The path that it reads, without the part that all of them begin with. */
   readonly reads: string;
-  /** What it says when there is nothing; undefined: there is always something. */
+  /** Its text when it is empty; undefined: it is never empty. */
   readonly empty?: string;
 }
 

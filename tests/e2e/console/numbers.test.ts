@@ -26,7 +26,7 @@ const NO_FIGURES = [
   ...['.json', '.chart', '.crumbs', '.table-foot', '.empty', '.field-hint', '[aria-live]'],
 ].join(', ');
 
-/** What is the source itself, by the page: values of records, attempts of a delivery, samples of the server. */
+/** Numbers that need no link because they are the source, by page: values of records, attempts, samples of the server. */
 const SOURCES: Readonly<Record<string, string>> = {
   '/platform/overview': '[aria-label="Samples"]',
   '/records/:entity': '.page-header p, [role=gridcell]',

@@ -6,8 +6,7 @@ import { atPresentPace } from '../../support/pace.ts';
 import type { TestTenant } from '../../support/world.ts';
 
 /**
- * What a page costs its processor. Processor time of the page's main thread is counted and not the clock, so that other work
- * of the machine changes nothing.
+ * Processor time of a page's main thread. Not wall-clock time, so that other work of the machine does not count.
  */
 
 const SLOWER = 4;

@@ -234,7 +234,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       await worker.kill();
       await writing;
       await write(5);
-      // Nobody folds now: a read that must show a write waits, or says that it cannot, and never answers stale.
+      // No process folds now: a read that must show a write waits or answers 503, and is never stale.
       for (const read of [`${BASE}/${id}/messages`, NOTIFICATIONS]) await untilAnswered(ben, read);
       await inboxOf(ben, notified + mentions, TAKE_OVER_MS);
       await say(ada, id, `last ${token(ben)}`);
@@ -294,7 +294,7 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       };
       const working = people.map((who) =>
         work(who).catch((error: unknown) => {
-          // What was under way when the process died; anything before is a failure of the test.
+          // Requests under way when the process died may fail; earlier ones may not.
           if (!killed) throw error;
         }),
       );
@@ -304,7 +304,7 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       await Promise.all(working);
 
       await on().world.restart();
-      // Whoever got no answer asks again under the same key.
+      // Requests without an answer are repeated with the same key.
       for (const [key, who] of [...pending]) await send(who, key);
       await untilAnswered(ada, BASE);
       const history = await allMessages(ada, id);

@@ -193,7 +193,7 @@ describe('ops/workflow-platform.service', () => {
         encoding: 'utf8',
       },
     );
-    // Where systemd is not installed there is nothing to ask.
+    // Skipped without systemd.
     if (error !== undefined) return void this.skip();
     // The product is not installed at its place here.
     const complaints = `${stdout}${stderr}`

@@ -36,7 +36,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
   let receiver: Receiver;
   const sockets: ResumingSocket[] = [];
 
-  /** What was acknowledged. */
+  /** Ids of acknowledged writes. */
   const done = { messages: new Set<string>(), records: new Set<string>(), entries: new Set<string>() };
   const failures: unknown[] = [];
   let isLoaded = true;

@@ -6,12 +6,12 @@ import type { Fact } from '../log.ts';
 import type { Reply } from '../network.ts';
 import type { World } from '../world.ts';
 
-/** What users do in one area, and the promises that hold at the end. */
+/** Actions of users in one area, and the promises that hold at the end. */
 export interface Area {
   readonly name: string;
   /** Makes what the area needs in a new tenant. */
   prepare(tenant: Tenant): Promise<void>;
-  /** What a person can do now, with weights; 0 for what makes no sense yet. */
+  /** Actions that a person can take now, with weights; 0 for those that make no sense yet. */
   actions(tenant: Tenant, actor: Actor): readonly Choice[];
   /** Pages that a person may open at any time. */
   pages?(tenant: Tenant, actor: Actor): readonly Page[];
@@ -33,7 +33,7 @@ export interface Page {
    * batch (docs/guarantees.md, Ledger): such an answer is not looked at.
    */
   readonly agreesIn?: string;
-  /** What is wrong with the answer. */
+  /** Describes the error in an answer; undefined for a right one. */
   readonly wrong?: (body: unknown) => string | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Tenant {
   readonly admin: Actor;
 }
 
-/** What all areas of a run share. */
+/** Values that all areas of a run share. */
 export interface Context {
   readonly world: World;
   readonly dice: Dice;
