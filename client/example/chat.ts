@@ -37,7 +37,7 @@ const page = {
 
 const field = (form: HTMLFormElement, name: string): string => String(new FormData(form).get(name) ?? '');
 
-/** What went wrong, for people. */
+/** The text of an error for people. */
 const explain = (error: unknown): string =>
   error instanceof ApiError ? error.message : 'The server cannot be reached.';
 

@@ -10,7 +10,7 @@ import { openSocket, type Socket, type SocketOptions } from './socket.ts';
 export type TokenSource = string | (() => string | Promise<string>);
 
 export interface ClientOptions {
-  /** Where the server is: `https://platform.example`, or `location.origin`. */
+  /** Origin of the server: `https://platform.example`, or `location.origin`. */
   readonly url: string;
   /** Not needed to sign in. */
   readonly token?: TokenSource | undefined;

@@ -1,11 +1,11 @@
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 
 export interface Suggestion {
-  /** What is put in. */
+  /** Inserted at the caret. */
   readonly text: string;
   readonly label: ReactNode;
   readonly detail?: string | undefined;
-  /** Where the caret goes, from the beginning of `text`; default: its end. */
+  /** Offset of the caret in `text` after the insertion; default: its end. */
   readonly caret?: number;
 }
 
@@ -23,7 +23,7 @@ interface CompletedProps {
   readonly isRequired?: boolean;
   readonly value: string;
   readonly onChange: (text: string) => void;
-  /** What could stand at the caret; undefined or empty: nothing is offered. */
+  /** Suggestions at the caret; undefined or empty: none are shown. */
   readonly complete: (text: string, caret: number) => Completion | undefined;
   /** Enter, when it does not take a suggestion; Shift+Enter is a new line where there are several. */
   readonly onEnter?: (() => void) | undefined;

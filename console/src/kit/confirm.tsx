@@ -5,7 +5,7 @@ import { Problem } from './problem.tsx';
 
 export interface Question {
   readonly title: string;
-  /** What will happen, and what cannot be undone. */
+  /** States the effect, and the part of it that cannot be undone. */
   readonly consequence: ReactNode;
   /** The verb on the button: "Revoke token". */
   readonly action: string;

@@ -4,7 +4,7 @@ interface CountProps {
   readonly of: number;
   /** The page that the number comes from; undefined: it is its own source. */
   readonly to: string | undefined;
-  /** What is counted, for those who do not see what stands around it. */
+  /** Names the counted things for screen readers. */
   readonly label?: string;
 }
 

@@ -18,7 +18,7 @@ export const Failed = ({ of: { error, refetch } }: { of: Answered }) =>
   );
 
 interface PendingProps {
-  /** What is awaited; of several the first that failed is shown. */
+  /** The reads that are awaited; the first one that failed is shown. */
   readonly of: Answered | readonly Answered[];
   /** Named to those who do not see the page: "the report". */
   readonly what: string;

@@ -10,7 +10,7 @@ import { useState } from 'react';
 import type { Client } from '../../../client/src/index.ts';
 import { useClient } from './client.tsx';
 
-/** What an answer is known by: the name of the resource, then what it depends on. Actions invalidate by its beginning. */
+/** A query key: the name of the resource, then the values it depends on. Actions invalidate by a prefix. */
 export type Key = readonly [resource: string, ...parts: unknown[]];
 
 export type Read<T> = UseQueryResult<T, Error>;

@@ -28,7 +28,7 @@ interface TailOptions {
   /** ms between two reads; default 1000. */
   readonly every?: number;
   readonly isPaused?: boolean;
-  /** Where to begin; default: what comes from now on. */
+  /** Position to begin after; default: the present end. */
   readonly after?: string | undefined;
 }
 

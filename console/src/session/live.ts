@@ -2,11 +2,11 @@ import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts
 import { clientOf } from './clients.ts';
 import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
-/** One socket for all parts of the page; it lasts as long as somebody listens and resumes at its place. */
+/** One socket for all parts of the page; stays open while it has listeners, and resumes after its last position. */
 
 export interface LiveListener {
   readonly onEnvelope?: (envelope: Envelope) => void;
-  /** Envelopes were missed: what they told has to be read over REST. */
+  /** Envelopes were missed: their data has to be read over REST. */
   readonly onGap?: () => void;
   readonly onState?: (state: SocketState) => void;
 }

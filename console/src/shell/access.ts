@@ -29,7 +29,7 @@ export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
     }),
   })).filter(({ entries }) => entries.length > 0);
 
-/** Where a sign-in leads to. */
+/** The path of the first page after a sign-in. */
 export const homeOf = (sessions: Sessions): string | undefined => navigationOf(sessions)[0]?.entries[0]?.path;
 
 const parameters = ({ path }: PageEntry): number => path.split(':').length;

@@ -43,7 +43,7 @@ export const useThread = (): [
   return [turns, change];
 };
 
-/** What was said before, as the API takes it. */
+/** The previous turns in the format of the API. */
 export const historyOf = (turns: readonly Turn[]) =>
   turns
     .flatMap(({ question, reply }) =>

@@ -34,7 +34,7 @@ const relatedOf = async (client: Client, event: AuditEvent, signal: AbortSignal)
   return { events, isCut: false };
 };
 
-/** What caused an event and what it caused, as a tree that can be walked. */
+/** Tree of the causes and effects of an event; each links to its page. */
 export const Causes = ({ event }: { event: AuditEvent }) => {
   const related = useRead(['related', event.id], (client, signal) => relatedOf(client, event, signal), {
     stale: 60_000,

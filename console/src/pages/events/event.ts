@@ -11,7 +11,7 @@ const textAt = (value: unknown, key: string): string | undefined => {
   return typeof found === 'string' ? found : undefined;
 };
 
-/** What the metadata of an event says, each part only if it can be read. */
+/** The metadata of an event; parts that cannot be parsed are undefined. */
 export interface Story {
   readonly at: string | undefined;
   readonly actorKind: string | undefined;

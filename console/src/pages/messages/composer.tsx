@@ -29,7 +29,7 @@ export const Composer = ({ conversation, title }: { conversation: string; title:
     try {
       const message = await send.mutateAsync(mentions.sent(text));
       addMessage(queries, conversation, message);
-      // What was typed on meanwhile stays.
+      // Text typed meanwhile is kept.
       setText((present) => (present === text ? '' : present));
     } catch {
       // Shown above the text.

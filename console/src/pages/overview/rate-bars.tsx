@@ -1,7 +1,7 @@
 import type { Rate } from './rate.ts';
 
 interface RateBarsProps {
-  /** What is shown, in a sentence, for those who do not see it. */
+  /** Text alternative for screen readers: one sentence. */
   readonly label: string;
   readonly rate: Rate;
 }

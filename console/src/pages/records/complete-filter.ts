@@ -1,4 +1,4 @@
-/** What can stand next in a filter, from its text up to the caret. The server's grammar is the authority: docs/expressions.md. */
+/** Suggests the next token of a filter from its text up to the caret. The server's grammar is the authority: docs/expressions.md. */
 
 type Kind =
   | 'text'

@@ -10,7 +10,7 @@ interface Referrers {
   readonly effect: 'restrict' | 'clear' | 'cascade';
 }
 
-/** What refers to a record, counted; further records that refer to those are not. */
+/** Counts the records that refer to a record directly. */
 const referrersOf = async (
   client: Client,
   entities: readonly Entity[],

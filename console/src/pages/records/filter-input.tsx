@@ -4,7 +4,7 @@ import { Button, Completed, usePeople } from '../../kit/index.ts';
 import { completeFilter, type FilterName } from './complete-filter.ts';
 import type { Entity, Workflow } from './schema.ts';
 
-/** What filters of an entity can name, with the values that can be offered. */
+/** Names that filters of an entity can use, with the values to suggest for each. */
 export const useFilterNames = (entity: Entity, workflow: Workflow | undefined): readonly FilterName[] => {
   const people = usePeople();
   const fields = entity.fields.map(({ key, label, type, options }): FilterName => {
@@ -29,7 +29,7 @@ export const useFilterNames = (entity: Entity, workflow: Workflow | undefined): 
   ];
 };
 
-/** Where in the text a fault is, as the server says it; undefined for other errors. */
+/** Message and offset of a syntax error that the server found; undefined for other errors. */
 const faultOf = (error: unknown): { readonly message: string; readonly offset: number } | undefined => {
   if (!(error instanceof ApiError) || error.code !== 'invalid_filter') return undefined;
   const { offset } = error.details;
