@@ -24,8 +24,8 @@ const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' 
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
 
 /**
- * What a tenant with a fixed load experiences beside each attack of another tenant (`neighbours/attacks.ts`), compared
- * with an idle server. Each attack has a data folder and a server of its own.
+ * Latencies of a tenant with a fixed load beside each attack of another tenant (`neighbours/attacks.ts`), compared with
+ * an idle server. Each attack has a data folder and a server of its own.
  */
 export const benchNeighbours = async (scale: number): Promise<Line[]> => {
   const seconds = scaled(SECONDS, scale, 3);
@@ -96,7 +96,7 @@ const spent = z.object({
 });
 type ThreadTimes = z.output<typeof spent>;
 
-/** What the server's thread has spent since the last call (`neighbours/thread-times.ts`). */
+/** Times of the server's main thread since the last call (`neighbours/thread-times.ts`). */
 const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> => {
   await rm(noted, { force: true });
   process.kill(pid, 'SIGUSR2');

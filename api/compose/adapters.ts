@@ -16,7 +16,7 @@ import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 import { threadedSearch } from '../threads/retrieval.ts';
 
-/** What reaches outside the process; the simulation hands in its own (decision 58). */
+/** The adapters that reach outside the process; the simulation replaces them (decision 58). */
 export interface Adapters {
   /** @param opened opens a store, and retries while its server is unavailable */
   readonly openStores: (

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type Server as Listener, type ListenOptions } from 'node:net';
 import { ConnectionQueue } from './connection-queue.ts';
 
-/** Where the server listens: on one socket or, where the system divides connections among several, on many. */
+/** Listening sockets of the server: one, or several where the system distributes connections among them. */
 
 /**
  * Node accepts one connection of each socket in a tick: behind a burst of a thousand, others would wait for a thousand

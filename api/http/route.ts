@@ -120,7 +120,7 @@ export interface Route {
   readonly aliases?: readonly string[];
   readonly operationId: string;
   readonly summary: string;
-  /** What a caller must know beside the summary, in Markdown: for the OpenAPI document. */
+  /** Further text for callers in the OpenAPI document, in Markdown. */
   readonly description: string;
   readonly tag: string;
   readonly access: Access;

@@ -5,8 +5,8 @@ import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';
 import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
 
 /**
- * What waits for a person, of all tenants: counted for operators (`GET /metrics`). Holds a document only while there
- * is something to do, so that counting reads few rows; all are stored under the platform.
+ * Work of all tenants that waits for a person, counted for operators (`GET /metrics`). Holds a document only while
+ * something is to be done, so that counting reads few rows; all are stored under the platform.
  */
 
 export interface OpenDoc {

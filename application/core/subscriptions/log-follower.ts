@@ -200,7 +200,7 @@ export class LogFollower {
         if (page.position > place || (caughtUp && !follower.caughtUp)) {
           return { events: page.events, position: page.position, caughtUp };
         }
-        // A shared read may have begun before the last growth, which wakes nobody again.
+        // A shared read may have begun before the last growth, which wakes no follower again.
         if (!caughtUp) continue;
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };
@@ -217,7 +217,7 @@ export class LogFollower {
     return !this.#hasMore && this.#live.last?.end === place;
   }
 
-  /** Wakes those who wait, except for followers that growth is known to pass. */
+  /** Wakes the waiting followers, except those that the growth is known to pass. */
   #wakeAll(growth?: LogGrowth): void {
     for (const [follower, wake] of this.#idle) {
       if (growth !== undefined && this.#passes(follower, growth)) continue;

@@ -37,7 +37,7 @@ interface Queue {
   chars: number;
   /** All events of the tenant up to here are handled. */
   done: Place;
-  /** Where the log is read again, for a tenant that is behind: it has events after those queued. */
+  /** The place from which the log is read again for a tenant with more events than those queued. */
   behindFrom: Place | undefined;
   /** Events of the next part; adapted so that a part fits into a turn. */
   part: number;

@@ -68,7 +68,7 @@ function isBefore(segment: Segment | undefined, value: string | number | boolean
 const whole = (value: string | number | boolean): string | number =>
   typeof value === 'boolean' ? Number(value) : value;
 
-/** What the slices of one search have in common. */
+/** Values that all slices of one search share. */
 interface Base {
   readonly connection: SqliteConnection;
   readonly shape: TableShape;

@@ -41,7 +41,7 @@ export class ValueWriter {
     return true;
   }
 
-  /** Where to {@link rewind} to. */
+  /** The present state, for {@link rewind}. */
   get mark(): readonly [at: number, uuids: number] {
     return [this.at, this.#uuids.count];
   }
