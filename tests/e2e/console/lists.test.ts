@@ -148,7 +148,7 @@ describe('Lists of the Console', () => {
   };
 
   for (const { audience, at, reads, empty } of LISTS) {
-    it(`say that they are read, why they could not be, and that they are empty: ${at}, ${reads}`, async () => {
+    it(`show that they are loading, why that failed, and that they are empty: ${at}, ${reads}`, async () => {
       const page = await open(audience, /\{|thing/.test(at) ? tenant : bare);
       await page.getByRole('heading', { level: 1 }).waitFor();
       const path = `${BEGINNINGS[audience]}${filled(reads)}`;

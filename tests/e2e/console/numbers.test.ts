@@ -60,7 +60,7 @@ describe('Numbers of the Console', () => {
     { env: OPEN, end: closeReceivers },
   );
 
-  it('lead to their source, or are their own', async () => {
+  it('link to their source, or are the source', async () => {
     const pages = {
       tenant: await site.browser.openAs(all.tenant.admin.token, '/overview'),
       platform: await site.openPlatform('/platform/overview'),

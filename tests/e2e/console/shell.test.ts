@@ -55,7 +55,7 @@ describe('The shell of the Console', () => {
     expect(firstLoad()).to.be.greaterThan(100_000).and.lessThan(250_000);
   });
 
-  it('asks for no script after the first ones until the overview is there, and has them compiled as they arrive', async () => {
+  it('loads only the first scripts before the overview is shown, and compiles them as they arrive', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByText('Log signed').waitFor();
     const loaded = await page.evaluate(

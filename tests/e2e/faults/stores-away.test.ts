@@ -66,7 +66,7 @@ const goesAndComesBack = (
       60_000,
     );
 
-  it('answers 503 with Retry-After meanwhile, and says so', async () => {
+  it('answers 503 with Retry-After while the store is unavailable, and reports it at /health/ready', async () => {
     const { world, store } = start();
     await world.ready();
     const tenant = await world.tenant();

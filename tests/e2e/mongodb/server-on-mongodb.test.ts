@@ -78,7 +78,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
       await embedded.stop();
     });
 
-    it('answers what has nothing in it yet', async () => {
+    it('answers empty lists at first', async () => {
       expect(await list(ada)).to.deep.equal([]);
       expect(await inbox(ben)).to.deep.equal([]);
       expect((await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread).to.equal(0);

@@ -135,12 +135,12 @@ describe('Several processes on one port', () => {
     });
   }
 
-  it('answer what was begun at TERM, and stop in order with exit code 0', () => stopsInOrder('SIGTERM'));
+  it('answer pending requests at SIGTERM, and stop in order with exit code 0', () => stopsInOrder('SIGTERM'));
 
-  it('answer what was begun when a terminal sends SIGINT to all of them, and stop in order', () =>
+  it('answer pending requests when a terminal sends SIGINT to all of them, and stop in order', () =>
     stopsInOrder('SIGINT'));
 
-  it('answer what was begun when a terminal closes, with SIGHUP to all of them, and stop in order', () =>
+  it('answer pending requests when a terminal closes, with SIGHUP to all of them, and stop in order', () =>
     stopsInOrder('SIGHUP'));
 
   const stopsInOrder = async (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<void> => {

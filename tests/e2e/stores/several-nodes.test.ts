@@ -229,7 +229,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     }
   }).timeout(2 * SETTLED_MS);
 
-  it('have told the webhook of every record', async () => {
+  it('have sent every record to the webhook', async () => {
     await eventually(
       'every record',
       () => {
