@@ -8,7 +8,7 @@ interface CountProps {
   readonly label?: string;
 }
 
-/** A number that leads to its source. */
+/** A number that links to its source. */
 export const Count = ({ of, to, label }: CountProps) => {
   const text = of.toLocaleString();
   if (to === undefined) return <span className="number">{text}</span>;

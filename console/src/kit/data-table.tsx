@@ -192,7 +192,7 @@ const Rows = <T,>(props: RowsProps<T>) => {
                 onKeyDown={onKeyDown}
                 onClick={(event) => {
                   const { target } = event;
-                  // Clicks in menus and dialogues of a row bubble here, too.
+                  // Clicks in menus and dialogues of a row bubble here too.
                   if (!(target instanceof Element) || !event.currentTarget.contains(target)) return;
                   if (target.closest('a, button, input, select, label') !== null) return;
                   onOpen?.(row);

@@ -40,7 +40,7 @@ export interface Sessions {
   readonly tenant?: TenantSession | undefined;
   readonly platform?: PlatformSession | undefined;
   readonly partner?: PartnerSession | undefined;
-  /** The session that has ended and has to be renewed before requests go on. */
+  /** A session that has ended; requests wait until it is renewed. */
   readonly ended?: Session | undefined;
 }
 

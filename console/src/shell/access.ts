@@ -3,7 +3,7 @@ import type { NavGroup } from '../pages/navigation.ts';
 import { NAVIGATION } from '../pages/navigation.ts';
 import type { Session, Sessions } from '../session/store.ts';
 
-/** The session that a page is for, undefined when nobody is signed in who may see it. */
+/** The session for a page's audience; undefined without one. */
 export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessions): Session | undefined => {
   switch (isFor) {
     case 'person':
@@ -19,7 +19,7 @@ export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessio
   }
 };
 
-/** The sidebar of those who are signed in: their pages that exist. */
+/** The sidebar of the present sessions: the existing pages of their audiences. */
 export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
   NAVIGATION.map(({ title, entries }) => ({
     title,

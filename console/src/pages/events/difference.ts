@@ -2,7 +2,7 @@
 export interface Difference {
   /** Names and indexes with dots between them; empty for the values themselves. */
   readonly path: string;
-  /** Undefined: there was nothing. */
+  /** Undefined when the value did not exist. */
   readonly before: unknown;
   readonly after: unknown;
 }
@@ -10,7 +10,7 @@ export interface Difference {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Lists of things that have an id are compared by it, so that an insertion changes one of them only. */
+/** Items with an id are compared by id, so that an insertion differs in one item only. */
 const keyed = (list: readonly unknown[]): ReadonlyMap<string, unknown> =>
   new Map(
     list.map((item, at) => {

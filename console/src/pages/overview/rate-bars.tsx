@@ -7,7 +7,7 @@ interface RateBarsProps {
 }
 
 const HEIGHT = 100;
-/** Of a second's width. */
+/** Width of a bar as a share of one second. */
 const BAR = 0.7;
 
 const time = (seconds: number | undefined): string =>

@@ -47,7 +47,7 @@ interface FilterProps {
   readonly error: unknown;
 }
 
-/** A filter as it is written: what can come next is offered, and a fault is shown at its place. */
+/** Input of a filter, with autocompletion and a mark at a syntax error. */
 export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   const [text, setText] = useState(applied);
   const id = useId();
@@ -94,7 +94,7 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   );
 };
 
-/** The text with the word marked at which it cannot be understood. */
+/** The text with a mark at the word of the syntax error. */
 const Fault = ({ text, offset }: { text: string; offset: number }) => {
   const word = /^(?:\w+|"[^"]*"?|'[^']*'?|[^\s\w])/.exec(text.slice(offset))?.[0] ?? '';
   return (

@@ -14,7 +14,7 @@ const all = async (client: Client): Promise<Entity[]> => {
   return entities;
 };
 
-/** All entities: for lists, and for what refers to what. */
+/** All entities, for lists and for the targets of references. */
 export const useEntities = (): Read<readonly Entity[]> =>
   useRead(['entities', 'all'], all, { stale: 30_000 });
 
