@@ -39,7 +39,7 @@ export interface Adapters {
   readonly foldsInThread: boolean;
   /** Bytes of the embedded stores' files. */
   readonly storeSizes: typeof storeSizes;
-  /** Measures the ticks of this process. @returns ends it */
+  /** Measures the ticks of this process. @returns a function that stops it */
   readonly watchEventLoop: typeof watchEventLoop;
 }
 

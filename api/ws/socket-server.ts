@@ -38,7 +38,7 @@ import { refuse, tokenOf } from './upgrade.ts';
 import { WITHDRAWALS, withdrawnFrom } from './withdrawals.ts';
 
 export interface SocketServerDeps {
-  /** As of the HTTP pipeline. */
+  /** As `catchUp` of the HTTP pipeline. */
   readonly catchUp?: (() => Promise<void>) | undefined;
   readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
   readonly envelopes: Envelopes;

@@ -159,7 +159,7 @@ export const createClient = ({
 
 const MIN_POSITION = 'x-min-position';
 
-/** Asks each read for at least the position that the last write was answered with. */
+/** Requires of each read at least the position of the last write. */
 const positioned = (send: (request: Request) => Promise<Response>) => {
   let written: string | undefined;
   return async (request: Request): Promise<Response> => {
