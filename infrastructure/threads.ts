@@ -4,7 +4,7 @@ import { Worker, type WorkerOptions } from 'node:worker_threads';
 /** Figures of one thread of this process. */
 export interface ThreadFigures {
   readonly name: string;
-  /** Memory that the thread's heap holds, and what it keeps outside of it, in bytes. */
+  /** Bytes of the thread's heap, and of its memory outside the heap. */
   readonly heapBytes: number;
   readonly externalBytes: number;
   /** Processor time since the thread's start. */

@@ -80,7 +80,7 @@ export const openWorkProjection = projection<Open>({
 
 export type OpenKind = 'dead_letters' | 'paused_subscriptions' | 'posting_failures';
 
-/** Counted at most, which bounds the work of a count. */
+/** Maximum that is counted, which bounds the work of a count. */
 export const MOST_COUNTED = 10_000;
 const PAGE = 1_000;
 

@@ -36,7 +36,7 @@ export type Plan =
 
 /** Bounds of planning. */
 export interface PlanLimits {
-  /** Entries that are counted at most, for one choice. */
+  /** Maximum of entries that are counted for one choice. */
   readonly counted: number;
   /** Entries or documents that a search may read without a slot. */
   readonly quick: number;
