@@ -70,7 +70,7 @@ const measure = async (
     attacker = spawn(process.execPath, [script('attacker-child.ts'), String(platform.port), name], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    // Attackers are other machines: what they compute must not be taken from the server.
+    // Attackers stand for other machines: their computations must not take processor time from the server.
     if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
     const beside = await experience(platform, seconds);
     const times = await threadTimes(platform, noted);
@@ -112,7 +112,7 @@ const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> 
   }
 };
 
-/** Times of the thread alone: they hold when other processes take the processor. */
+/** Times of the thread alone, which do not grow when other processes take the processor. */
 const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
   const [before, now] = [idle, beside].map(({ requests }) => percentile(requests, 0.99));
   const [tick, works] = [beside.ticks, beside.works].map((each) => percentile(each, 0.999));
@@ -135,7 +135,7 @@ const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
 const times = z.record(z.string(), z.number().nullable());
 const experienced = z.object({ requests: times, work: times, refused: z.number() });
 
-/** In a process of its own, so that its times hold nothing of the attacker's work. */
+/** In a process of its own, so that the attacker's work does not affect its times. */
 const experience = async ({ port }: Child, seconds: number): Promise<Experience> => {
   const args = [script('quiet-child.ts'), String(port), String(seconds)];
   const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
