@@ -246,7 +246,7 @@ export class LogFollower {
 
   #keep(growth: LogGrowth | undefined): void {
     const end = growth?.events.at(-1)?.position;
-    // A growth that is announced again does not tell where the log ends now.
+    // A repeated announcement does not show where the log ends now.
     if (end !== undefined && end <= this.#announced) return;
     this.#growths += 1;
     this.#hasMore = growth === undefined;
