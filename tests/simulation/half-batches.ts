@@ -13,8 +13,8 @@ interface Half {
 }
 
 /**
- * Knows when readers could see a part of a batch: from a commit that broke, as on a store without transactions, until
- * the batch has been folded again.
+ * Records when readers could see a part of a batch: from a commit that failed midway, as on a store without
+ * transactions, until the batch has been folded again.
  */
 export class HalfBatches {
   /** The latest of each generation. */

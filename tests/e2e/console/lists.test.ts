@@ -12,9 +12,9 @@ import type { Audience } from './everything.ts';
 
 interface List {
   readonly audience: Audience;
-  /** Its page; `{name}` is the id of a thing. */
+  /** Its page; `{name}` is the id of a resource. */
   readonly at: string;
-  /** The path that it reads, without the part that all of them begin with. */
+  /** The API path that it reads, without the common prefix. */
   readonly reads: string;
   /** Its text when it is empty; undefined: it is never empty. */
   readonly empty?: string;
@@ -101,7 +101,7 @@ const withId = z.looseObject({ id: z.string() });
 describe('Lists of the Console', () => {
   /** Has nothing but its admin. */
   let bare: TestTenant;
-  /** Has one of each thing that lists are in. */
+  /** Has one resource of each kind with lists. */
   let tenant: TestTenant;
   let partner: TestPartner;
   const ids = new Map<string, string>();

@@ -18,8 +18,8 @@ interface Away {
 }
 
 /**
- * @param refused what needs the store at once: with the log embedded, writes go on until the keys that a process has
- * prepared are used up
+ * @param refused the calls that need the store at once. With the log embedded, writes go on until the keys that a process
+ * has prepared are used up
  */
 const goesAndComesBack = (
   start: () => { readonly world: World; readonly store: Away },

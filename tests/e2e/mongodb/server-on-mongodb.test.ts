@@ -263,7 +263,7 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       const people = [await tenant.person('Ada'), await tenant.person('Ben'), await tenant.person('Cy')];
       const [ada, ...others] = people;
       if (ada === undefined) throw new Error('nobody');
-      // The server has only just begun, and may say once or twice that it is not there yet.
+      // The server has just started, and may answer once or twice that it is not ready.
       const begun = await eventually(
         'a conversation',
         async () => {

@@ -76,8 +76,8 @@ describe('Several processes on one port', () => {
       }
       return count;
     };
-    // One process takes the whole limit. The others are told every 50 ms: they admit a few more, where limits of their own
-    // would admit as many again.
+    // One process takes the whole limit. The others are updated every 50 ms and admit a few more; with limits of their
+    // own they would admit as many again.
     const one = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await admitted(2 * LOGINS, one)).to.be.at.least(LOGINS);
     const began = performance.now();

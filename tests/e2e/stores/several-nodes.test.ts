@@ -124,7 +124,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     }),
   ];
 
-  /** With what the nodes logged about an answer that must not be. */
+  /** Shows the nodes' log lines about each unexpected answer. */
   const expectNoFailure = (): void => {
     if (failures.length === 0) return;
     const output = [...apis, ...workers].flatMap(({ server }) => server.output().split('\n'));

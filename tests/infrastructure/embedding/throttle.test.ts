@@ -36,7 +36,7 @@ describe('The throttle of background embedding', () => {
       () => {
         told += 1;
       },
-      // Busy at the beginning and the end of the work, and at three looks of the rest; idle at the next.
+      // Busy at the beginning and the end of the work, and at three checks of the pause; idle at the next.
       () => {
         looks += 1;
         return looks <= 5 ? 1 : 0.1;

@@ -30,14 +30,14 @@ export interface Page {
   readonly status?: number;
   /**
    * The read model of which the answer adds up several documents. On a store without transactions it may see half a
-   * batch (docs/guarantees.md, Ledger): such an answer is not looked at.
+   * batch (docs/guarantees.md, Ledger): such an answer is not checked.
    */
   readonly agreesIn?: string;
   /** Describes the error in an answer; undefined for a right one. */
   readonly wrong?: (body: unknown) => string | undefined;
 }
 
-/** Says that a list has an id twice. */
+/** Describes an id that a list has twice. */
 export const twiceIn = (rows: readonly { readonly id: string }[]): string | undefined =>
   new Set(rows.map(({ id }) => id)).size === rows.length ? undefined : 'a row is listed twice';
 
@@ -70,7 +70,7 @@ export interface Context {
   readonly clientOf: (person: Person) => Client;
   /** A client with any credential; undefined for none. */
   readonly clientWith: (token: string | undefined) => Client;
-  /** Does something after so long (ms), while the person goes on with other things. */
+  /** Runs `work` after a time (ms), while the person continues with other things. */
   readonly later: (ms: number, work: () => Promise<void>) => void;
 }
 
