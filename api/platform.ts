@@ -93,7 +93,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
   const foldLag = config.ROLE === 'worker' ? new FoldLag(() => feed.position) : undefined;
-  if (foldLag !== undefined) readModels.countElsewhere(() => foldLag.longest());
+  if (foldLag !== undefined) readModels.countElsewhere(() => foldLag.longestLagMs());
   const runners = projections.map(
     (projection) =>
       new ProjectionRunner(projection, {

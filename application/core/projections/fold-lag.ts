@@ -53,7 +53,7 @@ export class FoldLag {
   }
 
   /** Longest lag beyond `GRACE_MS` (ms); 0 when all read models keep up. */
-  longest(): number {
+  longestLagMs(): number {
     let least: Position | undefined;
     for (const { checkpoint, hasCaughtUp } of this.#folds.values()) {
       if (!hasCaughtUp || checkpoint === undefined) continue;
