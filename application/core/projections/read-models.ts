@@ -187,7 +187,7 @@ export class ReadModels {
   /** Whether every projection has folded up to `target`. */
   async reached(target: Position | undefined): Promise<boolean> {
     const names = [...this.#projections.keys()];
-    // Asked side by side, so that one call of the store serves all of them.
+    // Requested concurrently, so that one call of the store serves all of them.
     const checkpoints = await Promise.all(names.map((name) => this.reader(name).checkpoint()));
     return checkpoints.every((checkpoint) => reaches(checkpoint, target));
   }
@@ -289,7 +289,7 @@ export class ReadModels {
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
-/** Also when the clock was set back, since what was read then would count as fresh until that time comes again. */
+/** Also true after the clock was set back: the value would otherwise count as fresh until the clock catches up. */
 const isOld = (readAt: number, now: number): boolean => now - readAt > REFRESH_MS || now < readAt;
 
 const behind = (message: string): DomainError =>

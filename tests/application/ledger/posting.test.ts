@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
-import { mortal, seeded, shuffled } from '../entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
 import { draft, eventsOf, fill, type LedgerNode, move, request, startLedger, TENANT } from './support.ts';
 
 /** docs/decisions/0014-posting-over-two-streams.md */
@@ -66,7 +66,10 @@ describe('Posting', () => {
     for (let seed = 0; seed < 40; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const nodes = [startLedger(stores, shuffled(random)), startLedger(stores, shuffled(random))] as const;
+      const nodes = [
+        startLedger(stores, withRandomYields(random)),
+        startLedger(stores, withRandomYields(random)),
+      ] as const;
       await fill(nodes[0]);
       const ids = [await draft(nodes[0]), await draft(nodes[0])];
       const outcomes = await Promise.all(
@@ -103,7 +106,10 @@ describe('Posting', () => {
     for (let seed = 0; seed < 60; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const [one, two] = [startLedger(stores, shuffled(random)), startLedger(stores, shuffled(random))];
+      const [one, two] = [
+        startLedger(stores, withRandomYields(random)),
+        startLedger(stores, withRandomYields(random)),
+      ];
       await fill(one);
       const id = await draft(one);
       const [posted, change, discard] = await Promise.allSettled([
@@ -133,7 +139,7 @@ describe('Posting', () => {
         const other = startLedger(stores);
         await fill(other);
         const [id, next] = [await draft(other), await draft(other)];
-        const life = mortal(after, isDone);
+        const life = crashingAt(after, isDone);
         const dying = startLedger(stores, life.wrap);
         const died = await dying.posting.post(TENANT, id, request({ name: 'the-key' })).then(
           (result) => result,
@@ -161,7 +167,7 @@ describe('Posting', () => {
     await fill(other);
     for (const then of ['post', 'change', 'discard', 'reverse'] as const) {
       const id = await draft(other);
-      const dying = startLedger(stores, mortal(1, true).wrap);
+      const dying = startLedger(stores, crashingAt(1, true).wrap);
       await dying.posting.post(TENANT, id, request()).catch(() => undefined);
       const before = (await other.postingsOf()).length;
       if (then === 'reverse') {
@@ -185,10 +191,10 @@ describe('Posting', () => {
     const other = startLedger(stores);
     await fill(other);
     const id = await draft(other);
-    const dying = startLedger(stores, mortal(2, true).wrap);
+    const dying = startLedger(stores, crashingAt(2, true).wrap);
     await dying.posting.post(TENANT, id, request({ name: 'old' })).catch(() => undefined);
     const waiting = await draft(other);
-    const stalled = startLedger(stores, mortal(1, true).wrap);
+    const stalled = startLedger(stores, crashingAt(1, true).wrap);
     await stalled.posting.post(TENANT, waiting, request()).catch(() => undefined);
     for (let nth = 0; nth < 300; nth += 1) await other.posting.post(TENANT, await draft(other), request());
     await other.finishAll();
@@ -250,7 +256,7 @@ describe('Reversing', () => {
         const id = await draft(other);
         await other.posting.post(TENANT, id, request());
         await other.finishAll();
-        const dying = startLedger(stores, mortal(after, isDone).wrap);
+        const dying = startLedger(stores, crashingAt(after, isDone).wrap);
         await dying.posting
           .reverse(TENANT, id, { memo: 'why' }, request({ name: 'the-key' }))
           .catch(() => undefined);
@@ -275,7 +281,10 @@ describe('Reversing', () => {
     for (let seed = 0; seed < 40; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const nodes = [startLedger(stores, shuffled(random)), startLedger(stores, shuffled(random))] as const;
+      const nodes = [
+        startLedger(stores, withRandomYields(random)),
+        startLedger(stores, withRandomYields(random)),
+      ] as const;
       await fill(nodes[0]);
       const id = await draft(nodes[0]);
       await nodes[1].posting.post(TENANT, id, request());
@@ -377,7 +386,7 @@ describe('An entry with a derived id', () => {
         const other = startLedger(stores);
         await fill(other);
         const entry = { id: 'the-entry', given, source, mode: 'post' as const };
-        const dying = startLedger(stores, mortal(after, isDone).wrap);
+        const dying = startLedger(stores, crashingAt(after, isDone).wrap);
         await dying.entries.record(TENANT, entry, request()).catch(() => undefined);
         await other.entries.record(TENANT, entry, request());
         await other.finishAll();
