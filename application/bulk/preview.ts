@@ -1,10 +1,9 @@
 import { type RowRefusal, restricted } from '../../domain/bulk/outcomes.ts';
-import { type BulkState, bulkStream, CHUNK } from '../../domain/bulk/session.ts';
+import { type BulkState, bulkStream, CHUNK, type NewSession } from '../../domain/bulk/session.ts';
 import {
   finishPreview,
   freezeRows,
-  type NewSession,
-  noteErrors,
+  recordPreviewErrors,
   startPreview,
 } from '../../domain/bulk/session-decisions.ts';
 import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/session-events.ts';
@@ -187,7 +186,8 @@ export class BulkPreviews extends WithDeps<{
       await append((state) => freezeRows(state, attempt, at, part));
       first += part.length;
     }
-    for (const part of chunked(errors, CHUNK)) await append((state) => noteErrors(state, attempt, part));
+    for (const part of chunked(errors, CHUNK))
+      await append((state) => recordPreviewErrors(state, attempt, part));
     const count = (kind: number): number => kinds.reduce((sum, each) => sum + (each === kind ? 1 : 0), 0);
     const counts = {
       total_resolved: rows.length,

@@ -1,8 +1,8 @@
 import { DomainError } from '../core/errors.ts';
 import { decided } from '../core/event.ts';
 import {
-  type Begun,
   type BulkState,
+  type NewSession,
   type PreviewCounts,
   type PreviewingState,
   processedOf,
@@ -31,8 +31,6 @@ import {
 /** Decisions of a bulk session: preview, commit, cancel, and recording of rows. */
 
 // Preview
-
-export type NewSession = Begun;
 
 /** No events when an earlier try of the same request has completed the preview. */
 export const startPreview = (state: BulkState, session: NewSession): readonly BulkEvent[] => {
@@ -72,7 +70,7 @@ export const freezeRows = (
 };
 
 /** @throws `conflict` */
-export const noteErrors = (
+export const recordPreviewErrors = (
   state: BulkState,
   attempt: string,
   errors: readonly RowError[],

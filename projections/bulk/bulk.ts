@@ -15,7 +15,7 @@ import {
 
 /** Bulk operation sessions (specification, Bulk operation session). */
 
-export interface BulkSessionDoc {
+interface BulkSessionDoc {
   readonly id: string;
   /** False until the preview is complete. */
   readonly listed: boolean;
@@ -37,14 +37,14 @@ export interface BulkPreviewDoc {
 }
 
 /** A session with open work, stored under the platform so that workers find those of all tenants. */
-export interface BulkRunningDoc {
+interface BulkRunningDoc {
   readonly tenant_id: string;
   readonly session_id: string;
   readonly since: string;
 }
 
 /** Errors and ids displayed per session (decisions, section 5). */
-export const SHOWN = CHUNK;
+const SHOWN = CHUNK;
 const PLATFORM = 'platform';
 
 type Folded = BulkEvent & Pick<ProjectedEvent, 'tenantId' | 'at' | 'revision'>;
