@@ -10,8 +10,23 @@ import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Hindrance } from '../entities/deletion-marks.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
-import { isDeletionOf } from './row-job.ts';
+import type { EventStore } from '../ports/event-store.ts';
+import type { CommitRun } from './row.ts';
+
+export const NO_CASCADE: Cascade = { by_entity: [], total: 0 };
+
+export interface Referrers {
+  /** Whether any entity has references to records of this one. */
+  canPointTo(tenantId: string, entityName: string): Promise<boolean>;
+  /** Records that refer to a record. */
+  of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
+}
+
+/** Prefix of the ids of a session's deletions, by which a deleted record names its session. */
+export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
+
+export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
+  deletionId.startsWith(deletionPrefix(sessionId));
 
 /** A record to delete, with the records that its deletion would delete or clear, or that prevent it. */
 interface Candidate {
@@ -22,7 +37,7 @@ interface Candidate {
   readonly cleared: ReadonlyMap<string, string>;
 }
 
-export interface PlanFacts {
+interface PlanFacts {
   readonly state: (recordId: string) => Promise<RecordState>;
   readonly referrers: (recordId: string) => AsyncIterable<{ readonly id: string }>;
   /** The reference rule of a field; undefined when it is not a reference. */
@@ -139,16 +154,16 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
 const PAGE = 1000;
 
 /**
- * Counts records that the deletions of a session deleted or cleared, other than the selected ones. Reads the log, so
- * that the count does not depend on the number of runs.
+ * Counts records that the deletions of a session deleted or cleared, other than its rows; undefined for another
+ * operation. Reads the log, so that the count does not depend on the number of runs.
  */
 export const countCascade = async (
-  { events, codec }: { readonly events: EventStore; readonly codec: EventCodec },
-  tenantId: string,
-  sessionId: string,
-  selected: ReadonlySet<string>,
-  since: Position,
-): Promise<Cascade> => {
+  deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },
+  { opParams, tenantId, sessionId, entityName, since }: CommitRun,
+  rows: readonly string[],
+): Promise<Cascade | undefined> => {
+  if (opParams.kind !== 'delete') return undefined;
+  if (!(await deps.referrers.canPointTo(tenantId, entityName))) return NO_CASCADE;
   const filter = {
     streamPrefix: `${tenantPrefix(tenantId)}${recordStream.category}-`,
     types: [RecordDeleted.type, RecordUpdated.type],
@@ -158,9 +173,9 @@ export const countCascade = async (
   /** Records that any deletion cleared, with the record they referred to. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
   for (let from = since; ; ) {
-    const page = await events.readAll({ from, filter, limit: PAGE });
+    const page = await deps.events.readAll({ from, filter, limit: PAGE });
     for (const stored of page) {
-      const event = codec.decodeOnce(stored);
+      const event = deps.codec.decodeOnce(stored);
       const gone = dataOf(RecordDeleted, event);
       if (gone !== undefined && isDeletionOf(sessionId, gone.deletion_id)) {
         deleted.set(gone.record_id, gone.entity_name);
@@ -175,6 +190,7 @@ export const countCascade = async (
     if (last === undefined || page.length < PAGE) break;
     from = last.position;
   }
+  const selected = new Set(rows);
   const beside = [...deleted].filter(([id]) => !selected.has(id));
   const cleared = new Map(
     clears.filter(({ id, by }) => deleted.has(by) && !deleted.has(id)).map(({ id, name }) => [id, name]),

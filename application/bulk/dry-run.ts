@@ -10,6 +10,7 @@ import type { JsonValue, Values } from '../../domain/entities/fields.ts';
 import type { LiveRecord, RecordState } from '../../domain/entities/record.ts';
 import type { Records } from '../entities/records.ts';
 import type { Jobs } from '../workflow/jobs.ts';
+import { inputOf, stateOf } from './row.ts';
 
 /** The outcome that an operation would have on a record, decided by the command's own rules without writing. */
 export type DryRun =
@@ -24,16 +25,6 @@ export interface Asked {
   /** Id of the requesting admin. */
   readonly askedBy: string;
 }
-
-/** The values that an edit sets, by field. */
-export const inputOf = ({
-  fields,
-}: Extract<OpParams, { kind: 'edit' }>): Readonly<Record<string, JsonValue>> =>
-  Object.fromEntries(fields.map(({ field_key, new_value }) => [field_key, new_value]));
-
-/** The job's state; empty without a job. */
-export const stateOf = (state: RecordState): string =>
-  state.status === 'live' ? (state.job?.state ?? '') : '';
 
 const refused = (refusal: RowRefusal): DryRun => ({ kind: 'refused', refusal });
 

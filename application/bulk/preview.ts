@@ -19,11 +19,13 @@ import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from '../workflow/jobs.ts';
-import { bytesOf, chunked, inBatches } from './chunking.ts';
-import { DeletionPlan } from './deletions.ts';
-import { type Asked, type DryRun, dryRun, sampleOf, stateOf } from './dry-run.ts';
-import type { Referrers } from './ports.ts';
+import { bytesOf, chunked } from './chunking.ts';
+import { DeletionPlan, NO_CASCADE, type Referrers } from './deletions.ts';
+import { type Asked, type DryRun, dryRun, sampleOf } from './dry-run.ts';
+import { stateOf } from './row.ts';
 
+/** Rows whose states are read from the store together. */
+const READ_TOGETHER = 64;
 const SAMPLES = 20;
 /** Most bytes of all samples as JSON; further ones are left out. */
 const SAMPLE_BYTES = 128 * 1024;
@@ -98,12 +100,13 @@ export class BulkPreviews extends WithDeps<{
       } else kinds[row] = result.kind === 'skips' ? SKIPS : SUCCEEDS;
     };
     const slice = timeSlices.of(asked.tenantId, 'previewRows');
-    await inBatches(rows, slice, async (ids, first) => {
-      const states = await this.#statesOf(asked.tenantId, ids);
+    for (let first = 0; first < rows.length; first += READ_TOGETHER) {
+      if (slice.isOver) await slice.next();
+      const states = await this.#statesOf(asked.tenantId, rows.slice(first, first + READ_TOGETHER));
       await Promise.all(
         states.map(async (state, nth) => note(first + nth, state, await dryRun(this.deps, asked, state))),
       );
-    });
+    }
     const cascade =
       asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse, slice) : undefined;
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
@@ -125,7 +128,7 @@ export class BulkPreviews extends WithDeps<{
     refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
     slice: Slice,
   ): Promise<Cascade> {
-    if (!(await this.deps.referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
+    if (!(await this.deps.referrers.canPointTo(tenantId, entityName))) return NO_CASCADE;
     const plan = new DeletionPlan({
       state: (id) => this.#state(tenantId, id),
       referrers: (id) => this.deps.referrers.of(tenantId, id),

@@ -72,9 +72,9 @@ const details = (
   });
 };
 
-const ended = (event: Folded): readonly Touch[] => [session(event), running(event, () => undefined)];
+const ended = (event: Folded): readonly Touch[] => [session(event), markRunning(event, () => undefined)];
 
-const running = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
+const markRunning = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
   touch<BulkRunningDoc>('bulk_running', `${tenantId}/${data.session_id}`, change, PLATFORM);
 
 export const bulkProjection = projection<BulkEvent>({
@@ -107,7 +107,7 @@ export const bulkProjection = projection<BulkEvent>({
     BulkCancelled: (event) => [session(event)],
     BulkCommitStarted: (event) => [
       session(event),
-      running(event, () => ({
+      markRunning(event, () => ({
         tenant_id: event.tenantId,
         session_id: event.data.session_id,
         since: iso(event.at),
@@ -134,19 +134,27 @@ export const bulkSessionsOf = (
 
 export const bulkPreviewOf = previews.get;
 
-/** Sessions of all tenants in commit, by start. */
-export const runningSessions = (
-  reader: DocumentReader,
-  page: { limit: number; after?: PageEnd | undefined },
-): Promise<Page<BulkRunningDoc>> =>
+const running = (reader: DocumentReader, page: PageRequest): Promise<Page<BulkRunningDoc>> =>
   reader.find('bulk_running', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });
+
+const PAGE = 1000;
+
+/** Pages of the sessions in commit of all tenants, by start. */
+export const runningSessions = async function* (reader: DocumentReader) {
+  let after: PageEnd | undefined;
+  do {
+    const { docs, next } = await running(reader, { limit: PAGE, after });
+    yield docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
+    after = next;
+  } while (after !== undefined);
+};
 
 /** Sessions read by {@link queuedRows}. */
 const MOST_SESSIONS = 200;
 
 /** Rows of the first 200 sessions in commit that are not processed yet, of all tenants. */
 export const queuedRows = async (reader: DocumentReader): Promise<number> => {
-  const { docs } = await runningSessions(reader, { limit: MOST_SESSIONS });
+  const { docs } = await running(reader, { limit: MOST_SESSIONS, after: undefined });
   let rows = 0;
   for (const { tenant_id, session_id } of docs) {
     const doc = await reader.get<BulkSessionDoc>('bulk_sessions', tenant_id, session_id);

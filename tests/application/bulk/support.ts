@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Referrers } from '../../../application/bulk/ports.ts';
+import { BulkRunner, type RunnerOptions } from '../../../application/bulk/commit.ts';
+import type { Referrers } from '../../../application/bulk/deletions.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
-import { RowExecutor } from '../../../application/bulk/row-executor.ts';
-import { BulkRunner, type RunnerOptions } from '../../../application/bulk/worker.ts';
+import type { CommitRun } from '../../../application/bulk/row.ts';
+import { operationOf } from '../../../application/bulk/row-loop.ts';
 import { TenantTurns } from '../../../application/core/concurrency/tenant-turns.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';
@@ -62,16 +63,15 @@ export const startBulk = (
       yield* node.finder.referrers(tenantId, id);
     },
   };
-  const rows = new RowExecutor({ streams, schemas, writers: node.writers, records, deletions, jobs, ids });
+  const rowDeps = { streams, schemas, writers: node.writers, records, deletions, jobs, ids };
   const runner = new BulkRunner(
     {
-      streams,
+      ...rowDeps,
       events: node.events,
       codec,
       leases,
-      rows,
       referrers,
-      foreground: { asked: 0, longestWait: () => 0, comesTo: async () => true },
+      foreground: { requestCount: 0, longestWait: () => 0, reachesWithin: async () => true },
       turns: new TenantTurns(),
       clock,
       logger: node.logger,
@@ -126,7 +126,10 @@ export const startBulk = (
     return id;
   };
 
-  return { ...node, rows, runner, previews, begin, session };
+  const apply = (run: CommitRun, ids: readonly string[], mayBeDone: boolean) =>
+    operationOf(rowDeps, run).apply(ids, mayBeDone);
+
+  return { ...node, apply, runner, previews, begin, session };
 };
 export type BulkNode = ReturnType<typeof startBulk>;
 
