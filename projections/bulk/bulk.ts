@@ -4,7 +4,6 @@ import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
-  type Page,
   type PageEnd,
   type PageRequest,
   type ProjectedEvent,
@@ -122,20 +121,15 @@ export const bulkProjection = projection<BulkEvent>({
 
 // Queries
 
-const previews = collection<BulkPreviewDoc>('bulk_previews');
+const sessions = collection<BulkSessionDoc>('bulk_sessions');
+const listed = sessions.listOf('by_created_at', 'desc');
+const running = collection<BulkRunningDoc>('bulk_running').list('by_since', 'asc');
 
 /** Newest first. */
-export const bulkSessionsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: PageRequest,
-): Promise<Page<BulkSessionDoc>> =>
-  reader.find('bulk_sessions', tenantId, { index: 'by_created_at', equals: [true], order: 'desc', ...page });
+export const bulkSessionsOf = (reader: DocumentReader, tenantId: string, page: PageRequest) =>
+  listed(reader, tenantId, true, page);
 
-export const bulkPreviewOf = previews.get;
-
-const running = (reader: DocumentReader, page: PageRequest): Promise<Page<BulkRunningDoc>> =>
-  reader.find('bulk_running', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });
+export const bulkPreviewOf = collection<BulkPreviewDoc>('bulk_previews').get;
 
 const PAGE = 1000;
 
@@ -143,7 +137,7 @@ const PAGE = 1000;
 export const runningSessions = async function* (reader: DocumentReader) {
   let after: PageEnd | undefined;
   do {
-    const { docs, next } = await running(reader, { limit: PAGE, after });
+    const { docs, next } = await running(reader, PLATFORM, { limit: PAGE, after });
     yield docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
     after = next;
   } while (after !== undefined);
@@ -154,10 +148,10 @@ const MOST_SESSIONS = 200;
 
 /** Rows of the first 200 sessions in commit that are not processed yet, of all tenants. */
 export const queuedRows = async (reader: DocumentReader): Promise<number> => {
-  const { docs } = await running(reader, { limit: MOST_SESSIONS, after: undefined });
+  const { docs } = await running(reader, PLATFORM, { limit: MOST_SESSIONS, after: undefined });
   let rows = 0;
   for (const { tenant_id, session_id } of docs) {
-    const doc = await reader.get<BulkSessionDoc>('bulk_sessions', tenant_id, session_id);
+    const doc = await sessions.get(reader, tenant_id, session_id);
     if (doc === undefined || !('counts' in doc.session)) continue;
     rows += doc.session.counts.total_resolved - processedOf(doc.session.done);
   }
