@@ -45,22 +45,25 @@ export const composeBulk = (
   const { events } = stores;
   const referrers = referrersIn(core);
   const deps = { ...core, events, schemas, records, deletions, writers, jobs, referrers };
-  const bulkRunner = new BulkRunner(
-    { ...deps, leases: stores.reads, foreground: readModels, owner: randomUUID() },
-    { ...RUNNER, outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000 },
-  );
+  const runner = new BulkRunner({
+    ...{ ...deps, ...RUNNER },
+    outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000,
+    leases: stores.reads,
+    foreground: readModels,
+    owner: randomUUID(),
+  });
   const bulk = new BulkSessions({
     ...deps,
     selector: selectorOf(readModels.reader('records')),
     previews: new BulkPreviews(deps),
-    runner: bulkRunner,
+    runner,
   });
   const sessions = readModels.reader('bulk');
   const running = () => ofEachTenant(runningSessions(sessions));
   return {
     bulk,
     routes: bulkRoutes({ ...deps, bulk, takePreviewRows: previewLimit(clock) }),
-    background: (_lease, signal) => runBulkWorker({ runner: bulkRunner, running, logger }, signal),
-    stop: () => bulkRunner.stop(),
+    background: (_lease, signal) => runBulkWorker({ runner, running, logger }, signal),
+    stop: () => runner.stop(),
   } satisfies Area & Record<string, unknown>;
 };

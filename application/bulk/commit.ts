@@ -5,6 +5,7 @@ import type { Filter } from '../../domain/expressions/filter.ts';
 import { Interrupted, OutOfReach, RetryPolicy } from '../core/concurrency/retry-policy.ts';
 import type { Cause, EventCodec } from '../core/events/event-codec.ts';
 import { whileRenewed } from '../core/subscriptions/lease.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Metrics } from '../ports/metrics.ts';
@@ -28,10 +29,10 @@ export interface RunnerOptions {
   /** Rows processed at the same time. */
   readonly width: number;
   /** First pause (ms) after a failure. */
-  readonly pauseMs?: number;
+  readonly pauseMs: number;
 }
 
-export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 256 };
+export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 256, pauseMs: 50 };
 
 interface CommitDeps extends RowLoopDeps {
   readonly events: EventStore;
@@ -40,23 +41,17 @@ interface CommitDeps extends RowLoopDeps {
   readonly metrics: Pick<Metrics, 'rowsProcessed'>;
 }
 
-interface RunnerDeps extends Omit<CommitDeps, 'policy' | 'width'> {
-  readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
-  readonly clock: Clock;
-  readonly owner: string;
-}
-
 /** Runs commits, each under its own lease, so that another process takes over after a crash. */
-export class BulkRunner {
-  readonly #deps: RunnerDeps;
-  readonly #options: RunnerOptions;
+export class BulkRunner extends WithDeps<
+  Omit<CommitDeps, 'policy'> &
+    RunnerOptions & {
+      readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
+      readonly clock: Clock;
+      readonly owner: string;
+    }
+> {
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #stopping = new AbortController();
-
-  constructor(deps: RunnerDeps, options: RunnerOptions = RUNNER) {
-    this.#deps = deps;
-    this.#options = options;
-  }
 
   /** Lets running rows end and starts no further ones. */
   async stop(): Promise<void> {
@@ -86,8 +81,7 @@ export class BulkRunner {
   }
 
   async #runUnderLease(session: RunningSession): Promise<boolean> {
-    const { leases, owner, logger } = this.#deps;
-    const { leaseMs: ttlMs } = this.#options;
+    const { leases, owner, logger, leaseMs: ttlMs } = this.deps;
     const { signal } = this.#stopping;
     if (signal.aborted) return false;
     const name = `bulk:${session.tenantId}/${session.sessionId}`;
@@ -101,14 +95,13 @@ export class BulkRunner {
   }
 
   async #commit(session: RunningSession, signal: AbortSignal): Promise<boolean> {
-    const { outOfReachMs: limitMs, pauseMs = 50, width } = this.#options;
-    const policy = new RetryPolicy({ clock: this.#deps.clock, limitMs, pauseMs }, signal);
+    const { clock, logger, outOfReachMs: limitMs, pauseMs } = this.deps;
+    const policy = new RetryPolicy({ clock, limitMs, pauseMs }, signal);
     try {
-      return await runCommit({ ...this.#deps, width, policy }, session, signal);
+      return await runCommit({ ...this.deps, policy }, session, signal);
     } catch (error) {
       const isExpected =
         error instanceof TakenOver || error instanceof Interrupted || error instanceof OutOfReach;
-      const { logger } = this.#deps;
       if (!isExpected) {
         logger.error({ err: error, session_id: session.sessionId }, 'a bulk session could not be worked on');
       }

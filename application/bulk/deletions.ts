@@ -9,7 +9,7 @@ import {
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Hindrance } from '../entities/deletion-marks.ts';
+import type { Blocker } from '../entities/deletion-marks.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { CommitRun } from './row.ts';
 
@@ -33,7 +33,7 @@ interface Candidate {
   readonly rootId: string;
   /** Entity names by id, the root included. */
   readonly members: ReadonlyMap<string, string>;
-  readonly hindrances: readonly Hindrance[];
+  readonly blockers: readonly Blocker[];
   readonly cleared: ReadonlyMap<string, string>;
 }
 
@@ -57,7 +57,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   readonly #cleared = new Map<string, string>();
   readonly #waiting = new Map<string, Candidate>();
   /** Candidates by the record that prevents them. */
-  readonly #hinderedBy = new Map<string, string[]>();
+  readonly #blockedBy = new Map<string, string[]>();
 
   /** Adds a record to delete. */
   async consider(rootId: string, entityName: string): Promise<void> {
@@ -66,25 +66,20 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   }
 
   /** The record that prevents the deletion of `rootId`; ask after all records were added. */
-  hindranceOf(rootId: string): Hindrance | undefined {
+  blockerOf(rootId: string): Blocker | undefined {
     return this.#removed.has(rootId)
       ? undefined
-      : this.#waiting.get(rootId)?.hindrances.find(({ referrerId }) => !this.#removed.has(referrerId));
+      : this.#waiting.get(rootId)?.blockers.find(({ referrerId }) => !this.#removed.has(referrerId));
   }
 
   /** Counts deleted and cleared records other than the selected ones. */
   summary(selected: ReadonlySet<string>): Cascade {
-    const beside = [...this.#removed].filter(([id]) => !selected.has(id));
-    const cleared = [...this.#cleared].filter(([id]) => !this.#removed.has(id));
-    return cascadeOf(
-      beside.map(([, name]) => name),
-      cleared.map(([, name]) => name),
-    );
+    return cascadeOf(this.#removed, this.#cleared, selected);
   }
 
   async #candidate(rootId: string, entityName: string): Promise<Candidate> {
     const members = new Map([[rootId, entityName]]);
-    const hindrances: Hindrance[] = [];
+    const blockers: Blocker[] = [];
     const cleared = new Map<string, string>();
     let level = [rootId];
     while (level.length > 0) {
@@ -98,7 +93,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
             members.set(id, found.entityName);
             next.push(id);
           } else if (found.rule === 'clear') cleared.set(id, found.entityName);
-          else hindrances.push({ targetId, referrerId: id, ...found });
+          else blockers.push({ targetId, referrerId: id, ...found });
         }
       }
       level = next;
@@ -106,7 +101,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     return {
       rootId,
       members,
-      hindrances: hindrances.filter(({ referrerId }) => !members.has(referrerId)),
+      blockers: blockers.filter(({ referrerId }) => !members.has(referrerId)),
       cleared,
     };
   }
@@ -128,23 +123,23 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   #settle(first: Candidate): void {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
-      const { rootId, members, hindrances, cleared } = candidate;
-      const hindrance = hindrances.find(({ referrerId }) => !this.#removed.has(referrerId));
-      if (hindrance !== undefined) {
+      const { rootId, members, blockers, cleared } = candidate;
+      const blocker = blockers.find(({ referrerId }) => !this.#removed.has(referrerId));
+      if (blocker !== undefined) {
         this.#waiting.set(rootId, candidate);
-        const others = this.#hinderedBy.get(hindrance.referrerId);
-        if (others === undefined) this.#hinderedBy.set(hindrance.referrerId, [rootId]);
+        const others = this.#blockedBy.get(blocker.referrerId);
+        if (others === undefined) this.#blockedBy.set(blocker.referrerId, [rootId]);
         else others.push(rootId);
         continue;
       }
       for (const [id, name] of members) {
         this.#removed.set(id, name);
         this.#waiting.delete(id);
-        for (const waitingId of this.#hinderedBy.get(id) ?? []) {
+        for (const waitingId of this.#blockedBy.get(id) ?? []) {
           const waiting = this.#waiting.get(waitingId);
           if (waiting !== undefined) ready.push(waiting);
         }
-        this.#hinderedBy.delete(id);
+        this.#blockedBy.delete(id);
       }
       for (const [id, name] of cleared) this.#cleared.set(id, name);
     }
@@ -190,25 +185,24 @@ export const countCascade = async (
     if (last === undefined || page.length < PAGE) break;
     from = last.position;
   }
-  const selected = new Set(rows);
-  const beside = [...deleted].filter(([id]) => !selected.has(id));
-  const cleared = new Map(
-    clears.filter(({ id, by }) => deleted.has(by) && !deleted.has(id)).map(({ id, name }) => [id, name]),
-  );
-  return cascadeOf(
-    beside.map(([, name]) => name),
-    cleared.values(),
-  );
+  const cleared = new Map(clears.filter(({ by }) => deleted.has(by)).map(({ id, name }) => [id, name]));
+  return cascadeOf(deleted, cleared, new Set(rows));
 };
 
-/** @param deleted an entity name per record */
-const cascadeOf = (deleted: Iterable<string>, cleared: Iterable<string>): Cascade => {
-  const counted = (names: Iterable<string>, action: 'delete' | 'clear') => {
+/** @param deleted entity names by id, as of `cleared` */
+const cascadeOf = (
+  deleted: ReadonlyMap<string, string>,
+  cleared: ReadonlyMap<string, string>,
+  selected: ReadonlySet<string>,
+): Cascade => {
+  const beside = [...deleted].filter(([id]) => !selected.has(id));
+  const kept = [...cleared].filter(([id]) => !deleted.has(id));
+  const counted = (records: typeof beside, action: 'delete' | 'clear') => {
     const counts = new Map<string, number>();
-    for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+    for (const [, name] of records) counts.set(name, (counts.get(name) ?? 0) + 1);
     return [...counts].map(([entity_name, count]) => ({ entity_name, action, count }));
   };
-  const by_entity = [...counted(deleted, 'delete'), ...counted(cleared, 'clear')].toSorted((a, b) =>
+  const by_entity = [...counted(beside, 'delete'), ...counted(kept, 'clear')].toSorted((a, b) =>
     a.entity_name < b.entity_name ? -1 : a.entity_name > b.entity_name ? 1 : 0,
   );
   return { by_entity, total: by_entity.reduce((sum, { count }) => sum + count, 0) };

@@ -17,7 +17,6 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from '../workflow/jobs.ts';
 import { bytesOf, chunked } from './chunking.ts';
 import { DeletionPlan, NO_CASCADE, type Referrers } from './deletions.ts';
@@ -65,23 +64,18 @@ export class BulkPreviews extends WithDeps<{
     begun: Omit<NewSession, 'attempt'>,
     rows: readonly string[],
     cause: Cause,
-  ): Promise<{ state: BulkState; position: Position | undefined; shown: Shown }> {
-    const asked = {
-      tenantId,
-      entityName: begun.entityName,
-      opParams: begun.opParams,
-      askedBy: begun.createdBy,
-    };
+  ): Promise<Written<{ readonly state: BulkState; readonly shown: Shown }>> {
+    const asked = { ...begun, tenantId };
     const dryRuns = await this.#dryRunAll(asked, rows);
     const sample = await this.#sample(asked, rows, dryRuns);
     const session = { ...begun, attempt: this.deps.ids.next() };
-    const { state, position } = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
+    const stored = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
     const shown = {
       ids: rows.slice(0, CHUNK),
       errors: dryRuns.errors.slice(0, CHUNK),
       sample_affected: sample,
     };
-    return { state, position, shown };
+    return { ...stored, shown };
   }
 
   async #dryRunAll(asked: Asked, rows: readonly string[]): Promise<DryRuns> {
@@ -114,11 +108,10 @@ export class BulkPreviews extends WithDeps<{
 
   /** Text that is not a record id has no stream. */
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
-    const isId = ids.map(isUuid);
-    const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
-    const found = await this.deps.streams.loadAll(recordStream, tenantId, asked, { passing: true });
+    const known = ids.filter(isUuid);
+    const found = await this.deps.streams.loadAll(recordStream, tenantId, known, { passing: true });
     let next = 0;
-    return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordStream.initial);
+    return ids.map((id) => (isUuid(id) ? found[next++]?.state : undefined) ?? recordStream.initial);
   }
 
   async #plan(
@@ -146,9 +139,9 @@ export class BulkPreviews extends WithDeps<{
     }
     for (const [row, id] of rows.entries()) {
       if (slice.isOver) await slice.next();
-      const hindrance = kinds[row] === SUCCEEDS ? plan.hindranceOf(id) : undefined;
-      if (hindrance === undefined) continue;
-      refuse(row, restricted(hindrance), stateOf(await this.#state(tenantId, id)));
+      const blocker = kinds[row] === SUCCEEDS ? plan.blockerOf(id) : undefined;
+      if (blocker === undefined) continue;
+      refuse(row, restricted(blocker), stateOf(await this.#state(tenantId, id)));
     }
     return plan.summary(selected);
   }

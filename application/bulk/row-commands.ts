@@ -9,14 +9,9 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { isUuid } from '../../domain/core/text.ts';
 import { type LiveRecord, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
-import type { Streams } from '../core/commands/streams.ts';
-import type { Deletions } from '../entities/deletions.ts';
-import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { Jobs } from '../workflow/jobs.ts';
 import { deletionPrefix, isDeletionOf } from './deletions.ts';
 import {
-  type CommitRun,
   errored,
   isLostRace,
   isSelected,
@@ -37,25 +32,11 @@ const SUCCEEDED: RowResult = { kind: 'succeeded' };
 /** Tries of a row that loses races before it is retried later. */
 const RACES = 5;
 
-export interface RowCommandsDeps {
-  readonly streams: Streams;
-  readonly deletions: Deletions;
-  readonly jobs: Jobs;
-  readonly ids: Ids;
-}
-
 /** Deletions and transitions: a command per row, since they wait for read models and guards. */
-export class RowCommands extends RowOperation<RowCommandsDeps> {
-  readonly #params: Params;
-
-  constructor(deps: RowCommandsDeps, run: CommitRun, params: Params) {
-    super(deps, run);
-    this.#params = params;
-  }
-
+export class RowCommands extends RowOperation<Params> {
   /** Completes a deletion that the session started. */
   override async isDone(recordId: string): Promise<boolean> {
-    if (this.#params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
+    if (this.params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
     const { state, position } = await this.#stream(recordId).refresh();
     const result = await this.#gone(state, position);
     if (result === 'again') throw lostRace();
@@ -92,7 +73,7 @@ export class RowCommands extends RowOperation<RowCommandsDeps> {
   }
 
   async #decide({ state, position }: Head): Promise<RowResult | 'again'> {
-    const params = this.#params;
+    const { params } = this;
     if (state.status !== 'live' || state.entityName !== this.run.entityName) {
       return params.kind === 'delete' ? this.#gone(state, position) : errored(recordNotFound, '');
     }

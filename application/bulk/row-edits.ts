@@ -11,15 +11,12 @@ import {
   type SchemaView,
   updateRecord,
 } from '../../domain/entities/record-values.ts';
-import type { CommandContext, StreamCommand } from '../core/commands/command.ts';
-import type { Streams } from '../core/commands/streams.ts';
-import type { WriterGate } from '../core/commands/writer-gate.ts';
-import type { Records } from '../entities/records.ts';
-import { type Schemas, writersOf } from '../entities/schemas.ts';
-import type { Ids } from '../ports/clock.ts';
+import type { StreamCommand } from '../core/commands/command.ts';
+import { writersOf } from '../entities/schemas.ts';
 import {
-  type CommitRun,
+  type EditParams,
   errored,
+  inputOf,
   isSelected,
   RowOperation,
   type RowResult,
@@ -30,28 +27,23 @@ import {
   versionOf,
 } from './row.ts';
 
-type Input = Readonly<Record<string, unknown>>;
-
-export interface RowEditsDeps {
-  readonly streams: Streams;
-  readonly schemas: Schemas;
-  readonly writers: WriterGate;
-  readonly records: Records;
-  readonly ids: Ids;
+/** The edit of one row as a command, with the reason why its last decision wrote nothing. */
+interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
+  seen?: LiveRecord | undefined;
+  refusal?: RowResult | undefined;
+  /** Set when the values refer to other records; such an edit needs a command of its own. */
+  linking?: LiveRecord | undefined;
 }
 
-/** Edits all rows in one group commit; rows whose values refer to other records follow as single commands. */
-export class RowEdits extends RowOperation<RowEditsDeps> {
-  readonly #values: Input;
+const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 
-  constructor(deps: RowEditsDeps, run: CommitRun, values: Input) {
-    super(deps, run);
-    this.#values = values;
-  }
+/** Edits all rows in one group commit; rows whose values refer to other records follow as single commands. */
+export class RowEdits extends RowOperation<EditParams> {
+  readonly #values = inputOf(this.params);
 
   protected override async applyAll(ids: readonly string[]): Promise<readonly SettledRow[]> {
     const { tenantId, entityName } = this.run;
-    const edits = ids.map((id) => new RowEdit(this.run, id, this.#values, this.contextOf(id)));
+    const edits = ids.map((id) => this.#editOf(id));
     try {
       const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
         this.deps.streams.executeAll(recordStream, tenantId, edits, {
@@ -75,6 +67,35 @@ export class RowEdits extends RowOperation<RowEditsDeps> {
     }
   }
 
+  #editOf(id: string): RowEdit {
+    const edit: RowEdit = {
+      id,
+      context: this.contextOf(id),
+      decide: (state, _at, schema) => {
+        edit.seen = undefined;
+        edit.refusal = undefined;
+        edit.linking = undefined;
+        refuseMixUp(state, id);
+        if (state.status !== 'live' || state.entityName !== this.run.entityName) {
+          edit.refusal = errored(recordNotFound, '');
+          return [];
+        }
+        edit.seen = state;
+        if (!isSelected(this.run, state)) {
+          edit.refusal = errored(selectionDrift, stateOf(state));
+          return [];
+        }
+        const resolved = resolve(schema.fields, state.values, this.#values);
+        if (resolved.links.length > 0) {
+          edit.linking = state;
+          return [];
+        }
+        return updateRecord(state, schema, { values: this.#values }, NO_LINKS, resolved);
+      },
+    };
+    return edit;
+  }
+
   /** Edits one row, which registers its references first (decision 11). */
   async #editLinked(state: LiveRecord): Promise<RowResult> {
     const { tenantId, entityName } = this.run;
@@ -87,47 +108,4 @@ export class RowEdits extends RowOperation<RowEditsDeps> {
       return refused(thrown, state);
     }
   }
-}
-
-const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
-
-/** The edit of one row as a command, with the reason why its last decision wrote nothing. */
-class RowEdit implements StreamCommand<RecordState, RecordEvent, SchemaView> {
-  readonly id: string;
-  readonly context: CommandContext;
-  readonly #run: CommitRun;
-  readonly #values: Input;
-  seen: LiveRecord | undefined;
-  refusal: RowResult | undefined;
-  /** Set when the values refer to other records; such an edit needs a command of its own. */
-  linking: LiveRecord | undefined;
-
-  constructor(run: CommitRun, id: string, values: Input, context: CommandContext) {
-    this.#run = run;
-    this.id = id;
-    this.#values = values;
-    this.context = context;
-  }
-
-  readonly decide = (state: RecordState, _at: unknown, schema: SchemaView): readonly RecordEvent[] => {
-    this.seen = undefined;
-    this.refusal = undefined;
-    this.linking = undefined;
-    refuseMixUp(state, this.id);
-    if (state.status !== 'live' || state.entityName !== this.#run.entityName) {
-      this.refusal = errored(recordNotFound, '');
-      return [];
-    }
-    this.seen = state;
-    if (!isSelected(this.#run, state)) {
-      this.refusal = errored(selectionDrift, stateOf(state));
-      return [];
-    }
-    const resolved = resolve(schema.fields, state.values, this.#values);
-    if (resolved.links.length > 0) {
-      this.linking = state;
-      return [];
-    }
-    return updateRecord(state, schema, { values: this.#values }, NO_LINKS, resolved);
-  };
 }

@@ -8,16 +8,14 @@ import type { Recorder } from './recorder.ts';
 import {
   type CommitRun,
   errored,
-  inputOf,
+  type RowDeps,
   type RowOperation,
   type RowResult,
   type SettledRow,
 } from './row.ts';
-import { RowCommands, type RowCommandsDeps } from './row-commands.ts';
-import { RowEdits, type RowEditsDeps } from './row-edits.ts';
+import { RowCommands } from './row-commands.ts';
+import { RowEdits } from './row-edits.ts';
 import { RowQueue } from './row-queue.ts';
-
-export type RowDeps = RowEditsDeps & RowCommandsDeps;
 
 export interface RowLoopDeps extends RowDeps {
   /** Load of requests, which have priority over a commit. */
@@ -33,7 +31,7 @@ export interface RowLoopDeps extends RowDeps {
 
 export const operationOf = (deps: RowDeps, run: CommitRun): RowOperation =>
   run.opParams.kind === 'edit'
-    ? new RowEdits(deps, run, inputOf(run.opParams))
+    ? new RowEdits(deps, run, run.opParams)
     : new RowCommands(deps, run, run.opParams);
 
 /** Concurrent batches of deletions and transitions, which wait for read models and guards. */
@@ -100,7 +98,7 @@ export class RowLoop {
     }
   }
 
-  /** Records the rows that turn out to be done among those without a known result. */
+  /** Records as succeeded the rows that were applied although their result is unknown. */
   async settle(): Promise<void> {
     const { policy } = this.#deps;
     for (const row of [...this.#queue.left()]) {

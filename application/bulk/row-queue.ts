@@ -13,10 +13,11 @@ export class RowQueue {
   #postponed: number[] = [];
   #index: ReadonlyMap<string, number> | undefined;
   #underWay = 0;
-  /** Counts deletions, which may allow those of other rows. */
-  #unblocked = 0;
-  #unblockedBefore = -1;
-  #isLast = false;
+  /** Counts deleted rows, each of which may allow the deletion of others. */
+  #deleted = 0;
+  /** The same when rows were last tried again. */
+  #deletedBefore = -1;
+  #isLastRound = false;
 
   /** @param rows ids of records @param isDone 1 for each row that is done; modified */
   constructor(rows: readonly string[], isDone: Uint8Array) {
@@ -34,21 +35,21 @@ export class RowQueue {
     if (this.#underWay > 0) return undefined;
     const back = [...this.#postponed, ...[...this.#waiting.values()].flat()];
     if (back.length === 0) return undefined;
-    this.#isLast = this.#unblocked === this.#unblockedBefore;
-    this.#unblockedBefore = this.#unblocked;
+    this.#isLastRound = this.#deleted === this.#deletedBefore;
+    this.#deletedBefore = this.#deleted;
     this.#postponed = [];
     this.#waiting.clear();
     this.#ready.push(...back.toReversed());
     return this.take();
   }
 
-  /** @param unblocks whether the row's deletion may allow that of others */
-  done(row: number, unblocks: boolean): void {
+  /** Records the final result of a row. */
+  done(row: number, isDeleted: boolean): void {
     this.#underWay -= 1;
     this.#isDone[row] = 1;
-    if (unblocks) {
-      this.#unblocked += 1;
-      this.#isLast = false;
+    if (isDeleted) {
+      this.#deleted += 1;
+      this.#isLastRound = false;
     }
     const waiting = this.#waiting.get(row);
     if (waiting === undefined) return;
@@ -58,7 +59,7 @@ export class RowQueue {
 
   /** Puts a row back; false when no remaining row can allow it. */
   putBack(row: number, blockedBy: string): boolean {
-    if (this.#isLast) return false;
+    if (this.#isLastRound) return false;
     this.#underWay -= 1;
     this.#index ??= new Map(this.#rows.map((id, i) => [id, i]));
     const other = this.#index.get(blockedBy);

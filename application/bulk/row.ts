@@ -7,10 +7,15 @@ import { type LiveRecord, type RecordState, recordStream } from '../../domain/en
 import { type Filter, matches } from '../../domain/expressions/filter.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import type { WriterGate } from '../core/commands/writer-gate.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
+import type { Deletions } from '../entities/deletions.ts';
+import type { Records } from '../entities/records.ts';
+import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
 import { EventTooLarge, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { Jobs } from '../workflow/jobs.ts';
 
 /** A filter and the time it is evaluated at. */
 export interface SelectedBy {
@@ -81,10 +86,10 @@ export const refused = (thrown: unknown, state: LiveRecord | undefined): Errored
 export const stateOf = (state: RecordState): string =>
   state.status === 'live' ? (state.job?.state ?? '') : '';
 
+export type EditParams = Extract<OpParams, { kind: 'edit' }>;
+
 /** The values that an edit sets, by field. */
-export const inputOf = ({
-  fields,
-}: Extract<OpParams, { kind: 'edit' }>): Readonly<Record<string, JsonValue>> =>
+export const inputOf = ({ fields }: EditParams): Readonly<Record<string, JsonValue>> =>
   Object.fromEntries(fields.map(({ field_key, new_value }) => [field_key, new_value]));
 
 /** Whether the session's selection still includes the record. */
@@ -119,8 +124,13 @@ export const refuseMixUp = (state: RecordState, recordId: string): void => {
 /** The causation id of a row's events (decision 15). Request ids have no colon and cannot equal it. */
 export const rowCausation = (sessionId: string, recordId: string): string => `bulk:${sessionId}:${recordId}`;
 
-interface OperationDeps {
+export interface RowDeps {
   readonly streams: Streams;
+  readonly schemas: Schemas;
+  readonly writers: WriterGate;
+  readonly records: Records;
+  readonly deletions: Deletions;
+  readonly jobs: Jobs;
   readonly ids: Ids;
 }
 
@@ -128,12 +138,14 @@ interface OperationDeps {
  * Applies a session's operation to rows, by the decisions of single commands. Repeats have no further effect, since the
  * causation identifies a row's events (decision 15).
  */
-export abstract class RowOperation<Deps extends OperationDeps = OperationDeps> extends WithDeps<Deps> {
+export abstract class RowOperation<Params extends OpParams = OpParams> extends WithDeps<RowDeps> {
   protected readonly run: CommitRun;
+  protected readonly params: Params;
 
-  constructor(deps: Deps, run: CommitRun) {
+  constructor(deps: RowDeps, run: CommitRun, params: Params) {
     super(deps);
     this.run = run;
+    this.params = params;
   }
 
   /**

@@ -77,7 +77,7 @@ export class BulkSessions extends WithDeps<{
   ): Promise<CurrentSession & { readonly shown?: Shown }> {
     const id = context.newId();
     if (context.priorAttempt !== undefined) {
-      const { state, position } = await this.#current(tenantId, id);
+      const { state, position } = await this.#stream(tenantId, id).refresh();
       if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
     }
     const { entityName, opParams } = request;
@@ -95,8 +95,8 @@ export class BulkSessions extends WithDeps<{
       selection: selectionOf(request.selection, filter),
       createdBy: context.cause.actor.id,
     };
-    const { state, position, shown } = await this.deps.previews.make(tenantId, session, rows, context.cause);
-    return { session: sessionIn(state), position, shown };
+    const made = await this.deps.previews.make(tenantId, session, rows, context.cause);
+    return { ...currentIn(made), shown: made.shown };
   }
 
   /**
@@ -105,18 +105,19 @@ export class BulkSessions extends WithDeps<{
    * @throws `not_found`, `invalid_transition`
    */
   async commit(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {
-    const session = sessionIn((await this.#current(tenantId, id)).state);
+    const { session } = await this.session(tenantId, id);
     const countAtCommit = session.status === 'previewed' ? await this.#count(tenantId, session) : undefined;
     const committedBy = context.cause.actor.id;
-    const { state, position } = await this.deps.streams
-      .of(bulkStream, tenantId, id)
-      .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
-    const started = sessionIn(state);
-    if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
+    const started = currentIn(
+      await this.#stream(tenantId, id).execute(context, (state) =>
+        startCommit(state, { committedBy, countAtCommit }),
+      ),
+    );
+    if (started.session.counts.total_resolved >= QUEUED_FROM) return started;
     const deadline = monotonic() + WAIT_MS;
     while (!(await this.deps.runner.run(tenantId, id)) && !this.deps.runner.isStopped) {
-      const present = await this.#current(tenantId, id);
-      if (sessionIn(present.state).status !== 'committing' || monotonic() > deadline) break;
+      const current = await this.session(tenantId, id);
+      if (current.session.status !== 'committing' || monotonic() > deadline) break;
       await pause(POLL_MS);
     }
     return this.session(tenantId, id);
@@ -124,22 +125,18 @@ export class BulkSessions extends WithDeps<{
 
   /** @throws `not_found`, `invalid_transition` */
   async cancel(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {
-    const { state, position } = await this.deps.streams
-      .of(bulkStream, tenantId, id)
-      .execute(context, cancelSession);
-    return { session: sessionIn(state), position };
+    return currentIn(await this.#stream(tenantId, id).execute(context, cancelSession));
   }
 
   /** The session as stored now. @throws `not_found` */
   async session(tenantId: string, id: string): Promise<CurrentSession> {
-    const { state, position } = await this.#current(tenantId, id);
-    return { session: sessionIn(state), position };
+    return currentIn(await this.#stream(tenantId, id).refresh());
   }
 
   /** All row errors in the order of the preview. @throws `not_found` */
   async errors(tenantId: string, id: string): Promise<readonly RowError[]> {
     const { session } = await this.session(tenantId, id);
-    return readErrors({ events: this.deps.events, codec: this.deps.codec }, tenantId, session);
+    return readErrors(this.deps, tenantId, session);
   }
 
   async #resolve(tenantId: string, request: BulkRequest, filter: Filter | undefined): Promise<string[]> {
@@ -170,10 +167,15 @@ export class BulkSessions extends WithDeps<{
     return this.deps.selector.count(tenantId, entityName, { filter, now: this.deps.clock.now() });
   }
 
-  #current(tenantId: string, id: string): Promise<Written<{ state: BulkState }>> {
-    return this.deps.streams.of(bulkStream, tenantId, id).refresh();
+  #stream(tenantId: string, id: string) {
+    return this.deps.streams.of(bulkStream, tenantId, id);
   }
 }
+
+const currentIn = ({ state, position }: Written<{ readonly state: BulkState }>): CurrentSession => ({
+  session: sessionIn(state),
+  position,
+});
 
 const selectionOf = (selection: BulkRequest['selection'], filter: Filter | undefined): Selection => {
   if (selection.kind === 'ids' || filter === undefined) return { kind: 'ids' };

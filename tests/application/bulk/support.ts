@@ -64,22 +64,20 @@ export const startBulk = (
     },
   };
   const rowDeps = { streams, schemas, writers: node.writers, records, deletions, jobs, ids };
-  const runner = new BulkRunner(
-    {
-      ...rowDeps,
-      events: node.events,
-      codec,
-      leases,
-      referrers,
-      foreground: { requestCount: 0, longestWait: () => 0, reachesWithin: async () => true },
-      turns: new TenantTurns(),
-      clock,
-      logger: node.logger,
-      metrics: silentMetrics,
-      owner: randomUUID(),
-    },
-    { leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },
-  );
+  const runner = new BulkRunner({
+    ...rowDeps,
+    events: node.events,
+    codec,
+    leases,
+    referrers,
+    foreground: { requestCount: 0, longestWait: () => 0, reachesWithin: async () => true },
+    turns: new TenantTurns(),
+    clock,
+    logger: node.logger,
+    metrics: silentMetrics,
+    owner: randomUUID(),
+    ...{ leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },
+  });
   const previews = new BulkPreviews({ streams, schemas, records, jobs, referrers, ids });
 
   const session = async (id: string): Promise<SessionState> => {
