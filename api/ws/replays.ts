@@ -202,7 +202,7 @@ export class Replays {
   async #fromStore<T>(replay: Replay, ask: () => Promise<T>): Promise<T> {
     const { peer, retries } = replay;
     try {
-      return await retries.with(async () => {
+      return await retries.retry(async () => {
         const giveBack = await this.#turns.take(peer.tenantId, peer.userId);
         try {
           if (!peer.isOpen) throw new Interrupted();

@@ -323,7 +323,7 @@ describe('A deletion', () => {
     const survey = await surveyDeletion(node, TENANT, root);
     expect(new Set([root, ...survey.deleted.keys()])).to.deep.equal(new Set(goes));
     expect([...survey.cleared]).to.deep.equal([[cleared, 'node']]);
-    expect(survey.hindrances.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
+    expect(survey.blockers.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
     expect(await statusOf(node, root)).to.equal('live');
   });
 
