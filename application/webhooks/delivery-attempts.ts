@@ -5,7 +5,7 @@ import {
   dropDelivery,
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
-import { retryDelayMs } from '../../domain/webhooks/schedule.ts';
+import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/retry-delay.ts';
 import type { Subscription } from '../../domain/webhooks/subscription.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
@@ -22,7 +22,6 @@ import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import { AttemptRecorder, type RecorderDeps } from './attempt-recorder.ts';
 import { bodyOf, isWhole } from './body.ts';
 import { DeliveryReader, type Found, type FoundDelivery } from './delivery-reader.ts';
-import { retryAfterOf } from './retry-after.ts';
 import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
