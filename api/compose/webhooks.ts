@@ -3,18 +3,18 @@ import { randomNumber } from '../../application/core/runtime/random.ts';
 import { pause } from '../../application/core/runtime/timers.ts';
 import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
-import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/deliveries.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
 import { DeliveryDetails } from '../../application/webhooks/delivery-details.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
 import type { DeliveryQueue } from '../../application/webhooks/due-deliveries.ts';
-import { Webhooks } from '../../application/webhooks/subscriptions.ts';
+import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/webhook-deliveries.ts';
 import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
 import {
   deadLetterCounter,
   deadLetterReplayer,
   webhookSecretEraser,
-} from '../../application/webhooks/webhook-keepers.ts';
+} from '../../application/webhooks/webhook-subscribers.ts';
+import { Webhooks } from '../../application/webhooks/webhooks.ts';
 import { every } from '../../domain/core/projection.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {

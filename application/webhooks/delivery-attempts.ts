@@ -14,6 +14,7 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { monotonic } from '../core/runtime/timers.ts';
 import { continueSpan } from '../core/runtime/tracing.ts';
+import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -24,7 +25,6 @@ import { bodyOf, isWhole } from './body.ts';
 import { DeliveryReader, type Found, type FoundDelivery } from './delivery-reader.ts';
 import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
-import { systemCause } from './system-cause.ts';
 
 export interface AttemptDeps extends RecorderDeps {
   readonly states: StreamStates;
@@ -136,7 +136,7 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
     const ms = clock.now() - calledAt;
     const record = { attempt, replayId: state.replay?.id, ms, outcome };
     const urgency = outcome.kind === 'delivered' && own.ordered !== true ? 'with others' : 'soon';
-    const done = { tenantId, deliveryId, head, record, cause: systemCause(first) };
+    const done = { tenantId, deliveryId, head, record, cause: systemCauseOf(first, 'webhooks') };
     return { outcome: outcome.kind, position: await this.#recorder.record(done, urgency) };
   }
 
@@ -160,7 +160,7 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
     if (first === undefined) return undefined;
     const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)
-      .execute({ cause: systemCause(first) }, dropDelivery);
+      .execute({ cause: systemCauseOf(first, 'webhooks') }, dropDelivery);
     this.deps.streams.of(deliveryStream, tenantId, deliveryId).evict();
     return position;
   }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { WebhookDeliveries } from '../../../application/webhooks/deliveries.ts';
 import type { DeliveryDetails, PastAttempt } from '../../../application/webhooks/delivery-details.ts';
-import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
+import type { WebhookDeliveries } from '../../../application/webhooks/webhook-deliveries.ts';
+import type { Webhooks } from '../../../application/webhooks/webhooks.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { DELIVERY_STATUSES, type ScheduledDelivery } from '../../../domain/webhooks/delivery.ts';
 import { DELIVERED_EVENTS } from '../../../domain/webhooks/event-types.ts';

@@ -1,4 +1,4 @@
-import { notFound } from '../../domain/core/errors.ts';
+import { DomainError, invalidAt, notFound } from '../../domain/core/errors.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
 import type { Subscribed } from '../../domain/webhooks/event-types.ts';
 import {
@@ -26,7 +26,6 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
-import { checkedUrl } from './url-check.ts';
 
 export interface NewSubscription {
   readonly url: string;
@@ -58,7 +57,7 @@ export class Webhooks extends WithDeps<{
     plan: Plan,
     context: RequestContext,
   ): Promise<Changed & { secret: string }> {
-    await checkedUrl(this.deps.http, url);
+    await this.#checkUrl(url);
     const id = context.newId();
     const secret = this.deps.newSecret();
     const outcome = await this.#execute(tenantId, context, (state) =>
@@ -77,7 +76,7 @@ export class Webhooks extends WithDeps<{
     context: RequestContext,
   ): Promise<Changed> {
     const now = await this.#subscriptions.find(tenantId, id);
-    if (change.url !== undefined && change.url !== now.url) await checkedUrl(this.deps.http, change.url);
+    if (change.url !== undefined && change.url !== now.url) await this.#checkUrl(change.url);
     const outcome = await this.#execute(tenantId, context, (state) =>
       changeSubscription(state, id, change, plan),
     );
@@ -105,6 +104,13 @@ export class Webhooks extends WithDeps<{
   /** @throws `not_found` */
   async exists(tenantId: string, id: string): Promise<void> {
     await this.#subscriptions.find(tenantId, id);
+  }
+
+  /** @throws 400 for text that is not a URL, `url_refused` for a URL that calls may not reach */
+  async #checkUrl(url: string): Promise<void> {
+    if (!URL.canParse(url)) throw invalidAt('url', 'invalid_format', 'This is not a URL.');
+    const verdict = await this.deps.http.check(url);
+    if (!verdict.ok) throw new DomainError('url_refused', verdict.message, { reason: verdict.reason });
   }
 
   #execute(

@@ -16,13 +16,13 @@ import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import { storedBody } from './body.ts';
 import { envelopeText } from './envelopes.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
-import { systemCause } from './system-cause.ts';
 
 /** A delivery in a dead-letter log. */
 export interface DeadLetter {
@@ -117,7 +117,7 @@ export class WebhookDeliveries extends WithDeps<{
       if (deadAt > until) return;
       await this.deps.streams
         .of(deliveryStream, tenantId, deliveryId)
-        .execute({ cause: systemCause(event) }, (state) =>
+        .execute({ cause: systemCauseOf(event, 'webhooks') }, (state) =>
           state.kind === 'scheduled' ? requestReplay(state, { id: replayId, dueAt: at, order: deadAt }) : [],
         );
     }

@@ -11,11 +11,11 @@ import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { parseStreamName } from '../core/events/stream-name.ts';
 import { webhookKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import type { WebhookDeliveries } from './deliveries.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
-import { systemCause } from './system-cause.ts';
+import type { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /**
  * Counts dead letters in log order, which pauses a subscription at the tenth (specification, Webhook subscription).
@@ -43,7 +43,7 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     if (end === undefined || isNothing(event)) return;
     await deps.streams
       .of(subscriptionsStream, event.tenantId, SUBSCRIPTIONS)
-      .execute({ cause: systemCause(event) }, (state) =>
+      .execute({ cause: systemCauseOf(event, 'webhooks') }, (state) =>
         countEnd(state, {
           subscriptionId: end.subscription_id,
           deliveryId: end.delivery_id,
