@@ -72,7 +72,6 @@ export const composeWebhooks = (core: Core) => {
   const { config, streams, states, keys, codec, clock, stores } = core;
   const webhooks = new Webhooks({
     streams,
-
     keys,
     http: guarded(core),
     newSecret: newWebhookSecret,
@@ -80,12 +79,11 @@ export const composeWebhooks = (core: Core) => {
   });
   const webhookDeliveries = new WebhookDeliveries({
     streams,
-
     clock,
     deadLetters: deadLettersIn(core),
     head: () => stores.events.end(),
   });
-  const deliveryDetails = new DeliveryDetails({ streams, states, codec, events: stores.events });
+  const deliveryDetails = new DeliveryDetails({ streams, codec, events: stores.events });
   const deps = { ...core, webhooks, webhookDeliveries, deliveryDetails };
   return {
     webhooks,

@@ -21,7 +21,7 @@ import type { EventStore, Position } from '../ports/event-store.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import { AttemptRecorder, type RecorderDeps } from './attempt-recorder.ts';
-import { bodyOf, isWhole } from './body.ts';
+import { bodyOf, isWhole, readBody } from './body.ts';
 import { DeliveryReader, type Found, type FoundDelivery } from './delivery-reader.ts';
 import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
@@ -106,7 +106,7 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
     const { state, position } = head;
     // The read model was behind: nothing is due, as it will show at this position.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
-    const events = isWhole(body) ? body : await this.#reader.bodyOf(tenantId, deliveryId);
+    const events = isWhole(body) ? body : await readBody(this.deps, tenantId, deliveryId);
     const [first] = events;
     // Checked last, so that changes during the read of a long body count.
     const subscription = this.#goesOn(tenantId, state) ?? (await this.#mayGo(tenantId, state));
@@ -156,7 +156,7 @@ export class DeliveryAttempts extends WithDeps<AttemptDeps> {
 
   /** Drops a delivery of a deleted subscription. */
   async drop(tenantId: string, deliveryId: string): Promise<Position | undefined> {
-    const [first] = await this.#reader.bodyOf(tenantId, deliveryId);
+    const [first] = await readBody(this.deps, tenantId, deliveryId);
     if (first === undefined) return undefined;
     const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)

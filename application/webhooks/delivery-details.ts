@@ -7,13 +7,11 @@ import {
   deliveryStream,
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
-import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore } from '../ports/event-store.ts';
-import { bodyOf } from './body.ts';
-import { DeliveryReader } from './delivery-reader.ts';
+import { bodyOf, readBody } from './body.ts';
 
 export interface PastAttempt {
   readonly attempt: number;
@@ -40,18 +38,15 @@ const MAX_ATTEMPTS_SHOWN = 100;
 /** Reads a delivery with its body and its attempts from its stream. */
 export class DeliveryDetails extends WithDeps<{
   readonly streams: Streams;
-  readonly states: StreamStates;
   readonly events: EventStore;
   readonly codec: EventCodec;
 }> {
-  readonly #reader = new DeliveryReader(this.deps);
-
   /** @throws `not_found` */
   async read(tenantId: string, id: string): Promise<DeliveryDetail> {
     const stream = this.deps.streams.of(deliveryStream, tenantId, id);
     const { state: delivery, revision } = await stream.refresh();
     if (delivery.kind !== 'scheduled') throw notFound();
-    const body = await this.#reader.bodyOf(tenantId, id);
+    const body = await readBody(this.deps, tenantId, id);
     // A replayed attempt has two events: the request and the outcome.
     const limit = 2 * MAX_ATTEMPTS_SHOWN;
     const from = Math.max(body.length, revision + 1 - limit);

@@ -122,19 +122,6 @@ export class DeliveryReader extends WithDeps<{
     const head = await this.deps.states.refresh(stream, deliveryStream, see);
     return { head, body: body.slice(0, partsOf(body[0])) };
   }
-
-  /** The events of its body; empty when it does not exist. */
-  async bodyOf(tenantId: string, id: string): Promise<readonly LoggedEvent[]> {
-    const stream = streamOf(tenantId, id);
-    const read = async (from: number, limit: number) =>
-      (await this.deps.events.readStream(stream, { from, limit })).map((stored) =>
-        this.deps.codec.decode(stored),
-      );
-    const [first] = await read(0, 1);
-    if (first === undefined) return [];
-    const parts = partsOf(first);
-    return parts === 1 ? [first] : [first, ...(await read(1, parts - 1))];
-  }
 }
 
 const streamOf = (tenantId: string, id: string): string => streamName(tenantId, deliveryStream.category, id);

@@ -20,8 +20,7 @@ import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
-import { storedBody } from './body.ts';
-import { envelopeText } from './envelopes.ts';
+import { envelopeText, storedBody } from './body.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
 
 /** A delivery in a dead-letter log. */
