@@ -4,9 +4,10 @@ import { pause } from '../../application/core/runtime/timers.ts';
 import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
+import { DeliveryBatches } from '../../application/webhooks/delivery-batches.ts';
 import { DeliveryDetails } from '../../application/webhooks/delivery-details.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../application/webhooks/due-deliveries.ts';
+import type { DeliveryQueue } from '../../application/webhooks/endpoint-queue.ts';
 import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/webhook-deliveries.ts';
 import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
 import {
@@ -81,7 +82,7 @@ export const composeWebhooks = (core: Core) => {
     streams,
     clock,
     deadLetters: deadLettersIn(core),
-    head: () => stores.events.end(),
+    end: () => stores.events.end(),
   });
   const deliveryDetails = new DeliveryDetails({ streams, codec, events: stores.events });
   const deps = { ...core, webhooks, webhookDeliveries, deliveryDetails };
@@ -100,36 +101,23 @@ export const composeWebhooks = (core: Core) => {
 
 /** Sends due deliveries until aborted. */
 const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
-  const { config, streams, states, codec, keys, clock, logger, stores, follower } = core;
-  const { events } = stores;
+  const { config, stores } = core;
+  const shared = { ...core, events: stores.events, sleep: pause };
+  const deliveries = new DeliveryBatches(shared);
   const attempts = new DeliveryAttempts({
-    streams,
-    states,
-    events,
-    codec,
-    keys,
+    ...shared,
+    deliveries,
     http: guarded(core),
-    clock,
-    logger,
-    metrics: core.metrics,
     random: randomNumber,
-    sleep: pause,
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
     timeoutMs: config.WEBHOOK_TIMEOUT_MS,
   });
   const deps = {
+    ...shared,
+    deliveries,
     attempts,
     limiter: new FairLimiter(LIMITS),
     queue: queueIn(core),
-    clock,
-    logger,
-    sleep: pause,
-    events,
-    follower,
-    codec,
-    states,
-    metrics: core.metrics,
-    pressure: core.pressure,
   };
   return runWebhookDispatcher(deps, lease, signal);
 };

@@ -7,8 +7,10 @@ import {
 } from '../../domain/webhooks/delivery.ts';
 import { TEST_DATA, TEST_EVENT } from '../../domain/webhooks/event-types.ts';
 import {
+  checkNotPaused,
   replayDeadLetters,
   SUBSCRIPTIONS,
+  subscriptionIn,
   subscriptionsStream,
   WebhookDeadLettersReplayed,
 } from '../../domain/webhooks/subscription.ts';
@@ -21,7 +23,6 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import { envelopeText, storedBody } from './body.ts';
-import { SubscriptionLookup } from './subscription-lookup.ts';
 
 /** A delivery in a dead-letter log. */
 export interface DeadLetter {
@@ -42,17 +43,15 @@ export class WebhookDeliveries extends WithDeps<{
   readonly streams: Streams;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterLog;
-  readonly head: () => Promise<Position | undefined>;
+  readonly end: () => Promise<Position | undefined>;
 }> {
-  readonly #subscriptions = new SubscriptionLookup(this.deps.streams);
-
   /** @throws `not_found`, `subscription_paused` */
   async test(
     tenantId: string,
     id: string,
     context: RequestContext,
   ): Promise<Written<{ deliveryId: string }>> {
-    await this.#subscriptions.active(tenantId, id);
+    await this.#checkNotPaused(tenantId, id);
     const deliveryId = context.newId();
     const occurredAt = this.deps.clock.now();
     const body = envelopeText({ id: deliveryId, event: TEST_EVENT, occurredAt, tenantId, data: TEST_DATA });
@@ -72,7 +71,7 @@ export class WebhookDeliveries extends WithDeps<{
   /** @throws `not_found`, `subscription_paused` */
   async replay(tenantId: string, deliveryId: string, context: RequestContext): Promise<Position | undefined> {
     const { subscriptionId } = await this.#delivery(tenantId, deliveryId);
-    await this.#subscriptions.active(tenantId, subscriptionId);
+    await this.#checkNotPaused(tenantId, subscriptionId);
     const replayId = context.newId();
     const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)
@@ -90,10 +89,10 @@ export class WebhookDeliveries extends WithDeps<{
     id: string,
     context: RequestContext,
   ): Promise<Written<{ replayed: number }>> {
-    await this.#subscriptions.active(tenantId, id);
+    await this.#checkNotPaused(tenantId, id);
     let count = 0;
     let until = '';
-    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.head())) {
+    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.end())) {
       count += 1;
       until = deadAt;
     }
@@ -120,6 +119,12 @@ export class WebhookDeliveries extends WithDeps<{
           state.kind === 'scheduled' ? requestReplay(state, { id: replayId, dueAt: at, order: deadAt }) : [],
         );
     }
+  }
+
+  /** @throws `not_found`, `subscription_paused` */
+  async #checkNotPaused(tenantId: string, id: string): Promise<void> {
+    const stream = this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS);
+    checkNotPaused(await stream.loadWhere((cached) => subscriptionIn(cached, id)?.state === 'active'), id);
   }
 
   /** @throws `not_found` */

@@ -1,5 +1,10 @@
 import { decided } from '../core/event.ts';
-import { type SubscriptionEvent, type Subscriptions, WebhookDeadLettersCleared } from './subscription.ts';
+import {
+  type SubscriptionEvent,
+  type Subscriptions,
+  subscriptionIn,
+  WebhookDeadLettersCleared,
+} from './subscription.ts';
 
 /** Counts dead letters per subscription, and pauses a subscription with too many (specification, Webhook delivery). */
 
@@ -19,9 +24,9 @@ export interface DeliveryEnd {
  * Counts an end once: ends come in log order, possibly repeated, and those up to the last counted one are skipped.
  * The tenth distinct dead letter pauses the subscription.
  */
-export const countEnd = ({ byId }: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
+export const countEnd = (state: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
   const { subscriptionId: subscription_id, deliveryId: delivery_id, position: source_position } = end;
-  const now = Object.hasOwn(byId, subscription_id) ? byId[subscription_id] : undefined;
+  const now = subscriptionIn(state, subscription_id);
   if (now === undefined || source_position <= now.countedTo) return [];
   if (end.outcome === 'delivered') {
     if (now.deadLetters.length === 0) return [];

@@ -113,7 +113,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
         return listReply(
           query,
           async (page) => {
-            await deps.webhooks.exists(tenantId, params.id);
+            await deps.webhooks.find(tenantId, params.id);
             return deliveriesOf(reader, tenantId, params.id, filter, page);
           },
           ({ delivery }) => viewOf(delivery),
@@ -132,7 +132,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       responses: { 200: detailView },
       handle: async ({ principal: { tenantId }, params: { delivery_id } }) => {
         const { delivery, body, history } = await deps.deliveryDetails.read(tenantId, delivery_id);
-        await deps.webhooks.exists(tenantId, delivery.subscriptionId);
+        await deps.webhooks.find(tenantId, delivery.subscriptionId);
         const subscription_id = delivery.subscriptionId;
         const view = { ...viewOf(delivery), subscription_id, body, history: history.map(attemptViewOf) };
         return { status: 200, body: view };
