@@ -16,7 +16,6 @@ import {
   webhookSecretEraser,
 } from '../../application/webhooks/webhook-subscribers.ts';
 import { Webhooks } from '../../application/webhooks/webhooks.ts';
-import { every } from '../../domain/core/projection.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,
@@ -43,11 +42,7 @@ const deadLettersIn = ({ readModels }: Core): DeadLetterLog => {
   const reader = readModels.reader(PROJECTION);
   return async function* (tenantId, subscriptionId, position) {
     await readModels.waitFor(tenantId, [PROJECTION], position);
-    for await (const { delivery, dead_at } of every((page) =>
-      deadLettersOf(reader, tenantId, subscriptionId, page),
-    )) {
-      if (dead_at !== null) yield { id: delivery.id, deadAt: dead_at };
-    }
+    yield* deadLettersOf(reader, tenantId, subscriptionId);
   };
 };
 
@@ -56,14 +51,11 @@ const queueIn = ({ readModels }: Core): DeliveryQueue => {
   return {
     subscriptions: async function* (seen) {
       await readModels.waitFor(undefined, [PROJECTION], seen);
-      for await (const endpoint of every((page) => endpointsOf(reader, page))) {
-        yield { tenantId: endpoint.tenant_id, subscriptionId: endpoint.subscription_id };
-      }
+      yield* endpointsOf(reader);
     },
-    pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
-      await readModels.waitFor(tenantId, [PROJECTION], seen);
-      const queue = ordered ? 'ordered' : 'parallel';
-      return pendingDeliveriesOf(reader, tenantId, subscriptionId, queue, limit);
+    pending: async (name, limit, seen) => {
+      await readModels.waitFor(name.tenantId, [PROJECTION], seen);
+      return pendingDeliveriesOf(reader, name, limit);
     },
   };
 };
