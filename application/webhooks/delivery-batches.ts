@@ -36,7 +36,7 @@ export interface KnownDelivery {
 }
 
 /** A finished attempt, and the delivery's state when it began. */
-export interface DoneAttempt {
+interface DoneAttempt {
   readonly tenantId: string;
   readonly deliveryId: string;
   readonly loaded: StreamState<Delivery>;

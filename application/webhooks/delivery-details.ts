@@ -24,7 +24,7 @@ export interface PastAttempt {
   readonly error: string | null;
 }
 
-export interface DeliveryDetail {
+interface DeliveryDetail {
   readonly delivery: ScheduledDelivery;
   /** The text of the body as sent. */
   readonly body: string;

@@ -13,7 +13,7 @@ import { leaseNameOfSubscriber } from '../ports/read-store.ts';
 import type { DeliveryPressure } from './delivery-pressure.ts';
 import { EndpointWorker, type EndpointWorkerDeps } from './endpoint-worker.ts';
 
-export interface DispatcherDeps extends EndpointWorkerDeps {
+interface DispatcherDeps extends EndpointWorkerDeps {
   readonly events: Pick<EventStore, 'end'>;
   readonly follower: LogFollower;
   readonly codec: EventCodec;

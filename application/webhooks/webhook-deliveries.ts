@@ -25,7 +25,7 @@ import type { Position } from '../ports/event-store.ts';
 import { envelopeText, storedBody } from './body.ts';
 
 /** A delivery in a dead-letter log. */
-export interface DeadLetter {
+interface DeadLetter {
   readonly id: string;
   /** RFC 3339; orders the log, ties by id. */
   readonly deadAt: string;

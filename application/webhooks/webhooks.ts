@@ -27,7 +27,7 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
 
-export interface NewSubscription {
+interface NewSubscription {
   readonly url: string;
   readonly events: readonly Subscribed[];
   readonly description: string;

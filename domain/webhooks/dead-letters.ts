@@ -9,10 +9,10 @@ import {
 /** Counts dead letters per subscription, and pauses a subscription with too many (specification, Webhook delivery). */
 
 /** Distinct dead letters without a success between them that pause a subscription. */
-export const DEAD_LETTERS_TO_PAUSE = 10;
+const DEAD_LETTERS_TO_PAUSE = 10;
 
 /** How a delivery ended, with the position and time (ms) of the event. */
-export interface DeliveryEnd {
+interface DeliveryEnd {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly outcome: 'delivered' | 'dead';

@@ -22,7 +22,7 @@ import { DELIVERED_EVENTS, type DeliveredEvent } from '../../domain/webhooks/eve
 
 /** Deliveries of webhooks: history, due times and dead-letter logs (decisions, section 8). */
 
-export interface DeliveryDoc {
+interface DeliveryDoc {
   readonly subscription_id: string;
   readonly created_at: string;
   /** Set while an attempt is due; `ordered` deliveries are sent one after another. */
@@ -36,7 +36,7 @@ export interface DeliveryDoc {
 }
 
 /** A subscription with deliveries, stored under the platform. */
-export interface EndpointDoc {
+interface EndpointDoc {
   readonly tenant_id: string;
   readonly subscription_id: string;
 }
@@ -104,7 +104,7 @@ export const webhookDeliveriesProjection = projection<DeliveryEvent>({
 const deliveries = collection<DeliveryDoc>('webhook_deliveries');
 
 /** Undefined members select all. */
-export interface DeliveryFilter {
+interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
   readonly event?: DeliveredEvent | undefined;
   /** Created at this instant or later (ms). */
