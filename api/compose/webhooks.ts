@@ -5,7 +5,6 @@ import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
 import { DeliveryBatches } from '../../application/webhooks/delivery-batches.ts';
-import { DeliveryDetails } from '../../application/webhooks/delivery-details.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
 import type { DeliveryQueue } from '../../application/webhooks/endpoint-queue.ts';
 import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/webhook-deliveries.ts';
@@ -62,30 +61,24 @@ const queueIn = ({ readModels }: Core): DeliveryQueue => {
 
 /** Webhook subscriptions and their deliveries. */
 export const composeWebhooks = (core: Core) => {
-  const { config, streams, states, keys, codec, clock, stores } = core;
+  const { config, stores } = core;
+  const parts = { ...core, events: stores.events };
   const webhooks = new Webhooks({
-    streams,
-    keys,
+    ...parts,
     http: guarded(core),
     newSecret: newWebhookSecret,
     graceMs: config.WEBHOOK_SECRET_GRACE_HOURS * HOUR_MS,
   });
-  const webhookDeliveries = new WebhookDeliveries({
-    streams,
-    clock,
-    deadLetters: deadLettersIn(core),
-    end: () => stores.events.end(),
-  });
-  const deliveryDetails = new DeliveryDetails({ streams, codec, events: stores.events });
-  const deps = { ...core, webhooks, webhookDeliveries, deliveryDetails };
+  const webhookDeliveries = new WebhookDeliveries({ ...parts, deadLetters: deadLettersIn(core) });
+  const deps = { ...core, webhooks, webhookDeliveries };
   return {
     webhooks,
     routes: [...webhookRoutes(deps), ...webhookDeliveryRoutes(deps)],
     subscribers: [
-      webhookFanOut({ streams, states, codec, events: stores.events }),
-      deadLetterCounter({ streams }),
-      deadLetterReplayer({ webhookDeliveries }),
-      webhookSecretEraser({ keys }),
+      webhookFanOut(parts),
+      deadLetterCounter(parts),
+      deadLetterReplayer(deps),
+      webhookSecretEraser(parts),
     ],
     background: (lease, signal) => runWebhooks(core, lease, signal),
   } satisfies Area & Record<string, unknown>;
@@ -94,22 +87,17 @@ export const composeWebhooks = (core: Core) => {
 /** Sends due deliveries until aborted. */
 const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
   const { config, stores } = core;
-  const shared = { ...core, events: stores.events, sleep: pause };
-  const deliveries = new DeliveryBatches(shared);
+  const parts = { ...core, events: stores.events, sleep: pause };
+  const deliveries = new DeliveryBatches(parts);
   const attempts = new DeliveryAttempts({
-    ...shared,
+    ...parts,
     deliveries,
     http: guarded(core),
     random: randomNumber,
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
     timeoutMs: config.WEBHOOK_TIMEOUT_MS,
   });
-  const deps = {
-    ...shared,
-    deliveries,
-    attempts,
-    limiter: new FairLimiter(LIMITS),
-    queue: queueIn(core),
-  };
+  const limiter = new FairLimiter(LIMITS);
+  const deps = { ...parts, deliveries, attempts, limiter, queue: queueIn(core) };
   return runWebhookDispatcher(deps, lease, signal);
 };

@@ -67,8 +67,8 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
   };
   held.addEventListener('abort', stop);
   if (held.aborted) stop();
-  const stopped = deps.metrics.atScrape(() => reportWaiting(workers.values(), deps));
-  const unwatch = deps.pressure.watch((tenantId) => {
+  const stopReporting = deps.metrics.atScrape(() => reportWaiting(workers.values(), deps));
+  const stopWatching = deps.pressure.watch((tenantId) => {
     let oldest: number | undefined;
     for (const worker of workers.values()) {
       const since = worker.waitingSinceOf(tenantId);
@@ -105,8 +105,8 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     held.removeEventListener('abort', stop);
     await Promise.all(running);
     clearTimeout(lastCalls);
-    stopped();
-    unwatch();
+    stopReporting();
+    stopWatching();
     deps.metrics.pendingDeliveries(undefined, undefined);
   }
 };

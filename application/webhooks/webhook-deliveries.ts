@@ -1,5 +1,9 @@
 import { notFound } from '../../domain/core/errors.ts';
 import {
+  DeliveryDeadLettered,
+  DeliveryFailed,
+  DeliveryRefused,
+  DeliverySucceeded,
   deliveryStream,
   requestReplay,
   type ScheduledDelivery,
@@ -17,12 +21,12 @@ import {
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
 import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
-import { envelopeText, storedBody } from './body.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import { bodyOf, envelopeText, readBody, storedBody } from './body.ts';
 
 /** A delivery in a dead-letter log. */
 interface DeadLetter {
@@ -38,13 +42,50 @@ export type DeadLetterLog = (
   position: Position | undefined,
 ) => AsyncIterable<DeadLetter>;
 
-/** Tests and replays of deliveries (specification, Webhooks; decisions, section 8). */
+export interface PastAttempt {
+  readonly attempt: number;
+  /** ms; when its outcome was recorded. */
+  readonly at: number;
+  readonly status: 'delivered' | 'failed' | 'refused';
+  readonly responseCode: number | null;
+  /** Duration of the call; null for attempts of former versions. */
+  readonly ms: number | null;
+  readonly error: string | null;
+}
+
+interface DeliveryDetail {
+  readonly delivery: ScheduledDelivery;
+  /** The text of the body as sent. */
+  readonly body: string;
+  /** The latest, oldest first. */
+  readonly history: readonly PastAttempt[];
+}
+
+/** A replay adds an attempt, and there may be any number of replays. */
+const MAX_ATTEMPTS_SHOWN = 100;
+
+/** Deliveries as sent, their tests and replays (specification, Webhooks; decisions, section 8). */
 export class WebhookDeliveries extends WithDeps<{
   readonly streams: Streams;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterLog;
-  readonly end: () => Promise<Position | undefined>;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
 }> {
+  /** Reads a delivery with its body and its attempts from its stream. @throws `not_found` */
+  async read(tenantId: string, id: string): Promise<DeliveryDetail> {
+    const stream = this.deps.streams.of(deliveryStream, tenantId, id);
+    const { state: delivery, revision } = await stream.refresh();
+    if (delivery.kind !== 'scheduled') throw notFound();
+    const body = await readBody(this.deps, tenantId, id);
+    // A replayed attempt has two events: the request and the outcome.
+    const limit = 2 * MAX_ATTEMPTS_SHOWN;
+    const from = Math.max(body.length, revision + 1 - limit);
+    const events = await this.deps.events.readStream(stream.name, { from, limit });
+    const history = events.flatMap((stored) => attemptOf(this.deps.codec.decode(stored)) ?? []);
+    return { delivery, body: bodyOf(body).toString('utf8'), history: history.slice(-MAX_ATTEMPTS_SHOWN) };
+  }
+
   /** @throws `not_found`, `subscription_paused` */
   async test(
     tenantId: string,
@@ -92,7 +133,7 @@ export class WebhookDeliveries extends WithDeps<{
     await this.#checkNotPaused(tenantId, id);
     let count = 0;
     let until = '';
-    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.end())) {
+    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.events.end())) {
       count += 1;
       until = deadAt;
     }
@@ -135,3 +176,19 @@ export class WebhookDeliveries extends WithDeps<{
     return state;
   }
 }
+
+const attemptOf = (event: LoggedEvent): PastAttempt | undefined => {
+  const delivered = dataOf(DeliverySucceeded, event);
+  const refused = dataOf(DeliveryRefused, event);
+  const failed = dataOf(DeliveryFailed, event) ?? dataOf(DeliveryDeadLettered, event);
+  const data = delivered ?? refused ?? failed;
+  if (data === undefined) return undefined;
+  return {
+    attempt: data.attempt,
+    at: event.at,
+    status: delivered !== undefined ? 'delivered' : refused !== undefined ? 'refused' : 'failed',
+    responseCode: (delivered ?? failed)?.response_code ?? null,
+    ms: data.ms ?? null,
+    error: (refused ?? failed)?.error ?? null,
+  };
+};
