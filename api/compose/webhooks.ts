@@ -6,7 +6,7 @@ import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
 import { DeliveryBatches } from '../../application/webhooks/delivery-batches.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../application/webhooks/endpoint-queue.ts';
+import type { PendingDeliveries } from '../../application/webhooks/endpoint-queue.ts';
 import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/webhook-deliveries.ts';
 import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
 import {
@@ -45,14 +45,14 @@ const deadLettersIn = ({ readModels }: Core): DeadLetterLog => {
   };
 };
 
-const queueIn = ({ readModels }: Core): DeliveryQueue => {
+const pendingIn = ({ readModels }: Core): PendingDeliveries => {
   const reader = readModels.reader(PROJECTION);
   return {
     subscriptions: async function* (seen) {
       await readModels.waitFor(undefined, [PROJECTION], seen);
       yield* endpointsOf(reader);
     },
-    pending: async (name, limit, seen) => {
+    of: async (name, limit, seen) => {
       await readModels.waitFor(name.tenantId, [PROJECTION], seen);
       return pendingDeliveriesOf(reader, name, limit);
     },
@@ -98,6 +98,6 @@ const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Prom
     timeoutMs: config.WEBHOOK_TIMEOUT_MS,
   });
   const limiter = new FairLimiter(LIMITS);
-  const deps = { ...parts, deliveries, attempts, limiter, queue: queueIn(core) };
+  const deps = { ...parts, deliveries, attempts, limiter, pending: pendingIn(core) };
   return runWebhookDispatcher(deps, lease, signal);
 };

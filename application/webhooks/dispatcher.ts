@@ -94,7 +94,7 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
         ordered.wake(event.position);
       }),
       (async () => {
-        for await (const { tenantId, subscriptionId } of deps.queue.subscriptions(after)) {
+        for await (const { tenantId, subscriptionId } of deps.pending.subscriptions(after)) {
           if (stopping.signal.aborted) return;
           workersOf(tenantId, subscriptionId);
         }

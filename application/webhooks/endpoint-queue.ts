@@ -14,11 +14,11 @@ export interface Due {
 }
 
 /** Waiting deliveries, from a read model. */
-export interface DeliveryQueue {
+export interface PendingDeliveries {
   /** Subscriptions with deliveries, read at a position or later. */
   subscriptions(seen: Position | undefined): AsyncIterable<Pick<QueueName, 'tenantId' | 'subscriptionId'>>;
   /** The first waiting deliveries, due or not; read at a position or later, if one is given. */
-  pending(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
+  of(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
 }
 
 const PAGE = 256;
@@ -34,7 +34,7 @@ const MAX_ENDED = 1_024;
  */
 export class EndpointQueue {
   readonly #name: QueueName;
-  readonly #readModel: DeliveryQueue;
+  readonly #pending: PendingDeliveries;
   /** Due times (ms) of the last page's deliveries, without those that were started. */
   #waiting = new Map<string, number>();
   /** Due times (ms) of started deliveries; undefined for those that are no longer counted. */
@@ -45,9 +45,9 @@ export class EndpointQueue {
   /** When the read model was last waited for (ms). */
   #waitedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(name: QueueName, readModel: DeliveryQueue) {
+  constructor(name: QueueName, pending: PendingDeliveries) {
     this.#name = name;
-    this.#readModel = readModel;
+    this.#pending = pending;
   }
 
   /** Number of deliveries under way. */
@@ -82,7 +82,7 @@ export class EndpointQueue {
     const isRecent = Math.abs(now - this.#waitedAt) < MAX_UNWAITED_MS;
     if (this.#isLong && isRecent && !this.#name.ordered && this.#ended.size < MAX_ENDED) {
       const limit = PAGE + underWay + this.#ended.size;
-      const found = await this.#readModel.pending(this.#name, limit, undefined);
+      const found = await this.#pending.of(this.#name, limit, undefined);
       const due = this.#open(found).filter(({ dueAt }) => dueAt <= now);
       this.#forgetKnown(found);
       if (due.length > 0) return this.#take(due);
@@ -92,7 +92,7 @@ export class EndpointQueue {
     this.#isLong = true;
     this.#waitedAt = now;
     const limit = PAGE + underWay;
-    const found = await this.#readModel.pending(this.#name, limit, seen);
+    const found = await this.#pending.of(this.#name, limit, seen);
     const waiting = this.#open(found);
     this.#isLong = found.length >= limit;
     if (!this.#isLong) this.#ended.clear();

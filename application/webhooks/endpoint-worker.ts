@@ -6,10 +6,10 @@ import { latest, type Position, StoreUnavailable } from '../ports/event-store.ts
 import type { Logger } from '../ports/logger.ts';
 import type { AttemptHints, DeliveryAttempts } from './delivery-attempts.ts';
 import type { DeliveryBatches, FoundDelivery, KnownDelivery } from './delivery-batches.ts';
-import { type DeliveryQueue, type Due, EndpointQueue, type QueueName } from './endpoint-queue.ts';
+import { type Due, EndpointQueue, type PendingDeliveries, type QueueName } from './endpoint-queue.ts';
 
 export interface EndpointWorkerDeps {
-  readonly queue: DeliveryQueue;
+  readonly pending: PendingDeliveries;
   readonly deliveries: Pick<DeliveryBatches, 'readAhead' | 'flushNow'>;
   readonly attempts: DeliveryAttempts;
   readonly limiter: FairLimiter;
@@ -74,7 +74,7 @@ export class EndpointWorker {
     this.#stopping = signals.stopping;
     this.#calls = signals.calls;
     this.#maxCalls = name.ordered ? 1 : MAX_CALLS;
-    this.queue = new EndpointQueue(name, deps.queue);
+    this.queue = new EndpointQueue(name, deps.pending);
   }
 
   /** Since when (ms) its oldest delivery is due; undefined while its endpoint fails, and for one in order. */
@@ -112,7 +112,7 @@ export class EndpointWorker {
 
   /**
    * Runs until `stopping`, or until a deleted subscription has no deliveries left; then waits for running attempts.
-   * @param onEnd called before the worker could be woken in vain
+   * @param onEnd called when it accepts no further delivery, before it waits for running attempts
    */
   async run(onEnd: () => void): Promise<void> {
     const signal = this.#stopping;
@@ -238,7 +238,7 @@ export class EndpointWorker {
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed within the server',
         );
-        // An ordered delivery waits for the store, but not for one that can never be sent.
+        // An ordered queue waits while the store is unavailable, but skips a delivery that can never be sent.
         if (ordered && error instanceof StoreUnavailable) this.#isStale = true;
         await sleep(1000, this.#calls);
       }

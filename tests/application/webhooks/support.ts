@@ -8,7 +8,7 @@ import { DeliveryAttempts } from '../../../application/webhooks/delivery-attempt
 import { DeliveryBatches } from '../../../application/webhooks/delivery-batches.ts';
 import { DeliveryPressure } from '../../../application/webhooks/delivery-pressure.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../../application/webhooks/endpoint-queue.ts';
+import type { PendingDeliveries } from '../../../application/webhooks/endpoint-queue.ts';
 import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import {
   type DeliveryEvent,
@@ -213,12 +213,12 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const viewer = startNode({ ...stores, clock });
   const stateOf = (tenantId: string, id: string) =>
     viewer.states.refresh(`${tenantId}.delivery-${id}`, deliveryStream);
-  const queue: DeliveryQueue = {
+  const pending: PendingDeliveries = {
     subscriptions: async function* () {
       const seen = new Map(scheduled.map((each) => [`${each.tenantId}/${each.subscriptionId}`, each]));
       yield* seen.values();
     },
-    pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
+    of: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
       looks.count += 1;
       if (hidden) return [];
       // A read without waiting sees the state from `lag` events ago.
@@ -267,7 +267,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
         perTenant: Math.ceil(turns / 2),
         reserved: Math.min(4, turns - 1),
       }),
-      queue,
+      pending,
       metrics: silentMetrics,
       pressure,
       sleep: clock.sleep,
