@@ -187,8 +187,7 @@ export const checkNotPaused = (state: Subscriptions, id: string): void => {
   throw new DomainError('subscription_paused', 'The subscription is paused.');
 };
 
-interface CreateSubscription
-  extends Pick<Subscription, 'id' | 'url' | 'events' | 'description' | 'secret'> {
+interface CreateSubscription extends Pick<Subscription, 'id' | 'url' | 'events' | 'description' | 'secret'> {
   readonly plan: Plan;
 }
 
