@@ -3,7 +3,7 @@ import type { SourceKind } from '../../domain/ledger/rule-sources.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf } from '../core/events/stream-name.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import { noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
+import { WEBHOOK_SOURCES, webhookDataOf } from '../webhooks/event-data.ts';
 
 /** An event that posting rules apply to, with its payload (decisions, section 9). */
 
@@ -24,8 +24,8 @@ export interface EventSource {
 const notices: EventSource = {
   types: WEBHOOK_SOURCES,
   read: (event) => {
-    const notice = noticeOf(event);
-    return notice && { kind: notice.event, tenantId: event.tenantId, payload: notice.data };
+    const content = webhookDataOf(event);
+    return content && { kind: content.event, tenantId: event.tenantId, payload: content.data };
   },
 };
 
