@@ -6,12 +6,12 @@ import type { Metrics } from '../application/ports/metrics.ts';
 const SAMPLE_MS = 10;
 /** Budget (ms) of one tick of the event loop. */
 export const TICK_BUDGET_MS = 20;
-/** Time (ms) of one piece of code that an operator should hear of. */
+/** Code that holds the event loop longer than this (ms) is logged as a warning. */
 const VERY_LONG_MS = 250;
 
 /**
  * Reports ticks of the event loop that take more than the budget, with the code that ran longest. Counts processor time
- * of this thread, so that other processes of the machine do not matter. @returns ends it
+ * of this thread, so that other processes of the machine do not matter. @returns a function that stops it
  */
 export const watchEventLoop = (
   metrics: Pick<Metrics, 'eventLoopBlocked'>,
@@ -25,13 +25,13 @@ export const watchEventLoop = (
   takeLongest();
   const timer = setInterval(() => {
     const now = spent();
-    // The timer runs once per tick at the latest: all but one interval was used by one tick.
+    // The timer fires at most once per tick, so processor time beyond one interval belongs to a single tick.
     const ms = now - before - SAMPLE_MS;
     before = now;
     const longest = takeLongest();
     if (ms <= TICK_BUDGET_MS) return;
     metrics.eventLoopBlocked(longest.code, ms / 1000);
-    // A tick has the works of many connections; what one of them took is no more than its time on the clock.
+    // A tick serves many connections; the longest one took at most its wall-clock time.
     const fields = { code: longest.code, ms: Math.round(Math.min(ms, longest.ms)) };
     if (fields.ms > VERY_LONG_MS) logger.warn(fields, 'a long tick');
     else logger.debug(fields, 'a long tick');

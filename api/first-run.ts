@@ -14,7 +14,7 @@ export interface DemoSignIns {
 
 const password = (): string => randomBytes(12).toString('base64url');
 
-/** The context of a step by its number of tries: a later try finds what an earlier one has stored. */
+/** Builds the request context of a start-up step; from the second try on it searches for events of the first. */
 const startContext = ({ ids, clock }: Pick<Core, 'ids' | 'clock'>, what: string) => {
   const id = ids.next();
   const since = clock.now();
@@ -81,7 +81,7 @@ export const describeDemo = (demo: DemoSignIns): string => {
     `  ${label.padEnd(16)}${user.email.padEnd(24)}${user.password}`;
   return [
     '',
-    'First start: made for trying things out, shown this once (development only).',
+    'First start: demo accounts, shown only once (development only).',
     '',
     ...(admin === undefined ? [] : [line('platform admin', admin)]),
     ...demo.users.map((user) => line(`${demo.tenant} ${user.role}`, user)),

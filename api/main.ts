@@ -1,6 +1,6 @@
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { nearNames } from '../infrastructure/config/near-names.ts';
+import { misspelledVariables } from '../infrastructure/config/misspelled-variables.ts';
 import { ConfigError, readConfig } from '../infrastructure/config.ts';
 import { codeOf } from '../infrastructure/error-code.ts';
 import { releaseWhenIdle } from '../infrastructure/idle-memory.ts';
@@ -27,8 +27,8 @@ const main = async (): Promise<void> => {
   const isFirst = (member?.place.index ?? 0) === 0;
   const runs = stopOnSignals(logger, member !== undefined);
   if (isFirst) {
-    for (const near of nearNames(process.env)) {
-      logger.warn(near, 'a variable has no effect, and nearly the name of one that has');
+    for (const misspelled of misspelledVariables(process.env)) {
+      logger.warn(misspelled, 'a variable has no effect, and nearly the name of one that has');
     }
   }
   requireFolders(config);
@@ -61,7 +61,7 @@ const main = async (): Promise<void> => {
   releaseWhenIdle();
 };
 
-/** What an operator can do about an address that cannot be bound. */
+/** Advice to the operator for an address that cannot be bound, by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process uses PORT: stop it, or set another one',
   EACCES: 'this user may not use PORT: set another one',

@@ -68,7 +68,7 @@ export interface Platform {
   isEmpty(): Promise<boolean>;
   /** Stops the platform: refuses requests, asks sockets to reconnect, ends background work, closes stores. */
   stop(): Promise<void>;
-  /** What a stop has not ended so far. */
+  /** Work that a stop has not ended so far. */
   readonly left: Left;
 }
 
@@ -93,7 +93,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
   const foldLag = config.ROLE === 'worker' ? new FoldLag(() => feed.position) : undefined;
-  if (foldLag !== undefined) readModels.countElsewhere(() => foldLag.longest());
+  if (foldLag !== undefined) readModels.countElsewhere(() => foldLag.longestLagMs());
   const runners = projections.map(
     (projection) =>
       new ProjectionRunner(projection, {
@@ -248,7 +248,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     },
     started: () => {
       started = true;
-      // Not before: a start loads modules in long ticks, and nobody waits.
+      // Not earlier: a start loads modules in long ticks, while no request waits.
       stopWatching ??= adapters.watchEventLoop(metrics, logger);
     },
     wait,

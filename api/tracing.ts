@@ -9,7 +9,7 @@ const LAST_MS = 2_000;
 
 /**
  * Sets the tracer of this thread, where traces are on.
- * @returns sends what is left, for 2 s at most
+ * @returns a function that sends the remaining spans, for 2 s at most
  */
 export const startTracing = async (config: Config, logger: Logger): Promise<() => Promise<void>> => {
   const tracing = await openTracing(config, logger);

@@ -75,8 +75,8 @@ export const steady = async (port: number, pairs: readonly Pair[], count: number
     );
   }
   await Promise.all(pending);
-  const patience = performance.now() + 5000;
-  while (times.envelopes.length < count && performance.now() < patience) await until(performance.now() + 5);
+  const deadline = performance.now() + 5000;
+  while (times.envelopes.length < count && performance.now() < deadline) await until(performance.now() + 5);
   for (const socket of sockets) socket.terminate();
   for (const connection of open) connection.close();
   if (times.envelopes.length < count)

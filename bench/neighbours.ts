@@ -24,8 +24,8 @@ const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' 
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
 
 /**
- * What a tenant with a fixed load experiences beside each attack of another tenant (`neighbours/attacks.ts`), compared
- * with an idle server. Each attack has a data folder and a server of its own.
+ * Latencies of a tenant with a fixed load beside each attack of another tenant (`neighbours/attacks.ts`), compared with
+ * an idle server. Each attack has a data folder and a server of its own.
  */
 export const benchNeighbours = async (scale: number): Promise<Line[]> => {
   const seconds = scaled(SECONDS, scale, 3);
@@ -70,7 +70,7 @@ const measure = async (
     attacker = spawn(process.execPath, [script('attacker-child.ts'), String(platform.port), name], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    // Attackers are other machines: what they compute must not be taken from the server.
+    // Attackers stand for other machines: their computations must not take processor time from the server.
     if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
     const beside = await experience(platform, seconds);
     const times = await threadTimes(platform, noted);
@@ -96,7 +96,7 @@ const spent = z.object({
 });
 type ThreadTimes = z.output<typeof spent>;
 
-/** What the server's thread has spent since the last call (`neighbours/thread-times.ts`). */
+/** Times of the server's main thread since the last call (`neighbours/thread-times.ts`). */
 const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> => {
   await rm(noted, { force: true });
   process.kill(pid, 'SIGUSR2');
@@ -112,7 +112,7 @@ const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> 
   }
 };
 
-/** Times of the thread alone: they hold when other processes take the processor. */
+/** Times of the thread alone, which do not grow when other processes take the processor. */
 const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
   const [before, now] = [idle, beside].map(({ requests }) => percentile(requests, 0.99));
   const [tick, works] = [beside.ticks, beside.works].map((each) => percentile(each, 0.999));
@@ -135,7 +135,7 @@ const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
 const times = z.record(z.string(), z.number().nullable());
 const experienced = z.object({ requests: times, work: times, refused: z.number() });
 
-/** In a process of its own, so that its times hold nothing of the attacker's work. */
+/** In a process of its own, so that the attacker's work does not affect its times. */
 const experience = async ({ port }: Child, seconds: number): Promise<Experience> => {
   const args = [script('quiet-child.ts'), String(port), String(seconds)];
   const { stdout } = await run(process.execPath, args, { timeout: 240_000 });

@@ -28,7 +28,7 @@ const freshDatabase = (url: string): string => {
 
 const POLL_MS = 50;
 
-/** Runs with processes that are ready, however long they fold events of earlier runs. `run` gets the first one. */
+/** Runs once all processes are ready, which includes folding events of earlier runs. `run` gets the first one. */
 export const withProcesses = async <T>(
   processes: readonly ProcessVariables[],
   run: (first: Child) => Promise<T>,

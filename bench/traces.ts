@@ -11,8 +11,8 @@ const COUNTED = 20;
 const OF_POST = 0.01;
 
 /**
- * Measures what traces cost `POST …/messages` (decision 60): with a receiver beside none, and without one the calls of
- * the tracer, which then return at once: as many as the request has spans.
+ * Measures the cost of traces for `POST …/messages` (decision 60): with a receiver beside none, and without one the
+ * calls of the tracer, which then return at once, as many as the request has spans.
  */
 export const benchTraces = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

@@ -55,8 +55,8 @@ export const createTenant = (useCases: UseCases, id: string, more: Partial<NewTe
   );
 
 /**
- * Runs `make` `count` times, `atOnce` at a time, and lets a read model keep up: the wait at the end would exceed a
- * request's limit.
+ * Runs `make` `count` times, `atOnce` at a time. `after` can wait for a read model after each batch, since one wait at
+ * the end would exceed a request's limit.
  */
 export const makeMany = async <T>(
   count: number,

@@ -23,7 +23,7 @@ const PER_SECOND = 100;
 const MOST_MS = 100;
 const PENDING = 10_000;
 const DEAD_AS_LIVE = 1.5;
-const PATIENCE_MS = 180_000;
+const ARRIVAL_TIMEOUT_MS = 180_000;
 
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
 
@@ -206,7 +206,7 @@ const fill = async (useCases: UseCases, hooks: readonly string[], count: number)
   await suspend(useCases);
   await addRecords(useCases, count);
   const reader = useCases.readModels.reader('webhook_deliveries');
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + ARRIVAL_TIMEOUT_MS;
   for (const hook of hooks) {
     for (let found = 0; found < count; ) {
       if (performance.now() > deadline) throw new Error('the deliveries were not made');
@@ -231,14 +231,18 @@ const activate = async ({ port }: Child): Promise<void> => {
   connection.close();
 };
 
-const told = async ({ port }: Child, path: string, signal: AbortSignal | null = null): Promise<number[]> =>
+const reported = async (
+  { port }: Child,
+  path: string,
+  signal: AbortSignal | null = null,
+): Promise<number[]> =>
   z.array(z.number()).parse(await (await fetch(`http://127.0.0.1:${port}${path}`, { signal })).json());
 
-const timesOf = (receiver: Child): Promise<number[]> => told(receiver, '/times');
+const timesOf = (receiver: Child): Promise<number[]> => reported(receiver, '/times');
 
 /** @returns when `count` deliveries had arrived, in ms */
 const arrived = async (receiver: Child, count: number): Promise<number> => {
-  const [at] = await told(receiver, `/after/${count}`, AbortSignal.timeout(PATIENCE_MS));
+  const [at] = await reported(receiver, `/after/${count}`, AbortSignal.timeout(ARRIVAL_TIMEOUT_MS));
   if (at === undefined) throw new Error('the receiver did not tell when they arrived');
   return at;
 };

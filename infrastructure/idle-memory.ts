@@ -7,9 +7,9 @@ const IDLE_SAMPLES = 3;
 /** Processor time (ms) of busy seconds after which a thread may hold enough garbage for another collection. */
 const WORKED_MS = 1_000;
 
-/** Says after each second, given its processor time in ms, whether a collection is due. */
+/** Decides after each second, given its processor time in ms, whether a collection is due. */
 export const dueWhenIdle = (): ((used: number) => boolean) => {
-  // The start is work enough.
+  // The start counts as enough work.
   let worked = WORKED_MS;
   let idle = 0;
   return (used) => {

@@ -59,7 +59,7 @@ const requireFolder = (name: keyof Folders, folder: string): void => {
   );
 };
 
-/** What the embedded stores write; other files in the folder do not matter. */
+/** Names of the files that the embedded stores write; other files in the folder are not checked. */
 const OWN = /^(.+\.db(-wal|-shm)?|blobs)$/;
 
 const isWritable = (path: string): boolean => {

@@ -136,7 +136,7 @@ export const openAnswers = async (config: Config): Promise<IdempotencyStore> => 
   return openMongoIdempotencyStore({ url: config.MONGODB_URL });
 };
 
-/** Opens the files of people only. */
+/** Opens the store of uploaded files only. */
 export const openBlobs = async (config: Config): Promise<BlobStore> => {
   if (config.MONGODB_URL === undefined) return openFolderBlobStore({ path: join(config.DATA_DIR, 'blobs') });
   const { openGridFsBlobStore } = await import('./blob-store/gridfs.ts');

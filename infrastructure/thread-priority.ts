@@ -2,8 +2,8 @@ import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 /**
- * Lets the process's other threads go before this one when they want a processor: the main thread answers requests, and a
- * long computation beside it would delay each answer. Linux has a priority for each thread; elsewhere nothing changes.
+ * Lowers this thread's priority below the process's other threads: the main thread answers requests, and a long
+ * computation beside it would delay each answer. Only Linux has a priority for each thread; elsewhere nothing changes.
  * @param niceness from 0, like all others, to 19
  */
 export const yieldToOtherThreads = (niceness: number): void => {
@@ -11,6 +11,6 @@ export const yieldToOtherThreads = (niceness: number): void => {
   try {
     setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), niceness);
   } catch {
-    // Without it the thread is only less polite.
+    // Best effort: with the usual priority the thread still works.
   }
 };

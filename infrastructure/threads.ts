@@ -4,7 +4,7 @@ import { Worker, type WorkerOptions } from 'node:worker_threads';
 /** Figures of one thread of this process. */
 export interface ThreadFigures {
   readonly name: string;
-  /** Memory that the thread's heap holds, and what it keeps outside of it, in bytes. */
+  /** Bytes of the thread's heap, and of its memory outside the heap. */
   readonly heapBytes: number;
   readonly externalBytes: number;
   /** Processor time since the thread's start. */
@@ -13,10 +13,10 @@ export interface ThreadFigures {
 
 /** Threads of this process by name, apart from the main thread. */
 const threads = new Map<string, Worker>();
-/** How long (ms) a busy thread may take to tell its figures. */
+/** Timeout (ms) for the figures of a busy thread. */
 const FIGURES_MS = 250;
 
-/** Starts a thread whose figures are told under its name. */
+/** Starts a thread; its figures are reported under its name. */
 export const startThread = (name: string, file: URL, options: WorkerOptions = {}): Worker => {
   const worker = new Worker(file, { ...options, name });
   threads.set(name, worker);
@@ -35,15 +35,15 @@ const figuresOf = (name: string, heap: HeapInfo, cpu: NodeJS.CpuUsage): ThreadFi
 
 /** Figures of all threads; a thread that does not answer soon is left out. */
 export const threadFigures = async (): Promise<readonly ThreadFigures[]> => {
-  const told = [...threads].map(async ([name, worker]): Promise<readonly ThreadFigures[]> => {
+  const figures = [...threads].map(async ([name, worker]): Promise<readonly ThreadFigures[]> => {
     const late = Promise.withResolvers<undefined>();
     const timer = setTimeout(late.resolve, FIGURES_MS, undefined);
     try {
-      const figures = await Promise.race([
+      const answer = await Promise.race([
         Promise.all([worker.getHeapStatistics(), worker.cpuUsage()]),
         late.promise,
       ]);
-      return figures === undefined ? [] : [figuresOf(name, ...figures)];
+      return answer === undefined ? [] : [figuresOf(name, ...answer)];
     } catch {
       return []; // The thread has ended.
     } finally {
@@ -52,6 +52,6 @@ export const threadFigures = async (): Promise<readonly ThreadFigures[]> => {
   });
   return [
     figuresOf('main', getHeapStatistics(), process.threadCpuUsage()),
-    ...(await Promise.all(told)).flat(),
+    ...(await Promise.all(figures)).flat(),
   ];
 };

@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Where spans are sent; undefined when traces are off. */
+/** The URL to which spans are sent; undefined when traces are off. */
 const endpointOf = (config: Config): string | undefined => {
   if (config.OTEL_SDK_DISABLED) return undefined;
   const base = config.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/$/, '');
@@ -33,7 +33,7 @@ export const openTracing = async (
     headers: { ...config.OTEL_EXPORTER_OTLP_HEADERS },
     timeoutMillis: config.OTEL_EXPORTER_OTLP_TIMEOUT,
   });
-  /** Says once that spans are lost, and once that they are sent again; never what the receiver answered. */
+  /** Logs once that spans are lost, and once that they are sent again; never the receiver's answer. */
   const reporting = {
     export: (...[spans, done]: Parameters<typeof exporter.export>): void =>
       exporter.export(spans, (result) => {

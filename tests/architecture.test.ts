@@ -24,7 +24,7 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   notifications: ['raising'],
   partners: ['partner-directory', 'partners'],
   tenancy: ['tenancy'],
-  webhooks: ['envelopes'],
+  webhooks: ['event-data'],
   workflow: ['jobs', 'workflow-uses'],
 };
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { inForce } from '../../infrastructure/config/listing.ts';
-import { nearNames } from '../../infrastructure/config/near-names.ts';
+import { effectiveConfig } from '../../infrastructure/config/listing.ts';
+import { misspelledVariables } from '../../infrastructure/config/misspelled-variables.ts';
 import { ConfigError, REQUIRED_SECRETS, readConfig } from '../../infrastructure/config.ts';
 import { type AdminCommand, optionsOf, produce, say } from './command.ts';
 
@@ -15,10 +15,10 @@ export const showConfig: AdminCommand = {
     'Print the configuration in force, secrets masked; the exit code is 1 when a server would not start with it.',
   run: async (args) => {
     optionsOf(args, {}, NONE);
-    for (const { variable, meant } of nearNames(process.env)) {
-      say(`${variable} has no effect: is ${meant} meant?`);
+    for (const { variable, meant: suggestion } of misspelledVariables(process.env)) {
+      say(`${variable} has no effect: is ${suggestion} meant?`);
     }
-    for (const line of inForce(process.env)) produce(line);
+    for (const line of effectiveConfig(process.env)) produce(line);
     try {
       readConfig(process.env);
     } catch (error) {
@@ -41,7 +41,7 @@ export const makeSecrets: AdminCommand = {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     produce(`AUDIT_SIGNING_KEY=${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`);
     say(
-      'Nothing was stored. Put these into the environment of every server, and MASTER_KEY in a safe place besides:',
+      'Nothing was stored. Put these into the environment of every server, and keep a copy of MASTER_KEY in a safe place:',
     );
     say('without it the sealed texts of a backup cannot be read.');
     say('');

@@ -7,7 +7,7 @@ import type { HttpMetrics } from '../http/metrics.ts';
 import type { SocketLimits } from '../ws/peers.ts';
 import type { Member } from './member.ts';
 
-/** What a process of a group does differently (decision 57). */
+/** Behaviour of a process that is part of a group (decision 57). */
 
 /**
  * Makes a request see all writes that any process of the group answered before it: looks for the end of the shared log,

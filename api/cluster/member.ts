@@ -14,13 +14,14 @@ const place = z.object({
 });
 export type Place = z.output<typeof place>;
 
-/** Longest wait (ms) for the metrics of the group, and for tokens to be told to the others. */
+/** Timeout (ms) of a scrape of all processes' metrics. */
 const SCRAPE_MS = 2000;
+/** Interval (ms) at which taken rate-limit tokens are sent to the other processes. */
 const TELL_MS = 50;
-/** Callers told at once; beyond, the batch is sent at once. */
+/** Maximum of callers in a batch; a full batch is sent at once. */
 const MOST_TAKES = 5000;
 
-/** A process of a group: what it shares with the others through the supervisor. */
+/** A process of a group; exchanges metrics and rate-limit counts with the others through the supervisor. */
 export class Member implements SharedTakes {
   readonly place: Place;
   readonly #send: (message: FromProcess) => void;

@@ -10,13 +10,13 @@ import { MEMBER, type Place } from './member.ts';
 import { fromProcess, type ToProcess } from './messages.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
-/** A process that lived longer is started again at once; others after a pause that doubles. */
+/** A process that ran longer than this is restarted at once, others with exponential backoff. */
 const STABLE_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** How long the process with the background work waits for the others at a stop: their last reads need its read models. */
-const OTHERS_MS = 2000;
-/** All processes have ended by then, or are killed. */
+/** Delay (ms) of SIGTERM for the background process: the last reads of the others need its read models. */
+const BACKGROUND_STOP_DELAY_MS = 2000;
+/** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;
 
 interface Slot {
@@ -25,14 +25,14 @@ interface Slot {
   child: ChildProcess | undefined;
   startedAt: number;
   failures: number;
-  again: NodeJS.Timeout | undefined;
+  restartTimer: NodeJS.Timeout | undefined;
 }
 
 type Settings = Pick<Config, 'ROLE' | 'WORKERS' | 'PORT' | 'HOST'>;
 
 /**
- * Runs several processes on one port (`WORKERS`): the first has the configured role, the others serve requests. Starts
- * a process that ended again, adds up metrics, and passes on what rate limits have counted (decision 57).
+ * Runs several processes on one port (`WORKERS`): the first has the configured role, the others serve requests.
+ * Restarts processes, aggregates metrics and forwards rate-limit counts to the other processes (decision 57).
  */
 export class Supervisor {
   readonly #settings: Settings;
@@ -58,7 +58,7 @@ export class Supervisor {
       child: undefined,
       startedAt: 0,
       failures: 0,
-      again: undefined,
+      restartTimer: undefined,
     }));
   }
 
@@ -80,12 +80,12 @@ export class Supervisor {
     if (this.#stopping) return;
     this.#stopping = true;
     this.#logger.info({ reason, processes: this.#running.length }, 'stopping the processes');
-    for (const { again } of this.#slots) clearTimeout(again);
+    for (const { restartTimer } of this.#slots) clearTimeout(restartTimer);
     setTimeout(() => {
       this.#failed = true;
       for (const { child } of this.#running) child?.kill('SIGKILL');
     }, STOP_MS).unref();
-    setTimeout(() => this.#slots[0]?.child?.kill('SIGTERM'), OTHERS_MS).unref();
+    setTimeout(() => this.#slots[0]?.child?.kill('SIGTERM'), BACKGROUND_STOP_DELAY_MS).unref();
     for (const { place, child } of this.#slots) if (place.index > 0) child?.kill('SIGTERM');
     this.#stopLast();
   }
@@ -121,7 +121,7 @@ export class Supervisor {
       return;
     }
     if (!this.#hasListened) {
-      // The start failed, and the process has said why.
+      // The start failed; the process has logged the reason.
       this.#failed = code !== 0;
       this.#ended.resolve();
       return;
@@ -131,7 +131,7 @@ export class Supervisor {
     const pauseMs = isStable ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (slot.failures - 1), LONGEST_PAUSE_MS);
     const fields = { process: slot.place.index, code, signal, pause_ms: pauseMs };
     this.#logger.error(fields, 'a process ended; it is started again');
-    slot.again = setTimeout(() => this.#start(slot), pauseMs);
+    slot.restartTimer = setTimeout(() => this.#start(slot), pauseMs);
   }
 
   /** Stops the process with the background work once the others have ended, and ends after it. */
@@ -149,7 +149,7 @@ export class Supervisor {
         return;
       case 'scrape': {
         const { id } = message;
-        void this.#metrics().then((text) => tell(from, { kind: 'metrics', id, text }));
+        void this.#metrics().then((text) => send(from, { kind: 'metrics', id, text }));
         return;
       }
       case 'snapshot':
@@ -157,7 +157,7 @@ export class Supervisor {
         return;
       case 'taken':
         for (const { child } of this.#running)
-          if (child !== undefined && child !== from) tell(child, message);
+          if (child !== undefined && child !== from) send(child, message);
         return;
       default:
         message satisfies never;
@@ -166,11 +166,11 @@ export class Supervisor {
 
   async #metrics(): Promise<string> {
     const children = this.#running.flatMap(({ child }) => child ?? []);
-    const all = await this.#collector.collect(children, (child, id) => tell(child, { kind: 'collect', id }));
+    const all = await this.#collector.collect(children, (child, id) => send(child, { kind: 'collect', id }));
     return AggregatorRegistry.aggregate([...all]).metrics();
   }
 }
 
-const tell = (child: ChildProcess, message: ToProcess): void => {
+const send = (child: ChildProcess, message: ToProcess): void => {
   if (child.connected) child.send(message, () => undefined);
 };

@@ -16,7 +16,7 @@ import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 import { threadedSearch } from '../threads/retrieval.ts';
 
-/** What reaches outside the process; the simulation hands in its own (decision 58). */
+/** The adapters that reach outside the process; the simulation replaces them (decision 58). */
 export interface Adapters {
   /** @param opened opens a store, and retries while its server is unavailable */
   readonly openStores: (
@@ -39,7 +39,7 @@ export interface Adapters {
   readonly foldsInThread: boolean;
   /** Bytes of the embedded stores' files. */
   readonly storeSizes: typeof storeSizes;
-  /** Measures the ticks of this process. @returns ends it */
+  /** Measures the ticks of this process. @returns a function that stops it */
   readonly watchEventLoop: typeof watchEventLoop;
 }
 

@@ -2,7 +2,7 @@ import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts
 import type { Subscriber } from '../../application/core/subscriptions/subscriber.ts';
 import type { Route } from '../http/route.ts';
 
-/** Parts of the server that one area brings. `compose/areas.ts` lists all areas. */
+/** Parts of the server that one area contributes. `compose/areas.ts` lists all areas. */
 export interface Area {
   readonly routes?: readonly Route[];
   /** Followers of the log. Each runs on one node at a time, under a lease. */

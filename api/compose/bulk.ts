@@ -1,12 +1,12 @@
-import type { RecordSelector, Referrers, RunningSession } from '../../application/bulk/ports.ts';
+import { BulkRunner, RUNNER } from '../../application/bulk/commit.ts';
+import type { Referrers } from '../../application/bulk/deletions.ts';
 import { BulkPreviews } from '../../application/bulk/preview.ts';
-import { RowExecutor } from '../../application/bulk/row-executor.ts';
-import { Bulk } from '../../application/bulk/sessions.ts';
-import { BulkRunner, ofEachTenant, RUNNER, runBulkWorker } from '../../application/bulk/worker.ts';
+import { BulkSessions, type RecordSelector } from '../../application/bulk/sessions.ts';
+import { ofEachTenant, runBulkWorker } from '../../application/bulk/worker.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
-import { type DocumentReader, every, type PageEnd } from '../../domain/core/projection.ts';
+import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { runningSessions } from '../../projections/bulk/bulk.ts';
-import { entitiesOf } from '../../projections/entities/entities.ts';
+import { hasReferencesTo } from '../../projections/entities/entities.ts';
 import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/entities/records.ts';
 import { previewLimit } from '../http/preview-limit.ts';
 import { bulkRoutes } from '../routes/bulk/bulk.ts';
@@ -29,14 +29,7 @@ const referrersIn = ({ readModels }: Core): Referrers => {
   return {
     canPointTo: async (tenantId, entityName) => {
       await readModels.waitFor(tenantId, ['entities'], undefined);
-      let after: PageEnd | undefined;
-      do {
-        const page = await entitiesOf(entities, tenantId, { limit: PAGE, after });
-        const fields = page.docs.flatMap((entity) => entity.fields);
-        if (fields.some(({ reference }) => reference?.entity_name === entityName)) return true;
-        after = page.next;
-      } while (after !== undefined);
-      return false;
+      return hasReferencesTo(entities, tenantId, entityName);
     },
     of: (tenantId, recordId) => every((page) => referrersOf(records, tenantId, recordId, page), PAGE),
   };
@@ -48,62 +41,29 @@ export const composeBulk = (
   { schemas, records, deletions, writers }: EntitiesArea,
   { jobs }: WorkflowArea,
 ) => {
-  const { streams, codec, ids, clock, logger, stores, readModels } = core;
+  const { clock, logger, readModels, stores } = core;
   const { events } = stores;
   const referrers = referrersIn(core);
-  const rows = new RowExecutor({ streams, schemas, writers, records, deletions, jobs, ids });
-  const bulkRunner = new BulkRunner(
-    {
-      streams,
-      events,
-      codec,
-      leases: stores.reads,
-      rows,
-      referrers,
-      foreground: {
-        get asked() {
-          return readModels.asked;
-        },
-        longestWait: () => readModels.longestWait(),
-        comesTo: (position, ms) => readModels.comesTo('records', position, ms),
-      },
-      turns: core.turns,
-      clock,
-      logger,
-      metrics: core.metrics,
-      owner: randomUUID(),
-    },
-    { ...RUNNER, outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000 },
-  );
-  const bulk = new Bulk({
-    streams,
-    schemas,
-    selector: selectorOf(readModels.reader('records')),
-    previews: new BulkPreviews({ streams, schemas, records, jobs, referrers, ids }),
-    runner: bulkRunner,
-    events,
-    codec,
-    clock,
+  const deps = { ...core, events, schemas, records, deletions, writers, jobs, referrers };
+  const runner = new BulkRunner({
+    ...{ ...deps, ...RUNNER },
+    outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000,
+    leases: stores.reads,
+    foreground: readModels,
+    owner: randomUUID(),
   });
+  const bulk = new BulkSessions({
+    ...deps,
+    selector: selectorOf(readModels.reader('records')),
+    previews: new BulkPreviews(deps),
+    runner,
+  });
+  const sessions = readModels.reader('bulk');
+  const running = () => ofEachTenant(runningSessions(sessions));
   return {
     bulk,
-    routes: bulkRoutes({ ids, readModels, schemas, bulk, takePreviewRows: previewLimit(clock) }),
-    background: (_lease, signal) =>
-      runBulkWorker({ runner: bulkRunner, running: runningIn(core), logger }, signal),
-    stop: () => bulkRunner.stop(),
+    routes: bulkRoutes({ ...deps, bulk, takePreviewRows: previewLimit(clock) }),
+    background: (_lease, signal) => runBulkWorker({ runner, running, logger }, signal),
+    stop: () => runner.stop(),
   } satisfies Area & Record<string, unknown>;
-};
-
-/** Sessions in commit, including those of crashed processes. */
-const runningIn = ({ readModels }: Core): (() => Promise<readonly RunningSession[]>) => {
-  const reader = readModels.reader('bulk');
-  const pages = async function* (): AsyncIterable<readonly RunningSession[]> {
-    let after: PageEnd | undefined;
-    do {
-      const page = await runningSessions(reader, { limit: PAGE, after });
-      yield page.docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
-      after = page.next;
-    } while (after !== undefined);
-  };
-  return () => ofEachTenant(pages());
 };

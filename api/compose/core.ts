@@ -75,7 +75,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const ids = uuidV7Ids(clock, randomFill);
   const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
-  // Read before the keys: another first start writes its events after its keys.
+  // Reads the log's end before the keys, because a concurrent first start writes keys before events.
   const hasEvents = (await wait(() => stores.events.end())) !== undefined;
   const keyStore = await wait(() => keys.openStore(hasEvents));
   if (keyStore !== 'opened') throw new ConfigError(KEY_FAULTS[keyStore]);

@@ -3,19 +3,18 @@ import { randomNumber } from '../../application/core/runtime/random.ts';
 import { pause } from '../../application/core/runtime/timers.ts';
 import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
-import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/deliveries.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
-import { DeliveryDetails } from '../../application/webhooks/delivery-details.ts';
+import { DeliveryBatches } from '../../application/webhooks/delivery-batches.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../application/webhooks/due-deliveries.ts';
-import { Webhooks } from '../../application/webhooks/subscriptions.ts';
+import type { PendingDeliveries } from '../../application/webhooks/endpoint-queue.ts';
+import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/webhook-deliveries.ts';
 import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
 import {
   deadLetterCounter,
   deadLetterReplayer,
   webhookSecretEraser,
-} from '../../application/webhooks/webhook-keepers.ts';
-import { every } from '../../domain/core/projection.ts';
+} from '../../application/webhooks/webhook-subscribers.ts';
+import { Webhooks } from '../../application/webhooks/webhooks.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,
@@ -42,59 +41,44 @@ const deadLettersIn = ({ readModels }: Core): DeadLetterLog => {
   const reader = readModels.reader(PROJECTION);
   return async function* (tenantId, subscriptionId, position) {
     await readModels.waitFor(tenantId, [PROJECTION], position);
-    for await (const { delivery, dead_at } of every((page) =>
-      deadLettersOf(reader, tenantId, subscriptionId, page),
-    )) {
-      if (dead_at !== null) yield { id: delivery.id, deadAt: dead_at };
-    }
+    yield* deadLettersOf(reader, tenantId, subscriptionId);
   };
 };
 
-const queueIn = ({ readModels }: Core): DeliveryQueue => {
+const pendingIn = ({ readModels }: Core): PendingDeliveries => {
   const reader = readModels.reader(PROJECTION);
   return {
     subscriptions: async function* (seen) {
       await readModels.waitFor(undefined, [PROJECTION], seen);
-      for await (const endpoint of every((page) => endpointsOf(reader, page))) {
-        yield { tenantId: endpoint.tenant_id, subscriptionId: endpoint.subscription_id };
-      }
+      yield* endpointsOf(reader);
     },
-    pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
-      await readModels.waitFor(tenantId, [PROJECTION], seen);
-      const queue = ordered ? 'ordered' : 'parallel';
-      return pendingDeliveriesOf(reader, tenantId, subscriptionId, queue, limit);
+    of: async (name, limit, seen) => {
+      await readModels.waitFor(name.tenantId, [PROJECTION], seen);
+      return pendingDeliveriesOf(reader, name, limit);
     },
   };
 };
 
 /** Webhook subscriptions and their deliveries. */
 export const composeWebhooks = (core: Core) => {
-  const { config, streams, states, keys, codec, clock, stores } = core;
+  const { config, stores } = core;
+  const parts = { ...core, events: stores.events };
   const webhooks = new Webhooks({
-    streams,
-
-    keys,
+    ...parts,
     http: guarded(core),
     newSecret: newWebhookSecret,
     graceMs: config.WEBHOOK_SECRET_GRACE_HOURS * HOUR_MS,
   });
-  const webhookDeliveries = new WebhookDeliveries({
-    streams,
-
-    clock,
-    deadLetters: deadLettersIn(core),
-    head: () => stores.events.end(),
-  });
-  const deliveryDetails = new DeliveryDetails({ streams, states, codec, events: stores.events });
-  const deps = { ...core, webhooks, webhookDeliveries, deliveryDetails };
+  const webhookDeliveries = new WebhookDeliveries({ ...parts, deadLetters: deadLettersIn(core) });
+  const deps = { ...core, webhooks, webhookDeliveries };
   return {
     webhooks,
     routes: [...webhookRoutes(deps), ...webhookDeliveryRoutes(deps)],
     subscribers: [
-      webhookFanOut({ streams, states, codec, events: stores.events }),
-      deadLetterCounter({ streams }),
-      deadLetterReplayer({ webhookDeliveries }),
-      webhookSecretEraser({ keys }),
+      webhookFanOut(parts),
+      deadLetterCounter(parts),
+      deadLetterReplayer(deps),
+      webhookSecretEraser(parts),
     ],
     background: (lease, signal) => runWebhooks(core, lease, signal),
   } satisfies Area & Record<string, unknown>;
@@ -102,36 +86,18 @@ export const composeWebhooks = (core: Core) => {
 
 /** Sends due deliveries until aborted. */
 const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
-  const { config, streams, states, codec, keys, clock, logger, stores, follower } = core;
-  const { events } = stores;
+  const { config, stores } = core;
+  const parts = { ...core, events: stores.events, sleep: pause };
+  const deliveries = new DeliveryBatches(parts);
   const attempts = new DeliveryAttempts({
-    streams,
-    states,
-    events,
-    codec,
-    keys,
+    ...parts,
+    deliveries,
     http: guarded(core),
-    clock,
-    logger,
-    metrics: core.metrics,
     random: randomNumber,
-    sleep: pause,
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,
     timeoutMs: config.WEBHOOK_TIMEOUT_MS,
   });
-  const deps = {
-    attempts,
-    limiter: new FairLimiter(LIMITS),
-    queue: queueIn(core),
-    clock,
-    logger,
-    sleep: pause,
-    events,
-    follower,
-    codec,
-    states,
-    metrics: core.metrics,
-    pressure: core.pressure,
-  };
+  const limiter = new FairLimiter(LIMITS);
+  const deps = { ...parts, deliveries, attempts, limiter, pending: pendingIn(core) };
   return runWebhookDispatcher(deps, lease, signal);
 };

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-const open = new WeakMap<Socket, Set<() => void>>();
+const pendingCallbacks = new WeakMap<Socket, Set<() => void>>();
 
-const ofConnection = (connection: Socket): Set<() => void> => {
-  const known = open.get(connection);
+const callbacksOf = (connection: Socket): Set<() => void> => {
+  const known = pendingCallbacks.get(connection);
   if (known !== undefined) return known;
   const all = new Set<() => void>();
-  open.set(connection, all);
+  pendingCallbacks.set(connection, all);
   connection.once('close', () => {
     for (const done of all) done();
   });
@@ -15,8 +15,8 @@ const ofConnection = (connection: Socket): Set<() => void> => {
 };
 
 /**
- * Calls back once when an answer is sent or its connection is closed. An answer that waits behind others of its
- * connection has no `close` event of its own then.
+ * Calls back once when a response is sent or its connection is closed. A pipelined response behind others gets no
+ * `close` event when the connection closes.
  */
 export const whenAnswered = (response: ServerResponse, callback: () => void): void => {
   const connection = response.req.socket;
@@ -24,7 +24,7 @@ export const whenAnswered = (response: ServerResponse, callback: () => void): vo
     callback();
     return;
   }
-  const all = ofConnection(connection);
+  const all = callbacksOf(connection);
   const done = (): void => {
     if (all.delete(done)) callback();
   };

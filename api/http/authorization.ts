@@ -144,7 +144,7 @@ const checkRights = (access: Guarded, rights: TenantRights): void => {
   }
 };
 
-/** Before any 403. */
+/** Checked before any 403. */
 const checkLedger = (access: Guarded, rights: TenantRights): void => {
   if (access.entitlement === 'ledger') checkRights(access, rights);
 };

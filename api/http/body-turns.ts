@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import { clearTimeout, setTimeout } from '../../application/core/runtime/timers.ts';
 
-/** Bytes of a body that are read until the owner's next slice: Node alone reads up to 2 MiB of each connection in one tick. */
+/** Bytes of a body read per slice; Node by itself reads up to 2 MiB of each connection in one tick. */
 const READ = 256 * 1024;
 /** Time (ms) in which the rest of a refused request is discarded, so that the client reads the answer. */
 const LINGER_MS = 10_000;

@@ -48,7 +48,7 @@ const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
 export const invalidCursor = (): DomainError =>
   invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
 
-/** Of a list of events: where the page begins. @throws as {@link decodeCursor} */
+/** Decodes the position at which a page of events begins. @throws as {@link decodeCursor} */
 export const decodePosition = (
   cursor: string | undefined,
   parse: (text: string) => Position | undefined,
@@ -62,7 +62,7 @@ export const decodePosition = (
   return position;
 };
 
-/** As {@link nextPage}, of a list of events. */
+/** As {@link nextPage}, for a list of events. */
 export const nextPosition = (position: Position | undefined, list?: string) =>
   nextPage(position === undefined ? undefined : { values: [position], id: '' }, list);
 

@@ -20,7 +20,7 @@ export interface ReadsWait {
   readonly minPosition: Position | undefined;
 }
 
-/** What the HTTP pipeline needs from the rest of the server. */
+/** Dependencies of the HTTP pipeline on the rest of the server. */
 export interface HttpDeps {
   readonly routes: readonly Route[];
   /** Served, but no part of the document. */

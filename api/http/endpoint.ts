@@ -32,7 +32,7 @@ import { type ReadUpload, withUpload } from './upload.ts';
 /** 1 MiB (decisions, section 1). */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
 
-/** Age (ms) of a check of the credential after which the handler's start repeats it. */
+/** A credential check older than this (ms) is repeated before the handler runs. */
 const TRUSTED_MS = 50;
 const EMPTY: JsonBody = Object.freeze({});
 
@@ -91,9 +91,9 @@ export class Endpoint {
     const slice = timeSlices.of(ownerOf(principal), route.operationId);
     const reading = readBody(exchange.request, this.#bodyRules, slice);
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
-    // Requests that came together begin tick by tick, tenants in turn.
+    // Requests that arrive together start over several ticks, round-robin over tenants.
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
-    // Meanwhile earlier answers may have filled the room of the caller.
+    // Checks again: earlier answers may have used up the caller's budget of pending answers.
     if (principal !== undefined) exchange.pending.admit(principal);
     else if (route.method === 'get' && route.isPrompt !== true)
       exchange.pending.admitStranger(exchange.request.socket);
@@ -164,14 +164,14 @@ export class Endpoint {
     checkMultipart(request, rules);
     const head = this.#head(exchange, principal);
     const params = this.#params(segments);
-    const whose = { principal, params };
+    const uploadRequest = { principal, params };
     // A repeated request gets its first answer, even if the record has changed since.
-    const again =
+    const isRepeated =
       head.key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), head.key));
-    if (!again) await rules.admit(whose);
+    if (!isRepeated) await rules.admit(uploadRequest);
     const onLeft = (err: unknown): void =>
       this.#deps.logger.warn({ err, request_id: requestId }, 'an unused upload could not be removed');
-    return await withUpload(exchange, rules, whose, onLeft, (upload) => {
+    return await withUpload(exchange, rules, uploadRequest, onLeft, (upload) => {
       checkNamed(principal, upload.fields);
       const checked = { ...head, params, body: check(route.body, upload.fields) };
       return this.#once(exchange, principal, checked, upload.sameAs, (use) =>
@@ -251,7 +251,7 @@ export class Endpoint {
       const behind = this.#deps.waitForReads({ tenantId, projections, minPosition });
       if (behind !== undefined) {
         await behind;
-        // Else all that waited for one batch of events would go on in one tick.
+        // Otherwise all requests that waited for one batch would continue in the same tick.
         await timeSlices.of(ownerOf(admitted), this.route.operationId).next();
       }
     }

@@ -32,7 +32,7 @@ export interface Exchange {
   limitHeaders: Readonly<Record<string, string>> | undefined;
   readonly pending: PendingAnswers;
   readonly reads: ReadsInWork;
-  /** Set while a read has a place; called once its answer was handed to the connection. */
+  /** Releases the slot of a read; called once its answer was handed to the connection. */
   leaveReads: Leave | undefined;
 }
 
@@ -91,7 +91,7 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
   }
 };
 
-/** Writes a part when the connection has taken those before it, each in a slice: the system copies it at once. */
+/** Writes each part once the connection has taken the last one, in its own slice: the system copies synchronously. */
 const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void => {
   const slice = timeSlices.of(ownerOf(principal), 'answer');
   let at = 0;

@@ -5,7 +5,7 @@ import { clearTimeout, nextTick, setTimeout } from '../../application/core/runti
 import { whenAnswered } from './answer-end.ts';
 import { rateLimited } from './errors.ts';
 
-/** Running at a time on this node: in all, and of one tenant. A tenant always has one, whatever others do. */
+/** Requests that run at a time on this node, in all and per tenant; one slot per tenant is reserved. */
 const LIMITS = { total: 8, perTenant: 2, reserved: 1 };
 /** Waiting requests of one tenant. */
 const MAX_WAITING = 64;
@@ -13,7 +13,7 @@ const WAIT_MS = 20_000;
 
 /**
  * Limits concurrent requests that cost much (`expensive` of a route): exports, previews, publications, lists of large
- * resources. Others wait for their turn, one caller after the other, or are answered 429 (docs/limits.md).
+ * resources. Others wait, round-robin over callers, or are answered 429 (docs/limits.md).
  */
 export class ExpensiveRequests {
   readonly #limiter = new FairLimiter(LIMITS);

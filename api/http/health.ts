@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Route, route } from './route.ts';
 
 /**
- * `starting`: the first run is not complete. `catching_up`: right, but behind the log. `missing`: no process folds read
+ * `starting`: the first run is not complete. `catching_up`: healthy, but behind the log. `missing`: no process folds read
  * models. `failed`: a store does not answer.
  */
 const CHECKS = ['ok', 'starting', 'catching_up', 'missing', 'failed'] as const;

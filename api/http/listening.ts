@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type Server as Listener, type ListenOptions } from 'node:net';
 import { ConnectionQueue } from './connection-queue.ts';
 
-/** Where the server listens: on one socket or, where the system divides connections among several, on many. */
+/** Listening sockets of the server: one, or several where the system distributes connections among them. */
 
 /**
  * Node accepts one connection of each socket in a tick: behind a burst of a thousand, others would wait for a thousand
@@ -23,7 +23,7 @@ export interface Address {
   readonly host: string;
 }
 
-/** The other sockets of a server, and the connections that came by them. */
+/** The other sockets of a server, and the connections accepted on them. */
 const others = new WeakMap<
   Server,
   { readonly listeners: readonly Listener[]; readonly queue: ConnectionQueue }
@@ -35,7 +35,7 @@ const listenOn = async (listener: Listener, options: ListenOptions): Promise<voi
 };
 
 /**
- * The port, or a free one for 0. To be asked before sockets share it, since they would share it with strangers too.
+ * The port, or a free one for 0. Call it before sockets share the port: other programs could share it too.
  * @throws when another process uses the port
  */
 export const freePort = async (address: Address): Promise<number> => {
@@ -60,7 +60,7 @@ export const listen = async (server: Server, address: Address, isMember: boolean
   const port = isMember ? address.port : await freePort(address);
   const shared = { ...address, port, reusePort: true };
   await listenOn(server, shared);
-  // As Node's HTTP server sets its own connections up.
+  // The options that Node's HTTP server uses.
   const options = { allowHalfOpen: true, noDelay: true };
   const queue = new ConnectionQueue(server);
   const listeners = Array.from({ length: SOCKETS - 1 }, () =>

@@ -45,7 +45,7 @@ export class LongLists {
    * @throws {SyntaxError} where `JSON.parse` would throw
    */
   *parse(text: string): Generator<void, unknown> {
-    // An object cannot stand where a list could not, and no text of a caller holds this name.
+    // An object is valid JSON wherever a list is, and no text of a caller holds this random name.
     const name = randomUUID();
     const lists: unknown[][] = [];
     let rest = '';
@@ -74,7 +74,7 @@ const elementsOf = (part: string): readonly unknown[] => {
   return found;
 };
 
-/** Puts the lists in the places that were kept for them. */
+/** Replaces the placeholders by their lists. */
 const filled = (value: unknown, name: string, lists: readonly unknown[][]): unknown => {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((each) => filled(each, name, lists));

@@ -35,7 +35,7 @@ export interface Build {
 /**
  * The application's metrics and the HTTP latency in one registry (`GET /metrics`).
  * @param options.process also collects memory, event loop lag and garbage collection, from the first page on
- * @param options.threads figures of each thread, told for each page
+ * @param options.threads reads the figures of each thread at each scrape
  */
 export const createMetrics = (
   options: { readonly process?: boolean; readonly build?: Build; readonly threads?: TellThreads } = {},

@@ -9,8 +9,8 @@ const PART_BYTES = 128 * 1024;
 const PAGE_BYTES = 1024 * 1024;
 
 /**
- * A page of a list whose rows show more than their documents, which alone bound a page of the read store. It ends after
- * about 1 MiB of JSON, with at least one row. Each part has a slice, and so has what the caller does with the page.
+ * A page of a list whose rows are larger than their documents, by which the read store limits a page. It ends after
+ * about 1 MiB of JSON, with at least one row. Each part has its own slice, and so has the caller's work on the page.
  */
 export const pageInParts = async <View>(
   { limit, after }: PageRequest,

@@ -15,7 +15,7 @@ const CHECK_MS = 1000;
 /** Counted for a body that is made while it is sent: buffers of the socket. */
 export const STREAM_BYTES = 128 * 1024;
 
-/** Why a connection was closed. */
+/** Reason for closing a connection. */
 export type CutReason = keyof typeof LIMITS | 'stalled' | 'pipelined';
 
 interface Owner {
@@ -62,7 +62,7 @@ export class PendingAnswers {
   }
 
   /**
-   * As {@link admit}, for a caller without a credential. What strangers at other addresses leave unread does not count.
+   * As {@link admit}, for a caller without a credential. Unread answers of other addresses do not count.
    * @throws {DomainError} 503
    */
   admitStranger(connection: Socket): void {

@@ -20,9 +20,9 @@ export interface RateLimits {
   publicFrom(address: string, operationId: string): number | undefined;
 }
 
-/** Tells other processes of a group what was taken here, and what they took. */
+/** Exchanges taken tokens with the other processes of a group. */
 export interface SharedTakes {
-  /** A token was taken from a bucket, by its name. */
+  /** Reports that a token was taken from the named bucket. */
   took(bucket: string, caller: string): void;
   onTaken(listener: (bucket: string, caller: string, tokens: number) => void): void;
 }
@@ -55,7 +55,7 @@ export class TokenBuckets {
     return this.#interval === 0;
   }
 
-  /** Counts tokens that another process has given out; an empty bucket owes no more than that. */
+  /** Counts tokens that another process has given out; the bucket is at least empty afterwards. */
   debit(caller: string, tokens: number, now: number): void {
     if (this.isOff) return;
     const fullAt = Math.max(this.#fullAt.get(caller) ?? now, now) + tokens * this.#interval;

@@ -3,18 +3,18 @@ import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts'
 import type { PendingAnswers } from './pending-answers.ts';
 
 /**
- * Requests whose answers are being made at a time on this node: in all, and of one tenant. A tenant always has one. An
- * answer has at most about 1 MiB, so they add 16 MiB at most to what a tenant may leave unread.
+ * Reads that this node answers at a time, in all and per tenant; one slot per tenant is reserved. An answer has at most
+ * about 1 MiB, so they add 16 MiB at most to a tenant's unread answers.
  */
 const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 
-/** Ends the place of a request; further calls have no effect. */
+/** Releases the slot of a request; further calls have no effect. */
 export type Leave = () => void;
 
 /**
  * Limits how many reads are between their admission and their answer. `PendingAnswers` counts an answer once it is
  * made: without this limit a burst of requests, all admitted before the first answer, would make all answers at once
- * (docs/limits.md). The others wait, tenants in turn.
+ * (docs/limits.md). Further reads wait, round-robin over tenants.
  */
 export class ReadsInWork {
   readonly #plain = new FairLimiter(LIMITS);
@@ -42,7 +42,7 @@ interface Reading {
   leaveReads: Leave | undefined;
 }
 
-/** Waits for a place among the reads whose answers are being made. @throws {DomainError} 503 */
+/** Waits for a slot of {@link ReadsInWork}. @throws {DomainError} 503 */
 export const enterReads = async (exchange: Reading, principal: Principal | undefined): Promise<void> => {
   if (principal === undefined) return;
   const place = exchange.reads.enter(principal, SEARCHES.test(exchange.search));
@@ -51,7 +51,7 @@ export const enterReads = async (exchange: Reading, principal: Principal | undef
     return;
   }
   exchange.leaveReads = await place;
-  // Answers that were made meanwhile may have filled the room of the caller.
+  // Checks again: other answers may have used up the caller's budget of pending answers.
   exchange.pending.admit(principal);
 };
 

@@ -120,7 +120,7 @@ export interface Route {
   readonly aliases?: readonly string[];
   readonly operationId: string;
   readonly summary: string;
-  /** What a caller must know beside the summary, in Markdown: for the OpenAPI document. */
+  /** Further text for callers in the OpenAPI document, in Markdown. */
   readonly description: string;
   readonly tag: string;
   readonly access: Access;
@@ -139,7 +139,7 @@ export interface Route {
   readonly honoursIfMatch?: boolean;
   /** A few requests of a tenant run at a time, see `expensive-requests.ts`. */
   readonly expensive?: boolean;
-  /** Begins at once, and not in its owner's turn: what watches a process must hear from a busy one. */
+  /** Starts at once instead of in its owner's turn, so that monitoring gets answers from a busy process. */
   readonly isPrompt?: boolean;
   /** Maximum bytes of a body; default 1 MiB. */
   readonly bodyLimit?: number;

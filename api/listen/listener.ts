@@ -10,9 +10,9 @@ export interface Delivery {
   readonly attempt: string;
   readonly isVerified: boolean;
   readonly body: string;
-  /** What was answered. */
+  /** Status of the answer. */
   readonly status: number;
-  /** Of forwarding. */
+  /** Reason why forwarding failed. */
   readonly error: string | undefined;
 }
 

@@ -8,8 +8,8 @@ import { ownerOf } from '../http/checks.ts';
 import { type Reply, type Route, route } from '../http/route.ts';
 
 /**
- * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. What makes them is loaded when the
- * first reader asks (decision 44).
+ * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. Their generators are loaded
+ * at the first request (decision 44).
  */
 
 const PAGE = `<!doctype html>
@@ -111,7 +111,7 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
     if (text !== undefined) return text;
     making ??= made();
     const bytes = await making;
-    // Else all that waited for it would be answered in one tick.
+    // Otherwise all requests that waited for it would be answered in one tick.
     await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
     return bytes;
   };

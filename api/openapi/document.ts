@@ -51,7 +51,7 @@ const made = (parts: Parts): OpenApiDocument =>
     ),
   );
 
-/** The document in parts of a few milliseconds: what all share, each webhook, each route. */
+/** Makes the document in steps of a few milliseconds: shared parts, each webhook, each route. */
 function* partsOf(routes: readonly Route[], { operations, errors, events }: Examples): Generator<Parts> {
   yield {
     tags: describedTags([...new Set(routes.map(({ tag }) => tag))]),

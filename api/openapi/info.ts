@@ -5,7 +5,7 @@ const { version } = z
   .object({ version: z.string() })
   .parse(createRequire(import.meta.url)('../../package.json'));
 
-/** What both documents say of the product. */
+/** The `info` object of the OpenAPI and AsyncAPI documents. */
 export const INFO = {
   title: 'Workflow platform',
   version,

@@ -64,7 +64,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 const nounOf = (segment: string): string => NOUNS[segment] ?? segment.replaceAll('-', ' ').replace(/s$/, '');
 
-/** What a path parameter names: `:id` after `jobs` is the id of the job. */
+/** Describes a path parameter by the segment before it: `:id` after `jobs` is the id of the job. */
 const pathDescription = (path: string, name: string): string => {
   if (name === 'tenant') return 'The id of the tenant.';
   const segments = path.split('/');

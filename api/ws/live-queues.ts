@@ -85,7 +85,7 @@ export class LiveQueues {
       for (const event of events) {
         queue.since = monotonic();
         try {
-          const envelope = await retries.with(() =>
+          const envelope = await retries.retry(() =>
             envelopes.prepare(event).catch((error: unknown) => {
               queue.failure = error;
               throw error;

@@ -17,7 +17,7 @@ export const CLOSE = {
 
 const MAX_UNREAD_BYTES = 1024 * 1024;
 /** A peer that does not answer the close is terminated, since `close()` alone leaves it in CLOSING. */
-const CLOSE_PATIENCE_MS = 1000;
+const CLOSE_TIMEOUT_MS = 1000;
 const MAX_MISSED_PINGS = 2;
 /** Maximum time (ms) in which a reader takes nothing of what waits. */
 export const UNREAD_MS = 8000;
@@ -158,7 +158,7 @@ export class Peer {
   close(code: number, reason: string): void {
     if (this.#socket.readyState === this.#socket.CLOSED) return;
     this.#socket.close(code, reason);
-    setTimeout(() => this.#socket.terminate(), CLOSE_PATIENCE_MS).unref();
+    setTimeout(() => this.#socket.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 }
 

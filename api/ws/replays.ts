@@ -50,8 +50,8 @@ interface Replay {
 }
 
 /**
- * Sends missed envelopes. Memory holds the places of a replay's events and one of its frames. A few replays read at a
- * time, so that few pages are in memory.
+ * Sends missed envelopes. Keeps stream and revision of each missed event, and one frame at a time. A few replays read
+ * at a time, so that few pages are in memory.
  */
 export class Replays {
   readonly #deps: ReplaysDeps;
@@ -202,7 +202,7 @@ export class Replays {
   async #fromStore<T>(replay: Replay, ask: () => Promise<T>): Promise<T> {
     const { peer, retries } = replay;
     try {
-      return await retries.with(async () => {
+      return await retries.retry(async () => {
         const giveBack = await this.#turns.take(peer.tenantId, peer.userId);
         try {
           if (!peer.isOpen) throw new Interrupted();

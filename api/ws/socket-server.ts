@@ -37,12 +37,8 @@ import { Replays } from './replays.ts';
 import { refuse, tokenOf } from './upgrade.ts';
 import { WITHDRAWALS, withdrawnFrom } from './withdrawals.ts';
 
-/**
- * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
- * heartbeat, and closing at the end of the credential's validity or rights.
- */
 export interface SocketServerDeps {
-  /** As of the HTTP pipeline. */
+  /** As `catchUp` of the HTTP pipeline. */
   readonly catchUp?: (() => Promise<void>) | undefined;
   readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
   readonly envelopes: Envelopes;
@@ -55,7 +51,7 @@ export interface SocketServerDeps {
   readonly socketLimits?: SocketLimits;
   readonly origins?: readonly string[]; // of pages, besides the server's own
   readonly appendLine: AppendLine;
-  /** Called with positions that peers are onPosition, so that their next REST reads include them. */
+  /** Called with the position of each envelope sent, so that the peers' next REST reads include it. */
   readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'socketsOpen' | 'socketClosed' | 'envelopesSent'> &
     Pick<HttpMetrics, 'refused'>;
@@ -85,6 +81,10 @@ interface Handshake {
   readonly expiresAt: number;
 }
 
+/**
+ * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
+ * heartbeat, and closing at the end of the credential's validity or rights.
+ */
 export class SocketServer {
   readonly #deps: SocketServerDeps;
   readonly #server: WebSocketServer;

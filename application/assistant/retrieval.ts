@@ -6,7 +6,7 @@ import { searchTextsOf, type Turn } from './question.ts';
 import { RANKING } from './ranking.ts';
 import type { Passage, PassageSearch } from './tenant-indexes.ts';
 
-/** Where a page can link a passage to. */
+/** The record that a page links a passage to. */
 export interface SourceRecord {
   readonly recordId: string;
   readonly entityName: string;

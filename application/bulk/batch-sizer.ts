@@ -1,7 +1,10 @@
+import type { ReadModels } from '../core/projections/read-models.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';
 import { latest, type Position } from '../ports/event-store.ts';
-import type { ForegroundLoad } from './ports.ts';
-import type { SettledRow } from './row-executor.ts';
+import type { SettledRow } from './row.ts';
+
+/** Load of requests that run beside a commit. */
+export type ForegroundLoad = Pick<ReadModels, 'requestCount' | 'longestWait' | 'reachesWithin'>;
 
 /** Requests per second above which the foreground is busy, and the interval (ms) of measuring them. */
 const BUSY = 40;
@@ -22,7 +25,7 @@ export class BatchSizer {
   readonly #now: () => number;
   #isBusy = false;
   /** Value and time of the last measurement. */
-  #asked: number;
+  #requestCount: number;
   #lookedAt: number;
   /** Rows written while the foreground was busy that the read model may not have folded yet. */
   #ahead: { readonly rows: number; readonly position: Position }[] = [];
@@ -31,7 +34,7 @@ export class BatchSizer {
     this.#foreground = foreground;
     this.#most = most;
     this.#now = now;
-    this.#asked = foreground.asked;
+    this.#requestCount = foreground.requestCount;
     this.#lookedAt = now();
   }
 
@@ -47,7 +50,7 @@ export class BatchSizer {
     while (this.#foreground.longestWait() > WAITS_MS && this.#now() < deadline) {
       await pause(1);
     }
-    await this.#letReadModelCome(deadline);
+    await this.#waitForReadModel(deadline);
   }
 
   /** Records the rows written by a batch. */
@@ -64,13 +67,13 @@ export class BatchSizer {
     if (last !== undefined) this.#ahead.push({ rows, position: last });
   }
 
-  async #letReadModelCome(deadline: number): Promise<void> {
+  async #waitForReadModel(deadline: number): Promise<void> {
     let ahead = this.#ahead.reduce((sum, { rows }) => sum + rows, 0);
     while (ahead > MAX_AHEAD) {
       const [first] = this.#ahead;
       if (first === undefined) return;
       const left = Math.max(0, deadline - this.#now());
-      if (!(await this.#foreground.comesTo(first.position, left))) return;
+      if (!(await this.#foreground.reachesWithin('records', first.position, left))) return;
       ahead -= first.rows;
       // The list may have been cleared because the foreground became idle.
       if (this.#ahead[0] === first) this.#ahead.shift();
@@ -81,10 +84,10 @@ export class BatchSizer {
     const now = this.#now();
     const ms = now - this.#lookedAt;
     if (ms < LOOK_MS) return;
-    const { asked } = this.#foreground;
-    this.#isBusy = ((asked - this.#asked) / ms) * 1000 > BUSY;
+    const { requestCount } = this.#foreground;
+    this.#isBusy = ((requestCount - this.#requestCount) / ms) * 1000 > BUSY;
     if (!this.#isBusy) this.#ahead = [];
-    this.#asked = asked;
+    this.#requestCount = requestCount;
     this.#lookedAt = now;
   }
 }

@@ -1,5 +1,3 @@
-import type { Slice } from '../core/concurrency/time-slices.ts';
-
 /** Most bytes of a chunk, which is stored in one event. */
 const MAX_BYTES = 192 * 1024;
 
@@ -29,18 +27,3 @@ export const chunked = function* <T>(
 };
 
 export const bytesOf = (item: unknown): number => Buffer.byteLength(JSON.stringify(item));
-
-/** Rows read from the store together. */
-const WIDTH = 64;
-
-/** Runs over all items in order, in slices. */
-export const inBatches = async <T>(
-  items: readonly T[],
-  slice: Slice,
-  run: (batch: readonly T[], first: number) => Promise<void>,
-): Promise<void> => {
-  for (let at = 0; at < items.length; at += WIDTH) {
-    if (slice.isOver) await slice.next();
-    await run(items.slice(at, at + WIDTH), at);
-  }
-};

@@ -9,20 +9,35 @@ import {
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Hindrance } from '../entities/deletion-marks.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
-import { isDeletionOf } from './row-job.ts';
+import type { Blocker } from '../entities/deletion-marks.ts';
+import type { EventStore } from '../ports/event-store.ts';
+import type { CommitRun } from './row.ts';
+
+export const NO_CASCADE: Cascade = { by_entity: [], total: 0 };
+
+export interface Referrers {
+  /** Whether any entity has references to records of this one. */
+  canPointTo(tenantId: string, entityName: string): Promise<boolean>;
+  /** Records that refer to a record. */
+  of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
+}
+
+/** Prefix of the ids of a session's deletions, by which a deleted record names its session. */
+export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
+
+export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
+  deletionId.startsWith(deletionPrefix(sessionId));
 
 /** A record to delete, with the records that its deletion would delete or clear, or that prevent it. */
 interface Candidate {
   readonly rootId: string;
   /** Entity names by id, the root included. */
   readonly members: ReadonlyMap<string, string>;
-  readonly hindrances: readonly Hindrance[];
+  readonly blockers: readonly Blocker[];
   readonly cleared: ReadonlyMap<string, string>;
 }
 
-export interface PlanFacts {
+interface PlanFacts {
   readonly state: (recordId: string) => Promise<RecordState>;
   readonly referrers: (recordId: string) => AsyncIterable<{ readonly id: string }>;
   /** The reference rule of a field; undefined when it is not a reference. */
@@ -42,7 +57,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   readonly #cleared = new Map<string, string>();
   readonly #waiting = new Map<string, Candidate>();
   /** Candidates by the record that prevents them. */
-  readonly #hinderedBy = new Map<string, string[]>();
+  readonly #blockedBy = new Map<string, string[]>();
 
   /** Adds a record to delete. */
   async consider(rootId: string, entityName: string): Promise<void> {
@@ -51,25 +66,20 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   }
 
   /** The record that prevents the deletion of `rootId`; ask after all records were added. */
-  hindranceOf(rootId: string): Hindrance | undefined {
+  blockerOf(rootId: string): Blocker | undefined {
     return this.#removed.has(rootId)
       ? undefined
-      : this.#waiting.get(rootId)?.hindrances.find(({ referrerId }) => !this.#removed.has(referrerId));
+      : this.#waiting.get(rootId)?.blockers.find(({ referrerId }) => !this.#removed.has(referrerId));
   }
 
   /** Counts deleted and cleared records other than the selected ones. */
   summary(selected: ReadonlySet<string>): Cascade {
-    const beside = [...this.#removed].filter(([id]) => !selected.has(id));
-    const cleared = [...this.#cleared].filter(([id]) => !this.#removed.has(id));
-    return cascadeOf(
-      beside.map(([, name]) => name),
-      cleared.map(([, name]) => name),
-    );
+    return cascadeOf(this.#removed, this.#cleared, selected);
   }
 
   async #candidate(rootId: string, entityName: string): Promise<Candidate> {
     const members = new Map([[rootId, entityName]]);
-    const hindrances: Hindrance[] = [];
+    const blockers: Blocker[] = [];
     const cleared = new Map<string, string>();
     let level = [rootId];
     while (level.length > 0) {
@@ -83,7 +93,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
             members.set(id, found.entityName);
             next.push(id);
           } else if (found.rule === 'clear') cleared.set(id, found.entityName);
-          else hindrances.push({ targetId, referrerId: id, ...found });
+          else blockers.push({ targetId, referrerId: id, ...found });
         }
       }
       level = next;
@@ -91,7 +101,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     return {
       rootId,
       members,
-      hindrances: hindrances.filter(({ referrerId }) => !members.has(referrerId)),
+      blockers: blockers.filter(({ referrerId }) => !members.has(referrerId)),
       cleared,
     };
   }
@@ -113,23 +123,23 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   #settle(first: Candidate): void {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
-      const { rootId, members, hindrances, cleared } = candidate;
-      const hindrance = hindrances.find(({ referrerId }) => !this.#removed.has(referrerId));
-      if (hindrance !== undefined) {
+      const { rootId, members, blockers, cleared } = candidate;
+      const blocker = blockers.find(({ referrerId }) => !this.#removed.has(referrerId));
+      if (blocker !== undefined) {
         this.#waiting.set(rootId, candidate);
-        const others = this.#hinderedBy.get(hindrance.referrerId);
-        if (others === undefined) this.#hinderedBy.set(hindrance.referrerId, [rootId]);
+        const others = this.#blockedBy.get(blocker.referrerId);
+        if (others === undefined) this.#blockedBy.set(blocker.referrerId, [rootId]);
         else others.push(rootId);
         continue;
       }
       for (const [id, name] of members) {
         this.#removed.set(id, name);
         this.#waiting.delete(id);
-        for (const waitingId of this.#hinderedBy.get(id) ?? []) {
+        for (const waitingId of this.#blockedBy.get(id) ?? []) {
           const waiting = this.#waiting.get(waitingId);
           if (waiting !== undefined) ready.push(waiting);
         }
-        this.#hinderedBy.delete(id);
+        this.#blockedBy.delete(id);
       }
       for (const [id, name] of cleared) this.#cleared.set(id, name);
     }
@@ -139,16 +149,16 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
 const PAGE = 1000;
 
 /**
- * Counts records that the deletions of a session deleted or cleared, other than the selected ones. Reads the log, so
- * that the count does not depend on the number of runs.
+ * Counts records that the deletions of a session deleted or cleared, other than its rows; undefined for another
+ * operation. Reads the log, so that the count does not depend on the number of runs.
  */
 export const countCascade = async (
-  { events, codec }: { readonly events: EventStore; readonly codec: EventCodec },
-  tenantId: string,
-  sessionId: string,
-  selected: ReadonlySet<string>,
-  since: Position,
-): Promise<Cascade> => {
+  deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },
+  { opParams, tenantId, sessionId, entityName, since }: CommitRun,
+  rows: readonly string[],
+): Promise<Cascade | undefined> => {
+  if (opParams.kind !== 'delete') return undefined;
+  if (!(await deps.referrers.canPointTo(tenantId, entityName))) return NO_CASCADE;
   const filter = {
     streamPrefix: `${tenantPrefix(tenantId)}${recordStream.category}-`,
     types: [RecordDeleted.type, RecordUpdated.type],
@@ -158,9 +168,9 @@ export const countCascade = async (
   /** Records that any deletion cleared, with the record they referred to. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
   for (let from = since; ; ) {
-    const page = await events.readAll({ from, filter, limit: PAGE });
+    const page = await deps.events.readAll({ from, filter, limit: PAGE });
     for (const stored of page) {
-      const event = codec.decodeOnce(stored);
+      const event = deps.codec.decodeOnce(stored);
       const gone = dataOf(RecordDeleted, event);
       if (gone !== undefined && isDeletionOf(sessionId, gone.deletion_id)) {
         deleted.set(gone.record_id, gone.entity_name);
@@ -175,24 +185,24 @@ export const countCascade = async (
     if (last === undefined || page.length < PAGE) break;
     from = last.position;
   }
-  const beside = [...deleted].filter(([id]) => !selected.has(id));
-  const cleared = new Map(
-    clears.filter(({ id, by }) => deleted.has(by) && !deleted.has(id)).map(({ id, name }) => [id, name]),
-  );
-  return cascadeOf(
-    beside.map(([, name]) => name),
-    cleared.values(),
-  );
+  const cleared = new Map(clears.filter(({ by }) => deleted.has(by)).map(({ id, name }) => [id, name]));
+  return cascadeOf(deleted, cleared, new Set(rows));
 };
 
-/** @param deleted an entity name per record */
-const cascadeOf = (deleted: Iterable<string>, cleared: Iterable<string>): Cascade => {
-  const counted = (names: Iterable<string>, action: 'delete' | 'clear') => {
+/** @param deleted entity names by id, as of `cleared` */
+const cascadeOf = (
+  deleted: ReadonlyMap<string, string>,
+  cleared: ReadonlyMap<string, string>,
+  selected: ReadonlySet<string>,
+): Cascade => {
+  const beside = [...deleted].filter(([id]) => !selected.has(id));
+  const kept = [...cleared].filter(([id]) => !deleted.has(id));
+  const counted = (records: typeof beside, action: 'delete' | 'clear') => {
     const counts = new Map<string, number>();
-    for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+    for (const [, name] of records) counts.set(name, (counts.get(name) ?? 0) + 1);
     return [...counts].map(([entity_name, count]) => ({ entity_name, action, count }));
   };
-  const by_entity = [...counted(deleted, 'delete'), ...counted(cleared, 'clear')].toSorted((a, b) =>
+  const by_entity = [...counted(beside, 'delete'), ...counted(kept, 'clear')].toSorted((a, b) =>
     a.entity_name < b.entity_name ? -1 : a.entity_name > b.entity_name ? 1 : 0,
   );
   return { by_entity, total: by_entity.reduce((sum, { count }) => sum + count, 0) };

@@ -5,11 +5,13 @@ import {
   refusalOfTransition,
   withoutJob,
 } from '../../domain/bulk/outcomes.ts';
-import type { OpParams, Sample } from '../../domain/bulk/session-events.ts';
+import type { NewSession } from '../../domain/bulk/session.ts';
+import type { Sample } from '../../domain/bulk/session-events.ts';
 import type { JsonValue, Values } from '../../domain/entities/fields.ts';
 import type { LiveRecord, RecordState } from '../../domain/entities/record.ts';
 import type { Records } from '../entities/records.ts';
 import type { Jobs } from '../workflow/jobs.ts';
+import { inputOf, stateOf } from './row.ts';
 
 /** The outcome that an operation would have on a record, decided by the command's own rules without writing. */
 export type DryRun =
@@ -17,30 +19,16 @@ export type DryRun =
   | { readonly kind: 'skips' }
   | { readonly kind: 'refused'; readonly refusal: RowRefusal };
 
-export interface Asked {
+export interface Asked extends Pick<NewSession, 'entityName' | 'opParams' | 'createdBy'> {
   readonly tenantId: string;
-  readonly entityName: string;
-  readonly opParams: OpParams;
-  /** Id of the requesting admin. */
-  readonly askedBy: string;
 }
-
-/** The values that an edit sets, by field. */
-export const inputOf = ({
-  fields,
-}: Extract<OpParams, { kind: 'edit' }>): Readonly<Record<string, JsonValue>> =>
-  Object.fromEntries(fields.map(({ field_key, new_value }) => [field_key, new_value]));
-
-/** The job's state; empty without a job. */
-export const stateOf = (state: RecordState): string =>
-  state.status === 'live' ? (state.job?.state ?? '') : '';
 
 const refused = (refusal: RowRefusal): DryRun => ({ kind: 'refused', refusal });
 
 /** For a deletion, checks only the record itself; references to it are planned for all rows together. */
 export const dryRun = async (
   { records, jobs }: { readonly records: Records; readonly jobs: Jobs },
-  { tenantId, entityName, opParams, askedBy }: Asked,
+  { tenantId, entityName, opParams, createdBy }: Asked,
   state: RecordState,
 ): Promise<DryRun> => {
   if (state.status !== 'live' || state.entityName !== entityName) return refused(recordNotFound);
@@ -51,7 +39,7 @@ export const dryRun = async (
       return { kind: 'succeeds', before: state.values, after: null };
     case 'transition': {
       if (state.job === undefined) return refused(withoutJob);
-      const actor = { id: askedBy, role: 'admin' } as const;
+      const actor = { id: createdBy, role: 'admin' } as const;
       const verdict = await jobs.check(tenantId, state, { eventName: opParams.event_name }, actor);
       if (verdict.kind === 'not_found') return refused(recordNotFound);
       if (verdict.kind === 'moves') {

@@ -37,30 +37,31 @@ export interface Frozen {
   /** Ids in the order of the preview. */
   readonly rows: readonly string[];
   /** 1 for each row with a recorded result. */
-  readonly over: Uint8Array;
+  readonly isDone: Uint8Array;
   /** Cause of the commit. */
   readonly cause: Cause;
+  /** Position of the commit's start. */
   readonly since: Position;
 }
 
 /** Reads the rows and results of a committing session from its stream. */
 export const readFrozen = async (log: Log, tenantId: string, session: SessionState): Promise<Frozen> => {
   const rows: string[] = [];
-  const over = new Uint8Array(session.counts.total_resolved);
+  const isDone = new Uint8Array(session.counts.total_resolved);
   let commit: LoggedEvent | undefined;
   for await (const event of eventsOf(log, tenantId, session.id)) {
     const frozen = dataOf(BulkRowsResolved, event);
     if (frozen?.attempt === session.attempt) for (const row of frozen.rows) rows.push(row.record_id);
     if (event.type === BulkCommitStarted.type) commit = event;
-    const done = dataOf(BulkRowsProcessed, event);
-    if (done === undefined) continue;
-    for (const row of [...done.succeeded, ...done.skipped]) over[row] = 1;
-    for (const { row } of done.errors) over[row] = 1;
+    const processed = dataOf(BulkRowsProcessed, event);
+    if (processed === undefined) continue;
+    for (const row of [...processed.succeeded, ...processed.skipped]) isDone[row] = 1;
+    for (const { row } of processed.errors) isDone[row] = 1;
   }
-  if (commit === undefined || rows.length !== over.length)
+  if (commit === undefined || rows.length !== isDone.length)
     throw new Error(`session ${session.id} is not whole`);
   const { actor, impersonatedBy, correlationId, id: causationId, position: since } = commit;
-  return { rows, over, cause: { actor, impersonatedBy, correlationId, causationId }, since };
+  return { rows, isDone, cause: { actor, impersonatedBy, correlationId, causationId }, since };
 };
 
 /** All row errors in the order of the preview: the commit's once it has ended, else the preview's. */
@@ -69,12 +70,12 @@ export const readErrors = async (
   tenantId: string,
   session: SessionState,
 ): Promise<readonly RowError[]> => {
-  const isOver = session.status === 'committed' || session.status === 'errored';
+  const hasEnded = session.status === 'committed' || session.status === 'errored';
   const errors: RowError[] = [];
   for await (const event of eventsOf(log, tenantId, session.id)) {
-    const previewed = isOver ? undefined : dataOf(BulkErrorsPreviewed, event);
+    const previewed = hasEnded ? undefined : dataOf(BulkErrorsPreviewed, event);
     if (previewed?.attempt === session.attempt) errors.push(...previewed.errors);
-    const processed = isOver ? dataOf(BulkRowsProcessed, event) : undefined;
+    const processed = hasEnded ? dataOf(BulkRowsProcessed, event) : undefined;
     if (processed !== undefined) errors.push(...processed.errors);
   }
   return errors.toSorted((a, b) => a.row - b.row);

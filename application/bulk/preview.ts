@@ -1,10 +1,9 @@
 import { type RowRefusal, restricted } from '../../domain/bulk/outcomes.ts';
-import { type BulkState, bulkStream, CHUNK } from '../../domain/bulk/session.ts';
+import { type BulkState, bulkStream, CHUNK, type NewSession } from '../../domain/bulk/session.ts';
 import {
   finishPreview,
   freezeRows,
-  type NewSession,
-  noteErrors,
+  recordPreviewErrors,
   startPreview,
 } from '../../domain/bulk/session-decisions.ts';
 import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/session-events.ts';
@@ -18,13 +17,14 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from '../workflow/jobs.ts';
-import { bytesOf, chunked, inBatches } from './chunking.ts';
-import { DeletionPlan } from './deletions.ts';
-import { type Asked, type DryRun, dryRun, sampleOf, stateOf } from './dry-run.ts';
-import type { Referrers } from './ports.ts';
+import { bytesOf, chunked } from './chunking.ts';
+import { DeletionPlan, NO_CASCADE, type Referrers } from './deletions.ts';
+import { type Asked, type DryRun, dryRun, sampleOf } from './dry-run.ts';
+import { stateOf } from './row.ts';
 
+/** Rows whose states are read from the store together. */
+const READ_TOGETHER = 64;
 const SAMPLES = 20;
 /** Most bytes of all samples as JSON; further ones are left out. */
 const SAMPLE_BYTES = 128 * 1024;
@@ -64,23 +64,18 @@ export class BulkPreviews extends WithDeps<{
     begun: Omit<NewSession, 'attempt'>,
     rows: readonly string[],
     cause: Cause,
-  ): Promise<{ state: BulkState; position: Position | undefined; shown: Shown }> {
-    const asked = {
-      tenantId,
-      entityName: begun.entityName,
-      opParams: begun.opParams,
-      askedBy: begun.createdBy,
-    };
+  ): Promise<Written<{ readonly state: BulkState; readonly shown: Shown }>> {
+    const asked = { ...begun, tenantId };
     const dryRuns = await this.#dryRunAll(asked, rows);
     const sample = await this.#sample(asked, rows, dryRuns);
     const session = { ...begun, attempt: this.deps.ids.next() };
-    const { state, position } = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
+    const stored = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
     const shown = {
       ids: rows.slice(0, CHUNK),
       errors: dryRuns.errors.slice(0, CHUNK),
       sample_affected: sample,
     };
-    return { state, position, shown };
+    return { ...stored, shown };
   }
 
   async #dryRunAll(asked: Asked, rows: readonly string[]): Promise<DryRuns> {
@@ -99,12 +94,13 @@ export class BulkPreviews extends WithDeps<{
       } else kinds[row] = result.kind === 'skips' ? SKIPS : SUCCEEDS;
     };
     const slice = timeSlices.of(asked.tenantId, 'previewRows');
-    await inBatches(rows, slice, async (ids, first) => {
-      const states = await this.#statesOf(asked.tenantId, ids);
+    for (let first = 0; first < rows.length; first += READ_TOGETHER) {
+      if (slice.isOver) await slice.next();
+      const states = await this.#statesOf(asked.tenantId, rows.slice(first, first + READ_TOGETHER));
       await Promise.all(
         states.map(async (state, nth) => note(first + nth, state, await dryRun(this.deps, asked, state))),
       );
-    });
+    }
     const cascade =
       asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse, slice) : undefined;
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
@@ -112,11 +108,10 @@ export class BulkPreviews extends WithDeps<{
 
   /** Text that is not a record id has no stream. */
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
-    const isId = ids.map(isUuid);
-    const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
-    const found = await this.deps.streams.loadAll(recordStream, tenantId, asked, { passing: true });
+    const known = ids.filter(isUuid);
+    const found = await this.deps.streams.loadAll(recordStream, tenantId, known, { passing: true });
     let next = 0;
-    return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordStream.initial);
+    return ids.map((id) => (isUuid(id) ? found[next++]?.state : undefined) ?? recordStream.initial);
   }
 
   async #plan(
@@ -126,7 +121,7 @@ export class BulkPreviews extends WithDeps<{
     refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
     slice: Slice,
   ): Promise<Cascade> {
-    if (!(await this.deps.referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
+    if (!(await this.deps.referrers.canPointTo(tenantId, entityName))) return NO_CASCADE;
     const plan = new DeletionPlan({
       state: (id) => this.#state(tenantId, id),
       referrers: (id) => this.deps.referrers.of(tenantId, id),
@@ -144,9 +139,9 @@ export class BulkPreviews extends WithDeps<{
     }
     for (const [row, id] of rows.entries()) {
       if (slice.isOver) await slice.next();
-      const hindrance = kinds[row] === SUCCEEDS ? plan.hindranceOf(id) : undefined;
-      if (hindrance === undefined) continue;
-      refuse(row, restricted(hindrance), stateOf(await this.#state(tenantId, id)));
+      const blocker = kinds[row] === SUCCEEDS ? plan.blockerOf(id) : undefined;
+      if (blocker === undefined) continue;
+      refuse(row, restricted(blocker), stateOf(await this.#state(tenantId, id)));
     }
     return plan.summary(selected);
   }
@@ -187,7 +182,8 @@ export class BulkPreviews extends WithDeps<{
       await append((state) => freezeRows(state, attempt, at, part));
       first += part.length;
     }
-    for (const part of chunked(errors, CHUNK)) await append((state) => noteErrors(state, attempt, part));
+    for (const part of chunked(errors, CHUNK))
+      await append((state) => recordPreviewErrors(state, attempt, part));
     const count = (kind: number): number => kinds.reduce((sum, each) => sum + (each === kind ? 1 : 0), 0);
     const counts = {
       total_resolved: rows.length,

@@ -6,8 +6,7 @@ import type { RetryPolicy } from '../core/concurrency/retry-policy.ts';
 import { monotonic } from '../core/runtime/timers.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import { bytesOf, chunked } from './chunking.ts';
-import type { RowJob } from './row-job.ts';
-import type { RowResult } from './row-result.ts';
+import type { CommitRun, RowResult } from './row.ts';
 
 /** Longest time (ms) between records of results. */
 const RECORD_MS = 1000;
@@ -18,13 +17,16 @@ type Done =
   | { readonly row: number; readonly kind: 'succeeded' | 'skipped' }
   | { readonly row: number; readonly kind: 'error'; readonly error: RowError };
 
+interface RecorderDeps {
+  readonly streams: Streams;
+  readonly policy: RetryPolicy;
+  readonly metrics: Pick<Metrics, 'rowsProcessed'>;
+}
+
 /** Records results of rows in chunks of at most a thousand. */
 export class Recorder {
-  readonly #streams: Streams;
-  readonly #job: RowJob;
-  readonly #run: number;
-  readonly #policy: RetryPolicy;
-  readonly #metrics: Pick<Metrics, 'rowsProcessed'>;
+  readonly #deps: RecorderDeps;
+  readonly #run: CommitRun;
   #waiting: Done[] = [];
   #recordedAt = monotonic();
   #recording: Promise<void> | undefined;
@@ -33,18 +35,9 @@ export class Recorder {
   /** A chunk that an earlier try may have stored. */
   #open: { readonly rows: readonly Done[]; readonly chunk: number } | undefined;
 
-  constructor(
-    streams: Streams,
-    job: RowJob,
-    run: number,
-    policy: RetryPolicy,
-    metrics: Pick<Metrics, 'rowsProcessed'>,
-  ) {
-    this.#streams = streams;
-    this.#job = job;
+  constructor(deps: RecorderDeps, run: CommitRun) {
+    this.#deps = deps;
     this.#run = run;
-    this.#policy = policy;
-    this.#metrics = metrics;
   }
 
   /** Resolves when further rows may start. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
@@ -69,9 +62,9 @@ export class Recorder {
   }
 
   /** Records all results. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
-  async flush(policy: 'limited' | 'always' = 'limited'): Promise<void> {
+  async flush(retry: 'retry' | 'retryForever' = 'retry'): Promise<void> {
     await this.#recording;
-    await this.#record(policy);
+    await this.#record(retry);
   }
 
   /** Tries to record one chunk, without a retry; the next run finds the other rows done. */
@@ -82,7 +75,7 @@ export class Recorder {
 
   /** Never rejects; {@link ready} throws the failure. */
   #inBackground(): Promise<void> {
-    this.#recording ??= this.#record('limited')
+    this.#recording ??= this.#record('retry')
       .catch((error: unknown) => {
         this.#failure = { error };
       })
@@ -92,10 +85,9 @@ export class Recorder {
     return this.#recording;
   }
 
-  async #record(policy: 'limited' | 'always'): Promise<void> {
+  async #record(retry: 'retry' | 'retryForever'): Promise<void> {
     while (this.#open !== undefined || this.#waiting.length > 0) {
-      if (policy === 'always') await this.#policy.always((tries) => this.#store(tries));
-      else await this.#policy.with((tries) => this.#store(tries));
+      await this.#deps.policy[retry]((tries) => this.#store(tries));
     }
     this.#recordedAt = monotonic();
   }
@@ -107,17 +99,18 @@ export class Recorder {
     if (open.rows.length === 0) return;
     this.#open = open;
     const rows = processed(open.rows);
-    const { tenantId, sessionId, cause, since } = this.#job;
-    await this.#streams.of(bulkStream, tenantId, sessionId).execute(
+    const { streams, metrics } = this.#deps;
+    const { tenantId, sessionId, number, cause, since } = this.#run;
+    await streams.of(bulkStream, tenantId, sessionId).execute(
       {
-        cause: { ...cause, causationId: `bulk:${sessionId}:${this.#run}:${open.chunk}` },
+        cause: { ...cause, causationId: `bulk:${sessionId}:${number}:${open.chunk}` },
         priorAttempt: isNew && tries === 0 ? undefined : { after: since },
       },
-      (state) => recordRows(state, this.#run, rows),
+      (state) => recordRows(state, number, rows),
     );
-    this.#metrics.rowsProcessed('succeeded', rows.succeeded.length);
-    this.#metrics.rowsProcessed('skipped', rows.skipped.length);
-    this.#metrics.rowsProcessed('errored', rows.errors.length);
+    metrics.rowsProcessed('succeeded', rows.succeeded.length);
+    metrics.rowsProcessed('skipped', rows.skipped.length);
+    metrics.rowsProcessed('errored', rows.errors.length);
     this.#waiting.splice(0, open.rows.length);
     this.#chunks += 1;
     this.#open = undefined;

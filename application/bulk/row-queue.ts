@@ -5,23 +5,24 @@
 export class RowQueue {
   readonly #rows: readonly string[];
   /** 1 for a row with a final result. */
-  readonly #over: Uint8Array;
+  readonly #isDone: Uint8Array;
   #next = 0;
   readonly #ready: number[] = [];
   /** Rows by the row that they wait for. */
   readonly #waiting = new Map<number, number[]>();
-  #late: number[] = [];
+  #postponed: number[] = [];
   #index: ReadonlyMap<string, number> | undefined;
   #underWay = 0;
-  /** Counts deletions, which may allow those of other rows. */
-  #freed = 0;
-  #freedBefore = -1;
-  #isLast = false;
+  /** Counts deleted rows, each of which may allow the deletion of others. */
+  #deleted = 0;
+  /** The same when rows were last tried again. */
+  #deletedBefore = -1;
+  #isLastRound = false;
 
-  /** @param rows ids of records @param over 1 for each row that is done; modified */
-  constructor(rows: readonly string[], over: Uint8Array) {
+  /** @param rows ids of records @param isDone 1 for each row that is done; modified */
+  constructor(rows: readonly string[], isDone: Uint8Array) {
     this.#rows = rows;
-    this.#over = over;
+    this.#isDone = isDone;
   }
 
   /** Undefined when no row is ready now, or none is left. */
@@ -32,23 +33,23 @@ export class RowQueue {
       return row;
     }
     if (this.#underWay > 0) return undefined;
-    const back = [...this.#late, ...[...this.#waiting.values()].flat()];
+    const back = [...this.#postponed, ...[...this.#waiting.values()].flat()];
     if (back.length === 0) return undefined;
-    this.#isLast = this.#freed === this.#freedBefore;
-    this.#freedBefore = this.#freed;
-    this.#late = [];
+    this.#isLastRound = this.#deleted === this.#deletedBefore;
+    this.#deletedBefore = this.#deleted;
+    this.#postponed = [];
     this.#waiting.clear();
     this.#ready.push(...back.toReversed());
     return this.take();
   }
 
-  /** @param frees whether the row's deletion may allow that of others */
-  done(row: number, frees: boolean): void {
+  /** Records the final result of a row. */
+  done(row: number, isDeleted: boolean): void {
     this.#underWay -= 1;
-    this.#over[row] = 1;
-    if (frees) {
-      this.#freed += 1;
-      this.#isLast = false;
+    this.#isDone[row] = 1;
+    if (isDeleted) {
+      this.#deleted += 1;
+      this.#isLastRound = false;
     }
     const waiting = this.#waiting.get(row);
     if (waiting === undefined) return;
@@ -57,12 +58,12 @@ export class RowQueue {
   }
 
   /** Puts a row back; false when no remaining row can allow it. */
-  putBack(row: number, hinderedBy: string): boolean {
-    if (this.#isLast) return false;
+  putBack(row: number, blockedBy: string): boolean {
+    if (this.#isLastRound) return false;
     this.#underWay -= 1;
     this.#index ??= new Map(this.#rows.map((id, i) => [id, i]));
-    const other = this.#index.get(hinderedBy);
-    if (other === undefined || this.#over[other] === 1) this.#late.push(row);
+    const other = this.#index.get(blockedBy);
+    if (other === undefined || this.#isDone[other] === 1) this.#postponed.push(row);
     else {
       const waiting = this.#waiting.get(other);
       if (waiting === undefined) this.#waiting.set(other, [row]);
@@ -73,11 +74,11 @@ export class RowQueue {
 
   /** Rows without a final result. */
   *left(): Iterable<number> {
-    for (let row = 0; row < this.#rows.length; row += 1) if (this.#over[row] !== 1) yield row;
+    for (let row = 0; row < this.#rows.length; row += 1) if (this.#isDone[row] !== 1) yield row;
   }
 
   #unseen(): number | undefined {
-    while (this.#next < this.#rows.length && this.#over[this.#next] === 1) this.#next += 1;
+    while (this.#next < this.#rows.length && this.#isDone[this.#next] === 1) this.#next += 1;
     if (this.#next >= this.#rows.length) return undefined;
     this.#next += 1;
     return this.#next - 1;

@@ -21,10 +21,16 @@ import type { Schemas } from '../entities/schemas.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import { specsOf } from '../workflow/workflow-uses.ts';
+import type { BulkRunner } from './commit.ts';
 import { readErrors } from './frozen-rows.ts';
-import type { RecordSelector } from './ports.ts';
 import type { BulkPreviews, Shown } from './preview.ts';
-import type { BulkRunner } from './worker.ts';
+import type { SelectedBy } from './row.ts';
+
+export interface RecordSelector {
+  /** Ids of the records that a filter selects, newest first. */
+  ids(tenantId: string, entityName: string, by: SelectedBy): AsyncIterable<string>;
+  count(tenantId: string, entityName: string, by: SelectedBy): Promise<number>;
+}
 
 export interface BulkRequest {
   readonly entityName: string;
@@ -39,7 +45,7 @@ export interface BulkRequest {
       };
 }
 
-export type SessionNow = Written<{ readonly session: SessionState }>;
+export type CurrentSession = Written<{ readonly session: SessionState }>;
 
 /** Ids that are added without a pause. */
 const IDS_PER_STEP = 1024;
@@ -48,7 +54,7 @@ const WAIT_MS = 120_000;
 const POLL_MS = 100;
 
 /** Use cases on bulk sessions (specification, Bulk operations; decisions, section 5). */
-export class Bulk extends WithDeps<{
+export class BulkSessions extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
   readonly selector: RecordSelector;
@@ -68,10 +74,10 @@ export class Bulk extends WithDeps<{
     request: BulkRequest,
     context: RequestContext,
     admit: (rows: number) => void = () => undefined,
-  ): Promise<SessionNow & { readonly shown?: Shown }> {
+  ): Promise<CurrentSession & { readonly shown?: Shown }> {
     const id = context.newId();
     if (context.priorAttempt !== undefined) {
-      const { state, position } = await this.#now(tenantId, id);
+      const { state, position } = await this.#stream(tenantId, id).refresh();
       if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
     }
     const { entityName, opParams } = request;
@@ -89,8 +95,8 @@ export class Bulk extends WithDeps<{
       selection: selectionOf(request.selection, filter),
       createdBy: context.cause.actor.id,
     };
-    const { state, position, shown } = await this.deps.previews.make(tenantId, session, rows, context.cause);
-    return { session: sessionIn(state), position, shown };
+    const made = await this.deps.previews.make(tenantId, session, rows, context.cause);
+    return { ...currentIn(made), shown: made.shown };
   }
 
   /**
@@ -98,42 +104,39 @@ export class Bulk extends WithDeps<{
    * session is still committing.
    * @throws `not_found`, `invalid_transition`
    */
-  async commit(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
-    const session = sessionIn((await this.#now(tenantId, id)).state);
+  async commit(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {
+    const { session } = await this.session(tenantId, id);
     const countAtCommit = session.status === 'previewed' ? await this.#count(tenantId, session) : undefined;
     const committedBy = context.cause.actor.id;
-    const { state, position } = await this.deps.streams
-      .of(bulkStream, tenantId, id)
-      .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
-    const started = sessionIn(state);
-    if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
+    const started = currentIn(
+      await this.#stream(tenantId, id).execute(context, (state) =>
+        startCommit(state, { committedBy, countAtCommit }),
+      ),
+    );
+    if (started.session.counts.total_resolved >= QUEUED_FROM) return started;
     const deadline = monotonic() + WAIT_MS;
     while (!(await this.deps.runner.run(tenantId, id)) && !this.deps.runner.isStopped) {
-      const present = await this.#now(tenantId, id);
-      if (sessionIn(present.state).status !== 'committing' || monotonic() > deadline) break;
+      const current = await this.session(tenantId, id);
+      if (current.session.status !== 'committing' || monotonic() > deadline) break;
       await pause(POLL_MS);
     }
     return this.session(tenantId, id);
   }
 
   /** @throws `not_found`, `invalid_transition` */
-  async cancel(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
-    const { state, position } = await this.deps.streams
-      .of(bulkStream, tenantId, id)
-      .execute(context, cancelSession);
-    return { session: sessionIn(state), position };
+  async cancel(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {
+    return currentIn(await this.#stream(tenantId, id).execute(context, cancelSession));
   }
 
   /** The session as stored now. @throws `not_found` */
-  async session(tenantId: string, id: string): Promise<SessionNow> {
-    const { state, position } = await this.#now(tenantId, id);
-    return { session: sessionIn(state), position };
+  async session(tenantId: string, id: string): Promise<CurrentSession> {
+    return currentIn(await this.#stream(tenantId, id).refresh());
   }
 
   /** All row errors in the order of the preview. @throws `not_found` */
   async errors(tenantId: string, id: string): Promise<readonly RowError[]> {
     const { session } = await this.session(tenantId, id);
-    return readErrors({ events: this.deps.events, codec: this.deps.codec }, tenantId, session);
+    return readErrors(this.deps, tenantId, session);
   }
 
   async #resolve(tenantId: string, request: BulkRequest, filter: Filter | undefined): Promise<string[]> {
@@ -164,10 +167,15 @@ export class Bulk extends WithDeps<{
     return this.deps.selector.count(tenantId, entityName, { filter, now: this.deps.clock.now() });
   }
 
-  #now(tenantId: string, id: string): Promise<Written<{ state: BulkState }>> {
-    return this.deps.streams.of(bulkStream, tenantId, id).refresh();
+  #stream(tenantId: string, id: string) {
+    return this.deps.streams.of(bulkStream, tenantId, id);
   }
 }
+
+const currentIn = ({ state, position }: Written<{ readonly state: BulkState }>): CurrentSession => ({
+  session: sessionIn(state),
+  position,
+});
 
 const selectionOf = (selection: BulkRequest['selection'], filter: Filter | undefined): Selection => {
   if (selection.kind === 'ids' || filter === undefined) return { kind: 'ids' };

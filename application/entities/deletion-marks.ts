@@ -26,7 +26,7 @@ export interface RecordFinder {
 }
 
 /** A record that must stay and refers to one to be deleted. */
-export interface Hindrance {
+export interface Blocker {
   readonly targetId: string;
   readonly referrerId: string;
   readonly entityName: string;
@@ -50,9 +50,9 @@ export class DeletionMarks extends WithDeps<{
   readonly waitMs: number;
 }> {
   /** Marks all records to delete; returns a record that prevents the deletion. */
-  async mark(tenantId: string, attempt: Attempt, cause: Cause): Promise<Hindrance | undefined> {
+  async mark(tenantId: string, attempt: Attempt, cause: Cause): Promise<Blocker | undefined> {
     const members = new Set([attempt.rootId]);
-    const hindrances: Hindrance[] = [];
+    const blockers: Blocker[] = [];
     let level = [attempt.rootId];
     let last: Position | undefined;
     while (level.length > 0) {
@@ -75,7 +75,7 @@ export class DeletionMarks extends WithDeps<{
           if (found === 'marked' && !members.has(id)) {
             members.add(id);
             next.push(id);
-          } else if (typeof found === 'object') hindrances.push(found);
+          } else if (typeof found === 'object') blockers.push(found);
         };
         await each(this.deps.finder.referrers(tenantId, targetId), visit);
         for (const id of alsoThese) await visit({ id });
@@ -84,18 +84,18 @@ export class DeletionMarks extends WithDeps<{
     }
     return this.firstThatHolds(
       tenantId,
-      hindrances.filter(({ referrerId }) => !members.has(referrerId)),
+      blockers.filter(({ referrerId }) => !members.has(referrerId)),
     );
   }
 
-  /** Marks a referrer that is deleted too; returns a hindrance when it must stay, undefined when it will be cleared. */
+  /** Marks a referrer that is deleted too; returns a blocker when it must stay, undefined when it will be cleared. */
   async #visit(
     tenantId: string,
     id: string,
     targetId: string,
     attempt: Attempt,
     cause: Cause,
-  ): Promise<'marked' | Hindrance | undefined> {
+  ): Promise<'marked' | Blocker | undefined> {
     const deadline = monotonic() + this.deps.waitMs;
     for (;;) {
       const state = await this.deps.links.fresh(tenantId, id);
@@ -123,11 +123,11 @@ export class DeletionMarks extends WithDeps<{
     }
   }
 
-  /** Returns the first hindrance that still holds in the referrer's stream. */
-  async firstThatHolds(tenantId: string, hindrances: readonly Hindrance[]): Promise<Hindrance | undefined> {
-    for (const hindrance of hindrances) {
-      const state: RecordState = await this.deps.links.fresh(tenantId, hindrance.referrerId);
-      if (keysPointingTo(state, hindrance.targetId).length > 0) return hindrance;
+  /** Returns the first blocker that still holds in the referrer's stream. */
+  async firstThatHolds(tenantId: string, blockers: readonly Blocker[]): Promise<Blocker | undefined> {
+    for (const blocker of blockers) {
+      const state: RecordState = await this.deps.links.fresh(tenantId, blocker.referrerId);
+      if (keysPointingTo(state, blocker.targetId).length > 0) return blocker;
     }
     return undefined;
   }

@@ -1,4 +1,4 @@
-import type { Hindrance, RecordFinder, Referrer } from './deletion-marks.ts';
+import type { Blocker, RecordFinder, Referrer } from './deletion-marks.ts';
 import type { Schemas } from './schemas.ts';
 
 /** The expected effect of a deletion on other records, from the read model; ids with entity names. */
@@ -8,7 +8,7 @@ export interface DeletionSurvey {
   /** Cleared of a reference. */
   readonly cleared: ReadonlyMap<string, string>;
   /** Records that prevent the deletion. */
-  readonly hindrances: readonly Hindrance[];
+  readonly blockers: readonly Blocker[];
   /** False when the survey stopped at its limit. */
   readonly isWhole: boolean;
 }
@@ -27,12 +27,12 @@ export const surveyDeletion = async (
 ): Promise<DeletionSurvey> => {
   const deleted = new Map<string, string>();
   const cleared = new Map<string, string>();
-  const hindrances: Hindrance[] = [];
+  const blockers: Blocker[] = [];
   let looked = 0;
   const result = (isWhole: boolean): DeletionSurvey => {
     for (const id of deleted.keys()) cleared.delete(id);
-    const standing = hindrances.filter(({ referrerId }) => !deleted.has(referrerId));
-    return { deleted, cleared, hindrances: standing, isWhole };
+    const standing = blockers.filter(({ referrerId }) => !deleted.has(referrerId));
+    return { deleted, cleared, blockers: standing, isWhole };
   };
 
   /** The strongest rule of the fields by which a record refers to another. */
@@ -68,7 +68,7 @@ export const surveyDeletion = async (
           deleted.set(id, entityName);
           next.push(id);
         } else if (found.fate === 'clear') cleared.set(id, entityName);
-        else hindrances.push({ targetId, referrerId: id, entityName, fieldKey: found.fieldKey });
+        else blockers.push({ targetId, referrerId: id, entityName, fieldKey: found.fieldKey });
       }
     }
     level = next;

@@ -16,7 +16,7 @@ import { clearTimeout, monotonic, pause, setTimeout, type Timer } from '../core/
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position } from '../ports/event-store.ts';
-import { Contended, DeletionMarks, type Hindrance, type RecordFinder } from './deletion-marks.ts';
+import { type Blocker, Contended, DeletionMarks, type RecordFinder } from './deletion-marks.ts';
 import { each } from './deletion-steps.ts';
 import { surveyDeletion } from './deletion-survey.ts';
 import type { RecordLinks } from './record-links.ts';
@@ -30,7 +30,7 @@ export interface DeleteRecord {
 
 export type Result =
   | { readonly outcome: 'deleted'; readonly position: Position | undefined }
-  | { readonly outcome: 'in_use'; readonly hindrance: Hindrance }
+  | { readonly outcome: 'in_use'; readonly blocker: Blocker }
   /** Another deletion holds a needed record, or this one was abandoned. */
   | { readonly outcome: 'contended' };
 
@@ -89,7 +89,7 @@ export class Deletions extends WithDeps<{
           ? this.sweep(tenantId, attempt, cause, result.position)
           : this.#followed(tenantId, attempt, cause, result.position);
       }
-      if (result.outcome === 'in_use') throw inUse(result.hindrance);
+      if (result.outcome === 'in_use') throw inUse(result.blocker);
       await pause(POLL_MS * 2 ** tries * (0.5 + randomNumber()));
     }
     throw new DomainError('conflict', 'Another deletion holds records that would go too. Try again.');
@@ -195,8 +195,8 @@ export class Deletions extends WithDeps<{
       this.deps.looked ?? LOOKED,
     );
     if (!survey.isWhole) return;
-    const hindrance = await this.#marks.firstThatHolds(tenantId, survey.hindrances);
-    if (hindrance !== undefined) throw inUse(hindrance);
+    const blocker = await this.#marks.firstThatHolds(tenantId, survey.blockers);
+    if (blocker !== undefined) throw inUse(blocker);
   }
 
   /** Waits shortly, so that the caller usually finds the whole cascade done. */
@@ -251,8 +251,8 @@ export class Deletions extends WithDeps<{
     cause: Cause,
   ): Promise<Exclude<Result, { outcome: 'deleted' }> | undefined> {
     try {
-      const hindrance = await this.#marks.mark(tenantId, attempt, cause);
-      return hindrance === undefined ? undefined : { outcome: 'in_use', hindrance };
+      const blocker = await this.#marks.mark(tenantId, attempt, cause);
+      return blocker === undefined ? undefined : { outcome: 'in_use', blocker };
     } catch (error) {
       if (error instanceof Contended) return { outcome: 'contended' };
       throw error;
@@ -270,7 +270,7 @@ export class Deletions extends WithDeps<{
   }
 }
 
-const inUse = ({ referrerId, entityName, fieldKey }: Hindrance): DomainError =>
+const inUse = ({ referrerId, entityName, fieldKey }: Blocker): DomainError =>
   new DomainError(
     'in_use',
     `The record is in use: ${entityName} ${referrerId} points to it by ${fieldKey}.`,

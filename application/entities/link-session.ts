@@ -2,7 +2,7 @@ import type { RecordState } from '../../domain/entities/record.ts';
 import type { Link, LinkFacts } from '../../domain/entities/record-values.ts';
 import type { RecordLinks, Writer } from './record-links.ts';
 
-/** The state has references that were not looked up, or whose registration is barred; look them up again. */
+/** Thrown for references that were not looked up or whose registration is barred; the caller looks them up again. */
 export class LinksChanged extends Error {
   override readonly name = 'LinksChanged';
 }
@@ -42,7 +42,7 @@ export class LinkSession {
     return { missing, registrations };
   }
 
-  /** Releases registrations of a write that was refused. Others are resolved when the target is deleted. */
+  /** Releases registrations of a refused write. Registrations that remain are resolved when their target is deleted. */
   async release(): Promise<void> {
     const { tenantId, cause } = this.#writer;
     for (const [key, { registration }] of this.#found) {

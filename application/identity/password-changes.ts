@@ -16,7 +16,7 @@ import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authen
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
 
-/** Names the person in base64url; the rest is random. */
+/** A reset link: tenant and user in base64url, a dot, a random secret. */
 const LINK = /^([A-Za-z0-9_-]{1,600})\.([A-Za-z0-9]{43})$/;
 
 const linkOf = (tenantId: string, userId: string, secret: string): string =>
@@ -51,8 +51,8 @@ export class PasswordChanges extends WithDeps<{
   readonly ids: Ids;
 }> {
   /**
-   * Ends all sessions of the caller and makes a new one. A keyed request that is tried again gets a session when its
-   * earlier try changed the password: the given one is then no longer the current one.
+   * Ends all sessions of the caller and makes a new one. A retried keyed request also gets a session if its first try
+   * changed the password.
    * @throws `constraint_violated` for a wrong current password, also for people without one
    */
   async change(
@@ -65,7 +65,7 @@ export class PasswordChanges extends WithDeps<{
     const known = await directory.freshUser(tenantId, userId);
     const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
     const isRight = await passwords.verify(stored, password.current);
-    // Refused only in the decision, which a keyed request does not reach when its earlier try changed the password.
+    // A wrong password is refused inside the decision: a retry whose first try succeeded does not get that far.
     const passwordHash = isRight ? await passwords.hash(password.next) : undefined;
     const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
       if (!user.exists || user.status !== 'active') throw invalidCredential();
@@ -80,7 +80,7 @@ export class PasswordChanges extends WithDeps<{
   }
 
   /**
-   * Makes a one-time link; an earlier one no longer counts.
+   * Makes a one-time link; an earlier one becomes invalid.
    * @returns `link` unless an earlier try of the same keyed request made it: secrets are not stored
    * @throws `not_found`, `invalid_transition`
    */

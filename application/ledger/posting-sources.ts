@@ -4,7 +4,7 @@ import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf } from '../core/events/stream-name.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import { noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
+import { WEBHOOK_SOURCES, webhookDataOf } from '../webhooks/event-data.ts';
 
 /**
  * Events that posting rules apply to (decisions, section 9): those that webhooks deliver, with the same data, and
@@ -29,8 +29,8 @@ export const readSource = async (
 ): Promise<SourceEvent | undefined> => {
   const invoice = dataOf(InvoiceIssued, event);
   if (invoice === undefined) {
-    const notice = noticeOf(event);
-    return notice && { kind: notice.event, tenantId: event.tenantId, payload: notice.data };
+    const content = webhookDataOf(event);
+    return content && { kind: content.event, tenantId: event.tenantId, payload: content.data };
   }
   if (!event.tenantId.startsWith(PARTNER)) return undefined;
   const partner = await partners.find(event.tenantId.slice(PARTNER.length));

@@ -5,15 +5,15 @@ import { monotonic, pause } from '../core/runtime/timers.ts';
 import { type StoredEvent, StoreUnavailable } from '../ports/event-store.ts';
 import type { Finding } from './log-check.ts';
 
-/** An erasure at the end of the log is applied a moment later. */
+/** How long to wait (ms) for erasures at the end of the log, which are applied asynchronously. */
 const WAIT_MS = 5000;
 const ROUND_MS = 200;
-/** Keys of these kinds are destroyed only because of events. */
+/** Keys of these kinds are destroyed only by an erasure in the log. */
 const BY_FACTS = /^[^/]+\/(message|person)-/;
 
 /**
- * Checks that each sealed text has its key and each erased one has none. Keeps erasures whose keys still exist, and
- * missing keys without an erasure so far.
+ * Checks that each sealed text has its key and each erased one has none. Collects erasures not applied yet, and missing
+ * keys that no erasure explains yet.
  */
 export class KeyCheck {
   readonly #keys: KeyRing;
@@ -64,7 +64,7 @@ export class KeyCheck {
     return findings;
   }
 
-  /** Whether a key is missing without an erasure so far. */
+  /** Whether a key is missing that no erasure explains yet. */
   get misses(): boolean {
     for (const id of this.#gone.keys()) if (!this.#erased.has(id)) return true;
     return false;
@@ -103,7 +103,7 @@ export class KeyCheck {
     }
     for (const event of left) {
       const what = `${event.stream}@${event.revision}`;
-      findings.push({ kind: 'key_not_erased', what, message: 'It erases a text whose key is there still.' });
+      findings.push({ kind: 'key_not_erased', what, message: 'It erases a text whose key still exists.' });
     }
     return findings;
   }

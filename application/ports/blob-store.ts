@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Where a blob is stored. Adapters check both parts, so that no name leads to another place. */
-
+/** The place of a blob. Adapters check both parts, so that no name leads to another place. */
 export interface BlobRef {
   /** `[a-z][a-z0-9_]{0,39}` */
   readonly tenantId: string;

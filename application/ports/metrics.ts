@@ -42,6 +42,6 @@ export interface Metrics extends ProjectionMetrics, Gauges {
   deliveryAttempted(result: AttemptResult, seconds: number): void;
   questionAsked(outcome: QuestionOutcome, seconds: number): void;
   rowsProcessed(outcome: RowOutcome, count: number): void;
-  /** Calls `report` before each scrape; it must be cheap. @returns ends it */
+  /** Calls `report` before each scrape; it must be cheap. @returns a function that ends this */
   atScrape(report: () => void): () => void;
 }

@@ -11,7 +11,7 @@ export class SearchGivenUp extends StoreUnavailable {}
 /** Too many searches wait. */
 export class TooManySearches extends SearchGivenUp {}
 
-/** Divides the thread among searches: each waits for its next slice, tenants in turn. */
+/** Shares the thread among searches: each waits for its next time slice, round-robin over tenants. */
 export interface SearchSlices {
   of(tenantId: string, code: string): { next(): Promise<void> };
 }

@@ -1,21 +1,39 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { DeliveryBodyContinued, DeliveryScheduled } from '../../domain/webhooks/delivery.ts';
-import { type AnyEvent, dataOf } from '../core/events/event-codec.ts';
+import {
+  DeliveryBodyContinued,
+  DeliveryScheduled,
+  deliveryStream,
+  type ScheduleDelivery,
+} from '../../domain/webhooks/delivery.ts';
+import type { DeliveredEvent } from '../../domain/webhooks/event-types.ts';
+import { type AnyEvent, dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import type { EventStore } from '../ports/event-store.ts';
 
-/**
- * A stored body: plain, or compressed and split when long, since it must fit into an event together with other data.
- */
-export interface StoredBody {
-  readonly encoding: 'plain' | 'deflate';
-  readonly bodyParts: readonly string[];
-}
+/** The body of a delivery (specification, Webhook events, Envelope). */
+export const envelopeText = (envelope: {
+  readonly id: string;
+  readonly event: DeliveredEvent;
+  /** ms */
+  readonly occurredAt: number;
+  readonly tenantId: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}): string =>
+  JSON.stringify({
+    id: envelope.id,
+    event: envelope.event,
+    occurred_at: new Date(envelope.occurredAt).toISOString(),
+    tenant_id: envelope.tenantId,
+    data: envelope.data,
+  });
 
 /** Bytes as JSON. */
 const PLAIN = 128 * 1024;
 /** Characters of base64. */
 const PART = 300_000;
 
-export const storedBody = (body: string): StoredBody => {
+/** Plain, or compressed and split when long, since it must fit into an event together with other data. */
+export const storedBody = (body: string): Pick<ScheduleDelivery, 'encoding' | 'bodyParts'> => {
   if (Buffer.byteLength(JSON.stringify(body)) <= PLAIN) return { encoding: 'plain', bodyParts: [body] };
   const text = deflateRawSync(body).toString('base64');
   const bodyParts: string[] = [];
@@ -41,4 +59,19 @@ export const bodyOf = (events: readonly AnyEvent[]): Buffer => {
   if (scheduled.encoding === 'plain') return Buffer.from(scheduled.body);
   const text = rest.map((event) => dataOf(DeliveryBodyContinued, event)?.body ?? '').join('');
   return inflateRawSync(Buffer.from(scheduled.body + text, 'base64'));
+};
+
+/** Reads the events of a delivery's body; empty when it does not exist. */
+export const readBody = async (
+  { events, codec }: { readonly events: EventStore; readonly codec: EventCodec },
+  tenantId: string,
+  id: string,
+): Promise<readonly LoggedEvent[]> => {
+  const stream = streamName(tenantId, deliveryStream.category, id);
+  const read = async (from: number, limit: number) =>
+    (await events.readStream(stream, { from, limit })).map((stored) => codec.decode(stored));
+  const [first] = await read(0, 1);
+  if (first === undefined) return [];
+  const parts = partsOf(first);
+  return parts === 1 ? [first] : [first, ...(await read(1, parts - 1))];
 };

@@ -1,29 +1,29 @@
 import { pause } from '../core/runtime/timers.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** Since when (ms) the tenant's oldest webhook waits in one stage of its way; undefined when none does. */
-export type WaitingSince = (tenantId: string) => number | undefined;
+/** Since when (ms) the tenant's oldest webhook waits in one stage of delivery; undefined when none does. */
+type WaitingSince = (tenantId: string) => number | undefined;
 
 /** Webhooks may wait this long (ms) before writes wait too. */
 const FREE_MS = 250;
-/** Part of what they wait longer that each write waits. */
+/** Share of the excess lag by which each write is delayed. */
 const SHARE = 0.5;
 const MOST_MS = 1_000;
-/** Below this utilization of the process, an endpoint is slow and not the machine. */
+/** Below this event-loop utilization slow endpoints cause the lag, so writes are not delayed. */
 const BUSY = 0.75;
-/** How long (ms) a look at the stages holds. */
-const HOLDS_MS = 25;
+/** How long (ms) a measured lag is cached. */
+const CACHED_MS = 25;
 
 /**
- * Slows a tenant's writes while its webhooks lag in a busy process (decision 66): otherwise as many connections as
- * there are take the event loop from the few calls that an endpoint may get at a time.
+ * Slows a tenant's writes while its webhooks lag in a busy process (decision 66). Otherwise many client connections
+ * starve the few concurrent calls per endpoint.
  */
 export class DeliveryPressure {
   readonly #clock: Clock;
   readonly #utilization: () => number;
   readonly #stages = new Set<WaitingSince>();
   readonly #lags = new Map<string, number>();
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #measuredAt = Number.NEGATIVE_INFINITY;
 
   /** @param utilization share of time, 0 to 1, for which the event loop was busy of late */
   constructor(clock: Clock, utilization: () => number) {
@@ -51,9 +51,9 @@ export class DeliveryPressure {
 
   #lagOf(tenantId: string): number {
     const now = this.#clock.now();
-    if (Math.abs(now - this.#lookedAt) > HOLDS_MS) {
+    if (Math.abs(now - this.#measuredAt) > CACHED_MS) {
       this.#lags.clear();
-      this.#lookedAt = now;
+      this.#measuredAt = now;
     }
     const known = this.#lags.get(tenantId);
     if (known !== undefined) return known;

@@ -13,7 +13,7 @@ import { leaseNameOfSubscriber } from '../ports/read-store.ts';
 import type { DeliveryPressure } from './delivery-pressure.ts';
 import { EndpointWorker, type EndpointWorkerDeps } from './endpoint-worker.ts';
 
-export interface DispatcherDeps extends EndpointWorkerDeps {
+interface DispatcherDeps extends EndpointWorkerDeps {
   readonly events: Pick<EventStore, 'end'>;
   readonly follower: LogFollower;
   readonly codec: EventCodec;
@@ -25,7 +25,7 @@ export interface DispatcherDeps extends EndpointWorkerDeps {
 /** How long running calls may take when the dispatcher stops. */
 const LAST_CALLS_MS = 2000;
 
-const concerned = z.object({ subscription_id: z.string() });
+const withSubscriptionId = z.object({ subscription_id: z.string() });
 
 /**
  * Sends due deliveries from the read model; the log signals new ones. Runs on one node under a lease. While two nodes
@@ -67,8 +67,8 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
   };
   held.addEventListener('abort', stop);
   if (held.aborted) stop();
-  const stopped = deps.metrics.atScrape(() => reportWaiting(workers.values(), deps));
-  const unwatch = deps.pressure.watch((tenantId) => {
+  const stopReporting = deps.metrics.atScrape(() => reportWaiting(workers.values(), deps));
+  const stopWatching = deps.pressure.watch((tenantId) => {
     let oldest: number | undefined;
     for (const worker of workers.values()) {
       const since = worker.waitingSinceOf(tenantId);
@@ -85,16 +85,16 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
           for (const [key, worker] of workers) if (key.startsWith(`${tenant.tenant_id}/`)) worker.wake();
           return;
         }
-        const { subscription_id } = concerned.parse(event.data);
-        const made = dataOf(DeliveryScheduled, event);
-        if (made !== undefined)
-          return workerOf(event.tenantId, subscription_id, false).offer(made.delivery_id, event);
+        const { subscription_id } = withSubscriptionId.parse(event.data);
+        const scheduled = dataOf(DeliveryScheduled, event);
+        if (scheduled !== undefined)
+          return workerOf(event.tenantId, subscription_id, false).offer(scheduled.delivery_id, event);
         const [parallel, ordered] = workersOf(event.tenantId, subscription_id);
         parallel.wake(event.position);
         ordered.wake(event.position);
       }),
       (async () => {
-        for await (const { tenantId, subscriptionId } of deps.queue.subscriptions(after)) {
+        for await (const { tenantId, subscriptionId } of deps.pending.subscriptions(after)) {
           if (stopping.signal.aborted) return;
           workersOf(tenantId, subscriptionId);
         }
@@ -105,8 +105,8 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     held.removeEventListener('abort', stop);
     await Promise.all(running);
     clearTimeout(lastCalls);
-    stopped();
-    unwatch();
+    stopReporting();
+    stopWatching();
     deps.metrics.pendingDeliveries(undefined, undefined);
   }
 };
@@ -117,10 +117,10 @@ const reportWaiting = (
 ): void => {
   let count = 0;
   let dueAt = Number.POSITIVE_INFINITY;
-  for (const { waiting } of workers) {
-    const found = waiting.summary;
-    count += found.count;
-    dueAt = Math.min(dueAt, found.dueAt);
+  for (const { queue } of workers) {
+    const { summary } = queue;
+    count += summary.count;
+    dueAt = Math.min(dueAt, summary.dueAt);
   }
   metrics.pendingDeliveries(count, Math.max(0, clock.now() - dueAt) / 1000);
 };

@@ -5,12 +5,12 @@ import type { Clock } from '../ports/clock.ts';
 import { latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { AttemptHints, DeliveryAttempts } from './delivery-attempts.ts';
-import type { FoundDelivery } from './delivery-reader.ts';
-import { type DeliveryQueue, type Due, DueDeliveries, type QueueName } from './due-deliveries.ts';
-import { WaitingDeliveries } from './waiting-deliveries.ts';
+import type { DeliveryBatches, FoundDelivery, KnownDelivery } from './delivery-batches.ts';
+import { type Due, EndpointQueue, type PendingDeliveries, type QueueName } from './endpoint-queue.ts';
 
 export interface EndpointWorkerDeps {
-  readonly queue: DeliveryQueue;
+  readonly pending: PendingDeliveries;
+  readonly deliveries: Pick<DeliveryBatches, 'readAhead' | 'flushNow'>;
   readonly attempts: DeliveryAttempts;
   readonly limiter: FairLimiter;
   readonly clock: Clock;
@@ -19,36 +19,36 @@ export interface EndpointWorkerDeps {
 }
 
 /** Concurrent calls of one subscription. */
-const WIDTH = 4;
+const MAX_CALLS = 4;
 /** Concurrent attempts, including delivered ones that are being recorded. */
-const UNRECORDED = 16;
+const MAX_UNRECORDED = 16;
 /** Deliveries read together, shortly before they are sent. */
 const GROUP = 32;
 /** Longest sleep (ms) on one clock reading. */
 const LONGEST_SLEEP_MS = 60_000;
-const NOTHING_DONE_MS = 25;
+/** Pause (ms) of an attempt that found that its delivery must wait. */
+const MUST_WAIT_MS = 25;
 /**
  * After this many failed attempts in a row further ones are throttled, so that a dead endpoint with a long queue does
  * not load the server. A success ends it.
  */
-const PACED_AFTER = 8;
-const PACE_STEP_MS = 20;
-const PACE_MS = 160;
+const THROTTLED_AFTER = 8;
+const THROTTLE_STEP_MS = 20;
+const MAX_THROTTLE_MS = 160;
 
 /**
  * Sends the deliveries of one subscription: sleeps until one is due or it is woken, without polling. Its errors do not
  * affect other workers.
  */
 export class EndpointWorker {
+  readonly queue: EndpointQueue;
   readonly #name: QueueName;
   readonly #deps: EndpointWorkerDeps;
   /** When aborted, no further attempt starts. */
   readonly #stopping: AbortSignal;
   /** Aborts running calls. */
   readonly #calls: AbortSignal;
-  readonly #width: number;
-  readonly #dueDeliveries: DueDeliveries;
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #maxCalls: number;
   #calling = 0;
   /** Resolvers waiting for a call or an attempt to end. */
   #slotWaiters: (() => void)[] = [];
@@ -59,11 +59,10 @@ export class EndpointWorker {
   #seen: Position | undefined;
   /** Failed attempts since the last success. */
   #failures = 0;
-  readonly waiting = new WaitingDeliveries();
   /** The last page had no due delivery. */
   #caughtUp = false;
-  #woken = false;
-  #ring: () => void = () => undefined;
+  #isWoken = false;
+  #wakeUp: () => void = () => undefined;
 
   constructor(
     name: QueueName,
@@ -74,56 +73,56 @@ export class EndpointWorker {
     this.#deps = deps;
     this.#stopping = signals.stopping;
     this.#calls = signals.calls;
-    this.#width = name.ordered ? 1 : WIDTH;
-    this.#dueDeliveries = new DueDeliveries(name, deps.queue);
+    this.#maxCalls = name.ordered ? 1 : MAX_CALLS;
+    this.queue = new EndpointQueue(name, deps.pending);
   }
 
   /** Since when (ms) its oldest delivery is due; undefined while its endpoint fails, and for one in order. */
   waitingSinceOf(tenantId: string): number | undefined {
     if (tenantId !== this.#name.tenantId || this.#failures > 0 || this.#name.ordered) return undefined;
-    const { dueAt } = this.waiting.summary;
+    const { dueAt } = this.queue.summary;
     return dueAt === Number.POSITIVE_INFINITY ? undefined : dueAt;
   }
 
-  /** Signals a change at this position. */
+  /** Tells of a change at this position. */
   wake(position?: Position): void {
     this.#changes += 1;
-    this.#ringFor(position);
+    this.#signal(position);
   }
 
-  #ringFor(position?: Position): void {
+  #signal(position?: Position): void {
     this.#saw(position);
-    this.#woken = true;
-    this.#ring();
+    this.#isWoken = true;
+    this.#wakeUp();
   }
 
   /**
    * Offers a new delivery with its event. When nothing waits before it, it is sent without querying the read model,
    * which would have to fold that far first.
    */
-  offer(id: string, made: LoggedEvent): void {
-    const { position } = made;
+  offer(id: string, scheduledEvent: LoggedEvent): void {
+    const { position } = scheduledEvent;
     const isNext = this.#caughtUp && this.#hasSlot && !this.#stopping.aborted;
-    if (isNext && !this.#underWay.has(id)) {
+    if (isNext && !this.queue.isUnderWay(id)) {
       this.#saw(position);
       // Without a free slot the event is dropped, since thousands may wait; it is read again later.
-      this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { made } : {});
-    } else this.#ringFor(position);
+      this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { scheduledEvent } : {});
+    } else this.#signal(position);
   }
 
   /**
    * Runs until `stopping`, or until a deleted subscription has no deliveries left; then waits for running attempts.
-   * @param over called when the worker ends, before it could be woken in vain
+   * @param onEnd called when it accepts no further delivery, before it waits for running attempts
    */
-  async run(over: () => void): Promise<void> {
+  async run(onEnd: () => void): Promise<void> {
     const signal = this.#stopping;
-    const stop = (): void => this.#ringFor();
+    const stop = (): void => this.#signal();
     signal.addEventListener('abort', stop);
     for (let failures = 0; !signal.aborted; ) {
       try {
         const isGone = (await this.#work()) === 'gone';
         failures = 0;
-        if (isGone && !this.#woken) break;
+        if (isGone && !this.#isWoken) break;
       } catch (error) {
         failures += 1;
         const { tenantId, subscriptionId } = this.#name;
@@ -134,24 +133,22 @@ export class EndpointWorker {
         await this.#deps.sleep(Math.min(100 * 2 ** failures, 10_000), signal);
       }
     }
-    over();
+    onEnd();
     signal.removeEventListener('abort', stop);
-    await Promise.all(this.#underWay.values());
+    while (this.queue.underWay > 0) await this.#slotChange();
   }
 
   async #work(): Promise<'gone' | undefined> {
     const { attempts, clock } = this.#deps;
-    this.#woken = false;
-    const subscription = await attempts.subscription(this.#name.tenantId, this.#name.subscriptionId);
-    if (subscription !== undefined && (await attempts.waits(this.#name.tenantId, subscription))) {
-      this.waiting.clear();
+    this.#isWoken = false;
+    const subscription = await attempts.activeSubscription(this.#name.tenantId, this.#name.subscriptionId);
+    if (subscription === 'waits') {
+      this.queue.suspend();
       return this.#wait(undefined);
     }
     const now = clock.now();
-    const isUnderWay = (id: string): boolean => this.#underWay.has(id);
-    const waiting = await this.#dueDeliveries.next(now, this.#seen, isUnderWay, this.#underWay.size);
-    this.waiting.looked(waiting, isUnderWay);
-    if (subscription === undefined) return this.#drop(waiting);
+    const waiting = await this.queue.next(now, this.#seen);
+    if (subscription === 'deleted') return this.#drop(waiting);
     const due = waiting.filter(({ dueAt }) => dueAt <= now);
     this.#caughtUp = due.length === 0;
     if (due.length === 0) {
@@ -168,8 +165,11 @@ export class EndpointWorker {
   /** Starts attempts as slots become free. @returns false when the page must be read again */
   async #startAll(due: readonly Due[]): Promise<boolean> {
     const changes = this.#changes;
-    const found = await this.#gathered(due);
-    for (const { id } of due) {
+    const ids = due.map(({ id }) => id);
+    // Not for deliveries that would wait long, or were tried before.
+    const isAhead = due.length > 1 && this.#failures === 0 && !this.#name.ordered;
+    const found = isAhead ? await this.#deps.deliveries.readAhead(this.#name.tenantId, ids) : undefined;
+    for (const id of ids) {
       if (!this.#hasSlot) await this.#freeSlot();
       if (this.#stopping.aborted || this.#isStale) return false;
       // The attempt may wait for a slot; changes until then count.
@@ -184,94 +184,88 @@ export class EndpointWorker {
     return true;
   }
 
-  /** Not for deliveries that would wait long, or were tried before. */
-  async #gathered(due: readonly Due[]): Promise<Map<string, FoundDelivery> | undefined> {
-    if (due.length === 1 || this.#failures > 0 || this.#name.ordered) return undefined;
-    const ids = due.map(({ id }) => id);
-    return this.#deps.attempts.gather(this.#name.tenantId, ids);
-  }
-
   get #hasSlot(): boolean {
-    return this.#calling < this.#width && this.#underWay.size < UNRECORDED;
+    return this.#calling < this.#maxCalls && this.queue.underWay < MAX_UNRECORDED;
   }
 
   async #freeSlot(): Promise<undefined> {
     while (!this.#hasSlot) {
-      if (this.#underWay.size >= UNRECORDED) this.#deps.attempts.hurry();
-      await new Promise<void>((resolve) => this.#slotWaiters.push(resolve));
+      if (this.queue.underWay >= MAX_UNRECORDED) this.#deps.deliveries.flushNow();
+      await this.#slotChange();
     }
+  }
+
+  #slotChange(): Promise<void> {
+    return new Promise((resolve) => this.#slotWaiters.push(resolve));
   }
 
   #slotFreed(): void {
     for (const resolve of this.#slotWaiters.splice(0)) resolve();
   }
 
-  #start(id: string, known: Pick<AttemptHints, 'made' | 'found'>): void {
-    this.waiting.started(id, this.#deps.clock.now());
-    const done = this.#attempt(id, known).finally(() => {
-      this.#underWay.delete(id);
-      this.waiting.ended(id);
-      this.#dueDeliveries.done(id);
+  #start(id: string, known: KnownDelivery): void {
+    this.queue.start(id, this.#deps.clock.now());
+    void this.#attempt(id, known).finally(() => {
+      this.queue.end(id);
       this.#slotFreed();
-      this.#ringFor();
+      this.#signal();
     });
-    this.#underWay.set(id, done);
   }
 
   /** Never rejects. */
-  async #attempt(id: string, known: Pick<AttemptHints, 'made' | 'found'>): Promise<void> {
+  async #attempt(id: string, known: KnownDelivery): Promise<void> {
     const { tenantId, subscriptionId, ordered } = this.#name;
     const { limiter, logger, sleep } = this.#deps;
     this.#calling += 1;
     const giveBack = once(await limiter.take(tenantId, `${subscriptionId} ${ordered}`));
-    const called = once(() => {
+    const callEnded = once(() => {
       this.#calling -= 1;
       this.#slotFreed();
     });
     // While a success is recorded the next call starts, except for ordered deliveries.
-    const delivered = (): void => {
+    const onDelivered = (): void => {
       giveBack();
       this.#failures = 0;
-      if (!ordered) called();
+      if (!ordered) callEnded();
     };
     try {
-      // What endpoints answer in one tick would else lead to as many calls in it.
+      // Spreads new calls over ticks, since many endpoints may answer in the same tick.
       await timeSlices.of(tenantId, 'webhook-dispatcher').begin();
-      if (!this.#stopping.aborted) await this.#make(id, { ...known, delivered, ordered });
+      if (!this.#stopping.aborted) await this.#send(id, { ...known, onDelivered, ordered });
     } catch (error) {
       if (!this.#calls.aborted) {
         logger.warn(
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed within the server',
         );
-        // An ordered delivery waits for the store, but not for one that can never be sent.
+        // An ordered queue waits while the store is unavailable, but skips a delivery that can never be sent.
         if (ordered && error instanceof StoreUnavailable) this.#isStale = true;
         await sleep(1000, this.#calls);
       }
     } finally {
       giveBack();
     }
-    const beyond = this.#failures - PACED_AFTER;
-    if (beyond > 0) await sleep(Math.min(beyond * PACE_STEP_MS, PACE_MS), this.#stopping);
-    called();
+    const beyond = this.#failures - THROTTLED_AFTER;
+    if (beyond > 0) await sleep(Math.min(beyond * THROTTLE_STEP_MS, MAX_THROTTLE_MS), this.#stopping);
+    callEnded();
   }
 
-  async #make(id: string, own: AttemptHints): Promise<void> {
+  async #send(id: string, hints: AttemptHints): Promise<void> {
     const { attempts, sleep } = this.#deps;
-    const made = await attempts.make(this.#name.tenantId, id, this.#calls, own);
-    this.#saw(made?.position);
-    if (made === undefined) {
+    const result = await attempts.attempt(this.#name.tenantId, id, this.#calls, hints);
+    this.#saw(result?.position);
+    if (result === undefined) {
       this.#isStale = true;
-      await sleep(NOTHING_DONE_MS, this.#calls);
-    } else if ('outcome' in made && made.outcome !== 'delivered') this.#failures += 1;
+      await sleep(MUST_WAIT_MS, this.#calls);
+    } else if ('outcome' in result && result.outcome !== 'delivered') this.#failures += 1;
   }
 
   /** Drops deliveries of a deleted subscription. */
   async #drop(waiting: readonly Due[]): Promise<'gone' | undefined> {
-    if (waiting.length === 0) return this.#underWay.size === 0 ? 'gone' : this.#wait(undefined);
+    if (waiting.length === 0) return this.queue.underWay === 0 ? 'gone' : this.#wait(undefined);
     for (const { id } of waiting) {
       this.#saw(await this.#deps.attempts.drop(this.#name.tenantId, id));
-      this.#dueDeliveries.done(id);
+      this.queue.end(id);
     }
     return undefined;
   }
@@ -282,9 +276,9 @@ export class EndpointWorker {
 
   /** Waits until woken, or at most `ms`. */
   async #wait(ms: number | undefined): Promise<undefined> {
-    if (this.#woken) return undefined;
+    if (this.#isWoken) return undefined;
     const timer = new AbortController();
-    const promise = new Promise<void>((resolve) => (this.#ring = resolve));
+    const promise = new Promise<void>((resolve) => (this.#wakeUp = resolve));
     await Promise.race(ms === undefined ? [promise] : [promise, this.#deps.sleep(ms, timer.signal)]);
     timer.abort('woken'); // Without a reason it would make an error with a stack.
     return undefined;

@@ -3,7 +3,7 @@ import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 
 /** Data of the headers (specification, Webhook events, Headers). */
-export interface Signed {
+interface Signed {
   readonly event: string;
   readonly deliveryId: string;
   readonly attempt: number;
@@ -16,7 +16,7 @@ export interface Signed {
 }
 
 /** The two keys that a secret stands for (decision 50). */
-export interface SigningKey {
+interface SigningKey {
   /** The UTF-8 bytes of the whole secret, `whsec_` included. */
   readonly own: KeyObject;
   /** The bytes that the rest is the base64 of, as Standard Webhooks reads a secret. */

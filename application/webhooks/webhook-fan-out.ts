@@ -22,8 +22,8 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import { StateHistory } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import { storedBody } from './body.ts';
-import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from './envelopes.ts';
+import { envelopeText, storedBody } from './body.ts';
+import { WEBHOOK_SOURCES, type WebhookEventData, webhookDataOf } from './event-data.ts';
 
 export const WEBHOOK_FAN_OUT = 'webhook-fan-out';
 
@@ -45,39 +45,40 @@ export const webhookFanOut = (deps: {
     CHANGES.map(({ type }) => type),
     deps,
   );
-  const schedule = async (event: LoggedEvent, notice: Notice, subscription: Subscription): Promise<void> => {
-    const id = uuidFromName(`webhook\n${event.id}\n${subscription.id}`);
-    const { tenantId } = event;
-    const body = envelopeText({ id, event: notice.event, occurredAt: event.at, tenantId, data: notice.data });
-    const delivery = { id, subscriptionId: subscription.id, event: notice.event, ...storedBody(body) };
+  const schedule = async (logged: LoggedEvent, content: WebhookEventData, subscription: Subscription) => {
+    const { tenantId, at: occurredAt } = logged;
+    const { event, data } = content;
+    const id = uuidFromName(`webhook\n${logged.id}\n${subscription.id}`);
+    const body = envelopeText({ id, event, occurredAt, tenantId, data });
+    const delivery = { id, subscriptionId: subscription.id, event, ...storedBody(body) };
     await deps.streams
       .of(deliveryStream, tenantId, id)
       .execute(
-        { cause: causeOf(event) },
+        { cause: causeOf(logged) },
         { decide: (state) => scheduleDelivery(state, delivery), isNew: true },
       );
   };
   /** The log sorts the keys of values; a body has them as the schema does. */
-  const inSchemaOrder = async (tenantId: string, notice: Notice): Promise<Notice> => {
-    const { entity_name: name, values } = notice.data;
+  const inSchemaOrder = async (tenantId: string, content: WebhookEventData): Promise<WebhookEventData> => {
+    const { entity_name: name, values } = content.data;
     const known = valuesSchema.safeParse(values);
-    if (typeof name !== 'string' || !known.success) return notice;
+    if (typeof name !== 'string' || !known.success) return content;
     const { state } = await deps.streams.of(schemaStream, tenantId, name).load();
-    if (!state.exists) return notice;
-    return { ...notice, data: { ...notice.data, values: inOrder(state.fields, known.data) } };
+    if (!state.exists) return content;
+    return { ...content, data: { ...content.data, values: inOrder(state.fields, known.data) } };
   };
   /** The deliveries of an event, by the subscriptions at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
     if (history.takes(event)) return [];
-    const notice = noticeOf(event);
-    if (notice === undefined) return [];
+    const content = webhookDataOf(event);
+    if (content === undefined) return [];
     const stream = streamName(event.tenantId, subscriptionsStream.category, SUBSCRIPTIONS);
     const { byId } = await history.at(stream, event.position);
     const wanted = Object.values(byId).filter(
-      ({ state, events }) => state === 'active' && wants(events, notice.event),
+      ({ state, events }) => state === 'active' && wants(events, content.event),
     );
     if (wanted.length === 0) return [];
-    const ordered = await inSchemaOrder(event.tenantId, notice);
+    const ordered = await inSchemaOrder(event.tenantId, content);
     return wanted.map((subscription) => () => schedule(event, ordered, subscription));
   };
   /** True for a tenant without an active subscription. */

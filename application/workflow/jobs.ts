@@ -42,9 +42,6 @@ export type TransitionOutcome =
   | { readonly outcome: 'refused'; readonly refusal: Refusal }
   | { readonly outcome: 'not_found' };
 
-/** The handling of a transition overtaken by another one: `conflict` for a client, a new decision for a bulk row. */
-export type LostRace = 'refuse' | 'decide_again';
-
 /** Use cases on jobs (decisions, section 6, Job). A job is part of its record's stream and has the record's id. */
 export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clock: Clock }> {
   /** @throws `not_found`, `forbidden`, `conflict`, `invalid_transition`, `constraint_violated`, `guard_rejected` */
@@ -55,7 +52,8 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
     actor: JobActor,
     context: RequestContext,
   ): Promise<Moved> {
-    const result = await this.tryTransition(tenantId, jobId, command, actor, context, 'refuse');
+    const seen = await this.#versionNow(tenantId, jobId);
+    const result = await this.tryTransition(tenantId, jobId, { ...command, seen }, actor, context);
     switch (result.outcome) {
       case 'moved':
         return result;
@@ -75,12 +73,10 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   async tryTransition(
     tenantId: string,
     jobId: string,
-    command: Omit<TransitionCommand, 'seen'> & { readonly ifVersion?: number | undefined },
+    command: TransitionCommand & { readonly ifVersion?: number | undefined },
     actor: JobActor,
     context: RequestContext,
-    lostRace: LostRace,
   ): Promise<TransitionOutcome> {
-    const seen = lostRace === 'refuse' ? await this.#versionNow(tenantId, jobId) : undefined;
     let refusal: Refusal | 'not_found' | undefined;
     const outcome = await this.deps.streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => {
@@ -102,13 +98,12 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
           refusal = { kind: 'lost_race', state: record.job.state };
           return [];
         }
-        const wanted = { ...command, seen };
-        const verdict = checkTransition(record, wanted, { machine: workflow.machine, fields, actor, now });
+        const verdict = checkTransition(record, command, { machine: workflow.machine, fields, actor, now });
         if (verdict.kind !== 'moves') {
           refusal = verdict;
           return [];
         }
-        return transitioned(record, wanted, verdict.edge, actor.role);
+        return transitioned(record, command, verdict.edge, actor.role);
       },
     });
     if (refusal === 'not_found') return { outcome: 'not_found' };

@@ -19,7 +19,7 @@ import { contextOf, createTenant, makeMany, type UseCases, withUseCases } from '
 import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
-/** A tenant's corpus, and a number of sentences whose embedding takes longer than answering a question. */
+/** Size of a tenant's corpus, and the yardstick: embedding so many sentences must take longer than one answer. */
 const SMALL = { tenant: 'small', chunks: 10_000, sentences: 3 };
 const LARGE = { tenant: 'large', chunks: 100_000, sentences: 20 };
 const RECORDS = 1000;

@@ -16,8 +16,8 @@ export class Api {
 
   constructor(port: number, connections = 64, localAddress = '127.0.0.1') {
     // Long timeouts, since an attacked server may be slow, which the bench measures.
-    const patience = { headersTimeout: 120_000, bodyTimeout: 120_000 };
-    this.#pool = new Pool(`http://127.0.0.1:${port}`, { connections, localAddress, ...patience });
+    const timeouts = { headersTimeout: 120_000, bodyTimeout: 120_000 };
+    this.#pool = new Pool(`http://127.0.0.1:${port}`, { connections, localAddress, ...timeouts });
   }
 
   /** @param path absolute, or relative to the tenant's paths without a slash at its start */

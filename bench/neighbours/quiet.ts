@@ -151,7 +151,7 @@ export const experience = async (port: number, seconds: number): Promise<Experie
   return { requests, work, refused };
 };
 
-/** Resolves the waiting callers whose text occurs in what arrived. */
+/** Texts that have arrived; resolves callers that wait for a part of one. */
 class Arrivals {
   readonly #seen: { readonly text: string; readonly at: number }[] = [];
   readonly #waiting = new Map<string, (at: number) => void>();

@@ -8,7 +8,7 @@ import { QUIET } from './names.ts';
 /**
  * Imported by the server under test: measures how much processor time its thread uses from the start of each request of the
  * quiet tenant to its answer, and in each tick. Unlike times on the clock, these do not grow when other processes of the
- * machine take the processor. Ticks are told with and without garbage collections. Each SIGUSR2 writes what was measured
+ * machine take the processor. Ticks are reported with and without garbage collections. Each SIGUSR2 writes what was measured
  * since the last one to the file `BENCH_THREAD_TIMES`.
  */
 

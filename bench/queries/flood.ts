@@ -69,7 +69,7 @@ const flood = async (platform: Child, receiver: Child, seconds: number): Promise
 const timesOf = async (receiver: Child): Promise<number[]> =>
   z.array(z.number()).parse(await (await fetch(`http://127.0.0.1:${receiver.port}/times`)).json());
 
-/** What arrives until nothing has for a second. */
+/** Collects arrivals until none comes for a second. */
 const settled = async (receiver: Child): Promise<number[]> => {
   const all: number[] = [];
   for (;;) {

@@ -15,7 +15,7 @@ const SAME = 0.95;
 /** 3,000 a second on the machine on which bare Express makes 26,617. */
 const OF_BARE = 0.11;
 
-/** Lists over HTTP: filters by an index of 64 connections beside 16, and beside one that nothing helps. */
+/** Lists over HTTP: indexed filters on 64 connections beside 16, and a filter that no index supports. */
 export const benchLists = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const count = scaled(RECORDS, scale, 500);

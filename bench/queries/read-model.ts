@@ -20,7 +20,7 @@ const ENTITY = 'crate';
 const FIELDS = { code: { type: 'text' }, title: { type: 'text' }, total: { type: 'integer' } } as const;
 const BATCH = 2_000;
 const PAGE = 50;
-/** So many that most measured searches run compiled code over pages that the process has mapped. */
+/** Enough for most measured searches to run compiled code over mapped pages. */
 const ROUNDS = 2_000;
 const OF_RAW = 2;
 const SAME = 1.2;

@@ -13,7 +13,7 @@ const LEAST = 800;
 const MOST_MS = 150;
 const PATH = '/api/v1/tenant/reports/trial-balance?to=2026-12-31';
 
-/** Trial balances of the same state and range, beside others of a range that nobody asked for before. */
+/** Repeated trial balances of one state and range, beside those of a new range each. */
 export const benchReports = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     await makeBooks(folder);

@@ -1,7 +1,7 @@
 import { ApiError, type Client, createClient, type MessageEnvelope, type SocketState } from '../src/index.ts';
 
 /**
- * A chat over the client: who is there, a conversation's messages, and new ones as they come, across lost connections.
+ * A chat over the client: people, messages of a conversation, and new ones as they arrive, across lost connections.
  * It keeps the token in memory only. The page's policy allows no inline script and no other origin.
  */
 
@@ -37,7 +37,7 @@ const page = {
 
 const field = (form: HTMLFormElement, name: string): string => String(new FormData(form).get(name) ?? '');
 
-/** What went wrong, for people. */
+/** The text of an error for people. */
 const explain = (error: unknown): string =>
   error instanceof ApiError ? error.message : 'The server cannot be reached.';
 

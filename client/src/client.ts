@@ -10,7 +10,7 @@ import { openSocket, type Socket, type SocketOptions } from './socket.ts';
 export type TokenSource = string | (() => string | Promise<string>);
 
 export interface ClientOptions {
-  /** Where the server is: `https://platform.example`, or `location.origin`. */
+  /** Origin of the server: `https://platform.example`, or `location.origin`. */
   readonly url: string;
   /** Not needed to sign in. */
   readonly token?: TokenSource | undefined;
@@ -159,7 +159,7 @@ export const createClient = ({
 
 const MIN_POSITION = 'x-min-position';
 
-/** Asks each read for at least the position that the last write was answered with. */
+/** Requires of each read at least the position of the last write. */
 const positioned = (send: (request: Request) => Promise<Response>) => {
   let written: string | undefined;
   return async (request: Request): Promise<Response> => {

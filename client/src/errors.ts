@@ -5,7 +5,7 @@ export class ApiError extends Error {
   /** The `error` of the body, `validation_failed` for example; empty when the answer was not the server's. */
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** For questions to the server's operator. */
+  /** Id of the request in the server's log. */
   readonly requestId: string | undefined;
 
   constructor(response: Response, body: unknown) {

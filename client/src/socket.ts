@@ -27,13 +27,13 @@ export type Envelope = MessageEnvelope | NotificationEnvelope;
 export type SocketState =
   | { readonly kind: 'connecting' }
   /**
-   * `resumed`: what was missed since the last position follows. Otherwise read the present state over REST now: it is the first
+   * `resumed`: envelopes missed since the last position follow. Otherwise read the present state over REST now: it is the first
    * connection, or the server refused the position as malformed.
    */
   | { readonly kind: 'ready'; readonly resumed: boolean }
   /** The connection was lost; the next one is tried after `ms`. */
   | { readonly kind: 'waiting'; readonly ms: number }
-  /** For good: {@link Socket.close} was called, or the credential is refused. */
+  /** Final: {@link Socket.close} was called, or the credential is refused. */
   | { readonly kind: 'closed'; readonly error?: Error };
 
 export interface SocketOptions {
@@ -41,14 +41,14 @@ export interface SocketOptions {
   readonly after?: string | undefined;
   /** Called once for each envelope, in order. */
   readonly onEnvelope: (envelope: Envelope) => void;
-  /** Too much was missed to be sent again: read it over REST. Envelopes from here on follow. */
+  /** Too many envelopes were missed to be sent again: read the present state over REST. Later envelopes follow. */
   readonly onResync?: ((position: string) => void) | undefined;
   readonly onState?: ((state: SocketState) => void) | undefined;
   readonly retry?: Omit<RetryOptions, 'times'> | undefined;
 }
 
 export interface Socket {
-  /** Of the last envelope that was handed over, or of the beginning; undefined before the first connection. */
+  /** Position of the last envelope handed over, or else of the start; undefined before the first connection. */
   readonly position: string | undefined;
   close(): void;
 }
@@ -56,7 +56,7 @@ export interface Socket {
 interface Connecting extends SocketOptions {
   readonly url: string;
   readonly token: () => Promise<string | undefined>;
-  /** Whether `token` may give another one later. */
+  /** Whether `token` may return a new token later. */
   readonly renews: boolean;
   /** @throws {ApiError} when the credential is refused, or the position (400) */
   readonly check: (after: string | undefined) => Promise<unknown>;
@@ -78,7 +78,7 @@ class ResumingSocket implements Socket {
   #position: string | undefined;
   /** The present connection; frames of former ones are ignored. */
   #socket: WebSocket | undefined;
-  /** Of the next attempt, or of the present one. */
+  /** Starts the next attempt, or ends the present one when it takes too long. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Connections in a row that were lost before they were ready. */
   #failures = 0;
@@ -111,7 +111,7 @@ class ResumingSocket implements Socket {
     const url = new URL('/api/v1/ws', this.#options.url);
     url.protocol = url.protocol.replace('http', 'ws');
     if (after !== undefined) url.searchParams.set('after', after);
-    // The token goes into a header: addresses are logged on the way.
+    // The token is sent in a header, because proxies log URLs.
     const socket = new WebSocket(url, token === undefined ? [] : ['bearer', token]);
     let wasOpen = false;
     this.#socket = socket;
@@ -164,7 +164,7 @@ class ResumingSocket implements Socket {
         this.#end(error instanceof Error ? error : undefined);
         return;
       }
-      // Another try with a position that is none would be refused for ever.
+      // Every further try with a malformed position would be refused.
       if (status === 400 && this.#position === after) this.#position = undefined;
     }
     this.#wait();

@@ -8,12 +8,12 @@ export interface WebhookEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A delivery that the secret did not sign, or an old one. */
+/** The delivery has no valid signature, or is too old. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
 }
 
-/** Of the Fetch API, or of Node's `request.headers`. */
+/** Headers of the Fetch API, or Node's `request.headers`. */
 export type WebhookHeaders =
   | Pick<Headers, 'get'>
   | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -25,7 +25,7 @@ export interface VerifyOptions {
   readonly now?: number;
 }
 
-/** During a rotation a delivery has two. */
+/** Maximum of signatures that are checked; during a rotation of the secret a delivery has two. */
 const MAX_SIGNATURES = 8;
 
 /**
@@ -77,7 +77,7 @@ const headerOf = (headers: WebhookHeaders, name: string): string | undefined => 
 const isFetchHeaders = (headers: WebhookHeaders): headers is Pick<Headers, 'get'> =>
   typeof headers.get === 'function';
 
-/** Of base64 or base64url; undefined for another text. */
+/** Decodes base64 or base64url; undefined for another text. */
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> | undefined => {
   try {
     return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) =>

@@ -13,7 +13,7 @@ const load = async (): Promise<ComponentType<SignedInProps>> => {
   return loaded;
 };
 
-/** For those who arrive signed in: they are shown no empty page. `Entered` says why it failed. */
+/** Preloads the signed-in page, so that no empty page is shown. `Entered` shows the error if that fails. */
 export const prepare = (): Promise<unknown> => load().catch(() => undefined);
 
 export const Entered = (props: SignedInProps) => {

@@ -1,13 +1,12 @@
 import { DomainError } from '../core/errors.ts';
 import { decided } from '../core/event.ts';
 import {
-  type Begun,
   type BulkState,
+  type NewSession,
   type PreviewCounts,
   type PreviewingState,
   processedOf,
   type SessionState,
-  type SessionStatus,
   sessionIn,
 } from './session.ts';
 import {
@@ -31,8 +30,6 @@ import {
 /** Decisions of a bulk session: preview, commit, cancel, and recording of rows. */
 
 // Preview
-
-export type NewSession = Begun;
 
 /** No events when an earlier try of the same request has completed the preview. */
 export const startPreview = (state: BulkState, session: NewSession): readonly BulkEvent[] => {
@@ -72,7 +69,7 @@ export const freezeRows = (
 };
 
 /** @throws `conflict` */
-export const noteErrors = (
+export const recordPreviewErrors = (
   state: BulkState,
   attempt: string,
   errors: readonly RowError[],
@@ -107,27 +104,17 @@ export const finishPreview = (
 
 // Commit and cancel
 
-const ALLOWED: Readonly<Record<SessionStatus, readonly string[]>> = {
-  previewed: ['commit', 'cancel'],
-  committing: [],
-  committed: [],
-  errored: [],
-  cancelled: [],
-};
-
 /** @throws `not_found`, `invalid_transition` with `details.state` and `details.allowed` */
-const inState = (state: BulkState, wanted: SessionStatus): SessionState => {
+const previewed = (state: BulkState): SessionState => {
   const session = sessionIn(state);
-  if (session.status === wanted) return session;
-  throw new DomainError('invalid_transition', `The session is ${session.status}.`, {
-    state: session.status,
-    allowed: ALLOWED[session.status],
-  });
+  if (session.status === 'previewed') return session;
+  const details = { state: session.status, allowed: [] };
+  throw new DomainError('invalid_transition', `The session is ${session.status}.`, details);
 };
 
 /** @throws `not_found`, `invalid_transition` */
 export const cancelSession = (state: BulkState): readonly BulkEvent[] => {
-  const { id } = inState(state, 'previewed');
+  const { id } = previewed(state);
   return decided(BulkCancelled, { session_id: id });
 };
 
@@ -136,7 +123,7 @@ export const startCommit = (
   state: BulkState,
   commit: { readonly committedBy: string; readonly countAtCommit: number | undefined },
 ): readonly BulkEvent[] => {
-  const { id } = inState(state, 'previewed');
+  const { id } = previewed(state);
   const { committedBy, countAtCommit } = commit;
   return decided(BulkCommitStarted, {
     session_id: id,

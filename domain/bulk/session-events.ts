@@ -74,7 +74,7 @@ export const BulkPreviewStarted = defineEvent(
 );
 
 /** A row as selected; version 0 for a record that does not exist. */
-export const frozenRow = z.object({ record_id: z.string(), version: count });
+const frozenRow = z.object({ record_id: z.string(), version: count });
 export type FrozenRow = z.output<typeof frozenRow>;
 
 /** Freezes at most 1,000 rows; a commit touches only frozen rows. */

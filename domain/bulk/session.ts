@@ -17,7 +17,7 @@ export const QUEUED_FROM = 1_000;
 
 export type SessionStatus = 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
 
-export interface RowCounts {
+interface RowCounts {
   readonly succeeded: number;
   readonly skipped: number;
   readonly errored: number;
@@ -30,7 +30,7 @@ export interface PreviewCounts {
   readonly would_error: number;
 }
 
-export interface SessionResult extends RowCounts {
+interface SessionResult extends RowCounts {
   readonly cascade_applied?: Cascade | undefined;
   /** When the commit ended (ms). */
   readonly endedAt: number;
@@ -38,7 +38,8 @@ export interface SessionResult extends RowCounts {
   readonly not_processed?: number | undefined;
 }
 
-export interface Begun {
+/** The facts that a session starts with. */
+export interface NewSession {
   readonly id: string;
   readonly attempt: string;
   readonly entityName: string;
@@ -47,12 +48,12 @@ export interface Begun {
   readonly createdBy: string;
 }
 
-export interface PreviewingState extends Begun {
+export interface PreviewingState extends NewSession {
   readonly status: 'previewing';
   readonly frozen: number;
 }
 
-export interface SessionState extends Begun {
+export interface SessionState extends NewSession {
   readonly status: SessionStatus;
   readonly counts: PreviewCounts;
   readonly cascadeSummary?: Cascade | undefined;

@@ -80,7 +80,7 @@ export const READ_CHUNK = 5000;
  * No events for a repeat, which the position of its source shows.
  * @param data `snippet` in stored form, with mentions as ids
  * @param follows `source_position` of the person's notification before this one, when both are raised concurrently
- * @throws `unavailable` when that one failed: raised later, this one would pass for its repeat
+ * @throws `unavailable` when that one failed: raised after this one, it would count as a repeat
  */
 export const raiseNotification = (
   { raisedTo }: Inbox,

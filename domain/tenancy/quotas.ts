@@ -1,7 +1,7 @@
 import { DomainError } from '../core/errors.ts';
 import type { Plan } from './tenant.ts';
 
-/** What a tenant may store, and its share of background work, by plan (docs/limits.md, decision 68). */
+/** Limits on a tenant's storage, and its share of background work, by plan (docs/limits.md, decision 68). */
 export interface Quotas {
   /** Entities; the definition of each has at most 128 KiB. */
   readonly entities: number;

@@ -1,13 +1,18 @@
 import { decided } from '../core/event.ts';
-import { type SubscriptionEvent, type Subscriptions, WebhookDeadLettersCleared } from './subscription.ts';
+import {
+  type SubscriptionEvent,
+  type Subscriptions,
+  subscriptionIn,
+  WebhookDeadLettersCleared,
+} from './subscription.ts';
 
 /** Counts dead letters per subscription, and pauses a subscription with too many (specification, Webhook delivery). */
 
 /** Distinct dead letters without a success between them that pause a subscription. */
-export const DEAD_LETTERS_TO_PAUSE = 10;
+const DEAD_LETTERS_TO_PAUSE = 10;
 
 /** How a delivery ended, with the position and time (ms) of the event. */
-export interface DeliveryEnd {
+interface DeliveryEnd {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly outcome: 'delivered' | 'dead';
@@ -19,9 +24,9 @@ export interface DeliveryEnd {
  * Counts an end once: ends come in log order, possibly repeated, and those up to the last counted one are skipped.
  * The tenth distinct dead letter pauses the subscription.
  */
-export const countEnd = ({ byId }: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
+export const countEnd = (state: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
   const { subscriptionId: subscription_id, deliveryId: delivery_id, position: source_position } = end;
-  const now = Object.hasOwn(byId, subscription_id) ? byId[subscription_id] : undefined;
+  const now = subscriptionIn(state, subscription_id);
   if (now === undefined || source_position <= now.countedTo) return [];
   if (end.outcome === 'delivered') {
     if (now.deadLetters.length === 0) return [];

@@ -81,11 +81,11 @@ export const deliveryEvents = [
 export type DeliveryEvent = EventOf<(typeof deliveryEvents)[number]>;
 
 /** The first attempt and its retries; a replay is one further attempt. */
-export const MAX_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 // State
 
-export interface Replay {
+interface Replay {
   readonly id: string;
   readonly dueAt: number;
   readonly order?: string | undefined;

@@ -116,6 +116,10 @@ export interface Subscriptions {
   readonly byId: Readonly<Record<string, Subscription>>;
 }
 
+/** Undefined for an unknown id. */
+export const subscriptionIn = ({ byId }: Subscriptions, id: string): Subscription | undefined =>
+  Object.hasOwn(byId, id) ? byId[id] : undefined;
+
 /** One subscription; undefined while it does not exist. */
 export const evolveSubscription = folded<Subscription | undefined, SubscriptionEvent>({
   WebhookCreated: (_before, { subscription_id: id, ...data }, { at }) => ({
@@ -158,7 +162,7 @@ export const subscriptionsStream: StreamType<Subscriptions, SubscriptionEvent> =
   initial: { byId: {} },
   evolve: ({ byId }, event, meta) => {
     const id = event.data.subscription_id;
-    const after = evolveSubscription(Object.hasOwn(byId, id) ? byId[id] : undefined, event, meta);
+    const after = evolveSubscription(subscriptionIn({ byId }, id), event, meta);
     if (after !== undefined) return { byId: { ...byId, [id]: after } };
     const { [id]: _gone, ...others } = byId;
     return { byId: others };
@@ -170,18 +174,20 @@ export const SUBSCRIPTIONS = 'main';
 
 // Commands and decide
 
-export const subscriptionPaused = (): DomainError =>
-  new DomainError('subscription_paused', 'The subscription is paused.');
-
 /** @throws `not_found` */
-export const subscriptionOf = ({ byId }: Subscriptions, id: string): Subscription => {
-  const found = Object.hasOwn(byId, id) ? byId[id] : undefined;
+export const subscriptionOf = (state: Subscriptions, id: string): Subscription => {
+  const found = subscriptionIn(state, id);
   if (found === undefined) throw notFound();
   return found;
 };
 
-export interface CreateSubscription
-  extends Pick<Subscription, 'id' | 'url' | 'events' | 'description' | 'secret'> {
+/** @throws `not_found`, `subscription_paused` */
+export const checkNotPaused = (state: Subscriptions, id: string): void => {
+  if (subscriptionOf(state, id).state !== 'paused') return;
+  throw new DomainError('subscription_paused', 'The subscription is paused.');
+};
+
+interface CreateSubscription extends Pick<Subscription, 'id' | 'url' | 'events' | 'description' | 'secret'> {
   readonly plan: Plan;
 }
 
@@ -258,7 +264,7 @@ export const replayDeadLetters = (
   id: string,
   replay: { readonly id: string; readonly until: string; readonly count: number },
 ): readonly SubscriptionEvent[] => {
-  if (subscriptionOf(state, id).state === 'paused') throw subscriptionPaused();
+  checkNotPaused(state, id);
   if (replay.count === 0) return [];
   return decided(WebhookDeadLettersReplayed, {
     subscription_id: id,

@@ -27,7 +27,7 @@ export interface UrlRefusal {
   readonly message: string;
 }
 
-export interface UrlRules {
+interface UrlRules {
   /** Also accepts plain http and port 80. */
   readonly allowHttp: boolean;
 }
@@ -41,12 +41,12 @@ export interface Destination {
 }
 
 /** An address is canonical and without brackets; a name is lower-case ASCII. */
-export type Host =
+type Host =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'name'; readonly name: string };
 
 /** Servers commonly refuse longer URLs. */
-export const MAX_URL_LENGTH = 8_000;
+const MAX_URL_LENGTH = 8_000;
 
 /** Control, format and space characters, and lone surrogates. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u;

@@ -49,7 +49,7 @@ const called = httpUrl.refine((value) => {
 
 export const calledUrl = () => called.clone().optional();
 
-/** Such a URL, or the path of a folder: another scheme would silently be the name of one. */
+/** Such a URL, or the path of a folder. Refuses other schemes, which would count as a folder's name. */
 export const folderOrUrl = () =>
   z
     .string()

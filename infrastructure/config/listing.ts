@@ -36,7 +36,7 @@ const masked = (value: string, { isSecret }: About): string => {
 };
 
 /** The configuration in force as lines of an environment file; defaults are comments, secrets are masked. */
-export const inForce = (given: Readonly<Record<string, string | undefined>>): string[] =>
+export const effectiveConfig = (given: Readonly<Record<string, string | undefined>>): string[] =>
   variables().map((variable) => {
     const { name, fallback, unset = 'unset' } = variable;
     const value = given[name];

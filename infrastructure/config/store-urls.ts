@@ -39,7 +39,7 @@ const isDecodable = (text: string): boolean => {
   }
 };
 
-/** Why the client of EventStoreDB would not take a connection string; undefined when it does. */
+/** The reason why the client of EventStoreDB would refuse a connection string; undefined if it accepts it. */
 const esdbFault = (value: string): string | undefined => {
   if (!/^esdb(\+discover)?:\/\//.test(value))
     return 'must be an EventStoreDB connection string that begins with esdb://';
@@ -63,10 +63,10 @@ const esdbFault = (value: string): string | undefined => {
   return undefined;
 };
 
-/** The driver, whose constructor checks the options: loaded for a connection string alone. */
+/** The driver's constructor checks the options; it is loaded only for a connection string. */
 const require = createRequire(import.meta.url);
 
-/** Why the driver of MongoDB would not take a connection string; undefined when it does. */
+/** The reason why the driver of MongoDB would refuse a connection string; undefined if it accepts it. */
 const mongoFault = (value: string): string | undefined => {
   if (!/^mongodb(\+srv)?:\/\//.test(value))
     return 'must be a MongoDB connection string that begins with mongodb://';
@@ -93,7 +93,7 @@ const without = (fault: (value: string) => string | undefined) =>
 export const esdbUrl = () => without(esdbFault).optional();
 export const mongoUrl = () => without(mongoFault).optional();
 
-/** A connection string of MongoDB, or the path of a folder: another scheme would silently be the name of one. */
+/** A connection string of MongoDB, or a folder's path. Refuses other schemes, which would count as a folder's name. */
 export const mongoUrlOrFolder = () =>
   without((value) => {
     if (value.startsWith('mongodb')) return mongoFault(value);

@@ -12,7 +12,7 @@ export class Growth {
     for (const listener of [...this.#listeners]) listener(growth);
   };
 
-  /** @returns unsubscribes the listener */
+  /** @returns a function that unsubscribes the listener */
   subscribe(listener: GrowthListener): () => void {
     // A new function per call, so that a listener subscribed twice unsubscribes twice.
     const own: GrowthListener = (growth) => listener(growth);

@@ -117,9 +117,9 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
         });
         const claims = tokens.claims();
         if (claims === undefined) throw new SignInRefused('there is no ID token');
-        const told = about(claims);
-        if (told.email !== undefined || metadata.userinfo_endpoint === undefined) {
-          return identityOf(claims.iss, claims.sub, told);
+        const claimed = about(claims);
+        if (claimed.email !== undefined || metadata.userinfo_endpoint === undefined) {
+          return identityOf(claims.iss, claims.sub, claimed);
         }
         const more = await client.fetchUserInfo(config, tokens.access_token, claims.sub);
         return identityOf(claims.iss, claims.sub, about(more));
@@ -149,15 +149,15 @@ type Personal = z.output<typeof personal>;
 
 const about = (claims: unknown): Personal => personal.parse(claims);
 
-const identityOf = (issuer: string, subject: string, told: Personal): ProvidedIdentity => {
+const identityOf = (issuer: string, subject: string, claimed: Personal): ProvidedIdentity => {
   // OpenID Connect Core, section 2.
   if (subject === '' || subject.length > 255) throw new SignInRefused('the subject is not valid');
   return {
     issuer,
     subject,
-    email: told.email,
-    emailVerified: told.email !== undefined && told.email_verified === true,
-    name: told.name,
+    email: claimed.email,
+    emailVerified: claimed.email !== undefined && claimed.email_verified === true,
+    name: claimed.name,
   };
 };
 

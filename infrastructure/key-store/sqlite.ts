@@ -17,7 +17,7 @@ const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
 
 const NEXT_ROWS = 'SELECT id, wrapped FROM data_keys WHERE id > ? ORDER BY id LIMIT 500';
 
-const CHECKPOINT_PATIENCE_MS = 5000;
+const CHECKPOINT_TIMEOUT_MS = 5000;
 
 /**
  * Data keys in a SQLite file of their own, which several processes may open. Puts of one tick share a transaction.
@@ -84,7 +84,7 @@ function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
     // A later destruction wrote after this run began and needs another one.
     await Promise.resolve();
     next = undefined;
-    const deadline = Date.now() + CHECKPOINT_PATIENCE_MS;
+    const deadline = Date.now() + CHECKPOINT_TIMEOUT_MS;
     for (;;) {
       const row = await connection.read(() => connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get());
       if (row?.busy === 0) return;

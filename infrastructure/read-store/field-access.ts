@@ -3,25 +3,25 @@ import { keyOf } from '../../domain/expressions/matches.ts';
 import type { OrderKey } from '../../domain/expressions/order-key.ts';
 import { beginning, entryName, SHORTEST_CUT } from './field-entries.ts';
 
-/** The entries (field-entries.ts) among which all documents of a filter are. Found documents are checked again. */
+/** Index entries that cover every document of a filter; the store checks each found document again. */
 export type Access =
   | RangeAccess
   | { readonly kind: 'missing'; readonly field: string }
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
-  /** Each of them has all documents. */
+  /** Alternatives: each covers all documents. */
   | { readonly kind: 'choice'; readonly of: readonly Access[] }
-  /** All of them together have all documents. */
+  /** Parts that together cover all documents. */
   | { readonly kind: 'union'; readonly of: readonly Access[] };
 
 export interface RangeAccess {
   readonly kind: 'range';
   readonly field: string;
   readonly spans: readonly Span[];
-  /** Whether the entries are exactly the documents of the whole filter, if no text of the field is cut. */
+  /** Whether the entries match the whole filter exactly, provided no text of the field is truncated. */
   readonly isExact: boolean;
 }
 
-/** Values of a field between two bounds; entries without a value are never among them. */
+/** Values of a field between two bounds; excludes entries without a value. */
 export interface Span {
   readonly low?: Bound | undefined;
   readonly high?: Bound | undefined;
@@ -29,13 +29,13 @@ export interface Span {
 export interface Bound {
   readonly value: OrderKey;
   readonly inclusive: boolean;
-  /** Whether entries of cut texts may be beyond the bound that the filter names, so that it is lower. */
+  /** True when the bound was lowered to include truncated texts. */
   readonly isWider?: boolean;
 }
 
 export type Source = Extract<Access, { kind: 'range' | 'missing' | 'ids' }>;
 
-/** Sources that together have all documents of the filter, and the number of their entries. */
+/** Sources that together cover all documents of the filter, and the number of their entries. */
 export interface Choice {
   readonly sources: readonly Source[];
   readonly entries: number;
@@ -129,8 +129,8 @@ function intersection(a: RangeAccess, b: RangeAccess): RangeAccess | undefined {
 }
 
 /**
- * An entry is the beginning of its text, never above it, so that a high bound is the filter's own. A cut entry may be
- * below a low bound of its length, and begins with one that is shorter.
+ * Entries hold truncated texts, which sort at or before the full text. A high bound stays as given; a low bound that
+ * reaches the truncation length is shortened to it.
  */
 function lowAt(value: OrderKey, inclusive: boolean): Bound {
   if (typeof value !== 'string' || value.length < SHORTEST_CUT) return { value, inclusive };
@@ -148,7 +148,7 @@ function prefixed(text: string): Span {
   return end === undefined ? { low } : { low, high: { value: end, inclusive: false } };
 }
 
-/** The lowest text above all that begin with `text`; undefined when there is none. */
+/** The lowest text above all texts with the prefix `text`; undefined when there is none. */
 function successor(text: string): string | undefined {
   const points = [...text];
   for (let last = points.pop(); last !== undefined; last = points.pop()) {

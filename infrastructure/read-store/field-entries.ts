@@ -9,7 +9,7 @@ import { isDocument } from './stored-values.ts';
  * the documents without one can be listed.
  */
 
-/** UTF-16 units of a text that an entry holds; longer texts are cut, so that searches check the document too. */
+/** UTF-16 units of a text that an entry holds; longer texts are truncated, so that searches check the document too. */
 export const HELD_UNITS = 120;
 
 /** Names of system fields in entries; fields of entities never begin with `$`. */
@@ -42,7 +42,7 @@ const scalarOf = (value: unknown): Scalar =>
 
 export const isCut = (value: Scalar): boolean => typeof value === 'string' && value.length > HELD_UNITS;
 
-/** UTF-16 units of a cut text at least: one fewer where the end would split a surrogate pair. */
+/** Minimum of UTF-16 units of a truncated text: one fewer when the end would split a surrogate pair. */
 export const SHORTEST_CUT = HELD_UNITS - 1;
 
 /** A value as entries hold it. */

@@ -4,7 +4,6 @@ import { collection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
-  type Page,
   type PageEnd,
   type PageRequest,
   type ProjectedEvent,
@@ -15,7 +14,7 @@ import {
 
 /** Bulk operation sessions (specification, Bulk operation session). */
 
-export interface BulkSessionDoc {
+interface BulkSessionDoc {
   readonly id: string;
   /** False until the preview is complete. */
   readonly listed: boolean;
@@ -37,14 +36,14 @@ export interface BulkPreviewDoc {
 }
 
 /** A session with open work, stored under the platform so that workers find those of all tenants. */
-export interface BulkRunningDoc {
+interface BulkRunningDoc {
   readonly tenant_id: string;
   readonly session_id: string;
   readonly since: string;
 }
 
 /** Errors and ids displayed per session (decisions, section 5). */
-export const SHOWN = CHUNK;
+const SHOWN = CHUNK;
 const PLATFORM = 'platform';
 
 type Folded = BulkEvent & Pick<ProjectedEvent, 'tenantId' | 'at' | 'revision'>;
@@ -72,9 +71,9 @@ const details = (
   });
 };
 
-const ended = (event: Folded): readonly Touch[] => [session(event), running(event, () => undefined)];
+const ended = (event: Folded): readonly Touch[] => [session(event), markRunning(event, () => undefined)];
 
-const running = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
+const markRunning = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
   touch<BulkRunningDoc>('bulk_running', `${tenantId}/${data.session_id}`, change, PLATFORM);
 
 export const bulkProjection = projection<BulkEvent>({
@@ -107,7 +106,7 @@ export const bulkProjection = projection<BulkEvent>({
     BulkCancelled: (event) => [session(event)],
     BulkCommitStarted: (event) => [
       session(event),
-      running(event, () => ({
+      markRunning(event, () => ({
         tenant_id: event.tenantId,
         session_id: event.data.session_id,
         since: iso(event.at),
@@ -122,34 +121,37 @@ export const bulkProjection = projection<BulkEvent>({
 
 // Queries
 
-const previews = collection<BulkPreviewDoc>('bulk_previews');
+const sessions = collection<BulkSessionDoc>('bulk_sessions');
+const listed = sessions.listOf('by_created_at', 'desc');
+const running = collection<BulkRunningDoc>('bulk_running').list('by_since', 'asc');
 
 /** Newest first. */
-export const bulkSessionsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  page: PageRequest,
-): Promise<Page<BulkSessionDoc>> =>
-  reader.find('bulk_sessions', tenantId, { index: 'by_created_at', equals: [true], order: 'desc', ...page });
+export const bulkSessionsOf = (reader: DocumentReader, tenantId: string, page: PageRequest) =>
+  listed(reader, tenantId, true, page);
 
-export const bulkPreviewOf = previews.get;
+export const bulkPreviewOf = collection<BulkPreviewDoc>('bulk_previews').get;
 
-/** Sessions of all tenants in commit, by start. */
-export const runningSessions = (
-  reader: DocumentReader,
-  page: { limit: number; after?: PageEnd | undefined },
-): Promise<Page<BulkRunningDoc>> =>
-  reader.find('bulk_running', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });
+const PAGE = 1000;
+
+/** Pages of the sessions in commit of all tenants, by start. */
+export const runningSessions = async function* (reader: DocumentReader) {
+  let after: PageEnd | undefined;
+  do {
+    const { docs, next } = await running(reader, PLATFORM, { limit: PAGE, after });
+    yield docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
+    after = next;
+  } while (after !== undefined);
+};
 
 /** Sessions read by {@link queuedRows}. */
 const MOST_SESSIONS = 200;
 
 /** Rows of the first 200 sessions in commit that are not processed yet, of all tenants. */
 export const queuedRows = async (reader: DocumentReader): Promise<number> => {
-  const { docs } = await runningSessions(reader, { limit: MOST_SESSIONS });
+  const { docs } = await running(reader, PLATFORM, { limit: MOST_SESSIONS, after: undefined });
   let rows = 0;
   for (const { tenant_id, session_id } of docs) {
-    const doc = await reader.get<BulkSessionDoc>('bulk_sessions', tenant_id, session_id);
+    const doc = await sessions.get(reader, tenant_id, session_id);
     if (doc === undefined || !('counts' in doc.session)) continue;
     rows += doc.session.counts.total_resolved - processedOf(doc.session.done);
   }

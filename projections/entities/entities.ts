@@ -1,5 +1,5 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, iso, projection } from '../../domain/core/projection.ts';
+import { type DocumentReader, every, iso, projection } from '../../domain/core/projection.ts';
 import type { Field } from '../../domain/entities/fields.ts';
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 
@@ -49,13 +49,25 @@ export const entitiesProjection = projection<SchemaEvent>({
 
 // Queries
 
+/** Documents or index entries read at once. */
+const PAGE = 1000;
+
 /** A tenant's entities, oldest first. */
 export const entitiesOf = entities.list('by_created_at', 'asc');
 
 export const entityByName = entities.get;
 
-/** Names of a page of index entries. */
-const PAGE = 1000;
+/** Whether any entity of a tenant has references to records of this one. */
+export const hasReferencesTo = async (
+  reader: DocumentReader,
+  tenantId: string,
+  entityName: string,
+): Promise<boolean> => {
+  for await (const { fields } of every((page) => entitiesOf(reader, tenantId, page), PAGE)) {
+    if (fields.some(({ reference }) => reference?.entity_name === entityName)) return true;
+  }
+  return false;
+};
 
 /** The name of every entity whose records run a workflow, read from the index alone. */
 export const entitiesWithWorkflow = async (

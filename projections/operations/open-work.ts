@@ -5,8 +5,8 @@ import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';
 import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
 
 /**
- * What waits for a person, of all tenants: counted for operators (`GET /metrics`). Holds a document only while there
- * is something to do, so that counting reads few rows; all are stored under the platform.
+ * Work of all tenants that waits for a person, counted for operators (`GET /metrics`). Holds a document only while
+ * something is to be done, so that counting reads few rows; all are stored under the platform.
  */
 
 export interface OpenDoc {
@@ -80,7 +80,7 @@ export const openWorkProjection = projection<Open>({
 
 export type OpenKind = 'dead_letters' | 'paused_subscriptions' | 'posting_failures';
 
-/** Counted at most, which bounds the work of a count. */
+/** Maximum that is counted, which bounds the work of a count. */
 export const MOST_COUNTED = 10_000;
 const PAGE = 1_000;
 

@@ -3,8 +3,7 @@ import { projection, touch } from '../../domain/core/projection.ts';
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 import type { FileEvent } from '../../domain/files/file.ts';
 
-/** What each tenant stores of the things that its plan limits (domain/tenancy/quotas.ts). One document each. */
-
+/** The entities and upload bytes of a tenant, which its plan limits (domain/tenancy/quotas.ts); one document per tenant. */
 export interface UsageDoc {
   readonly id: string;
   readonly entities: number;

@@ -2,6 +2,7 @@ import { collection } from '../../domain/core/collection.ts';
 import type { EventMeta } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
+  every,
   iso,
   type Page,
   type PageEnd,
@@ -21,7 +22,7 @@ import { DELIVERED_EVENTS, type DeliveredEvent } from '../../domain/webhooks/eve
 
 /** Deliveries of webhooks: history, due times and dead-letter logs (decisions, section 8). */
 
-export interface DeliveryDoc {
+interface DeliveryDoc {
   readonly subscription_id: string;
   readonly created_at: string;
   /** Set while an attempt is due; `ordered` deliveries are sent one after another. */
@@ -35,20 +36,21 @@ export interface DeliveryDoc {
 }
 
 /** A subscription with deliveries, stored under the platform. */
-export interface EndpointDoc {
+interface EndpointDoc {
   readonly tenant_id: string;
   readonly subscription_id: string;
 }
 
 const PLATFORM = 'platform';
 
+const queueOf = (isOrdered: boolean) => (isOrdered ? 'ordered' : 'parallel');
+
 const docOf = (delivery: ScheduledDelivery): DeliveryDoc => {
   const { dueAt, replay, deadAt } = delivery;
-  const isOrdered = replay?.order !== undefined;
   return {
     subscription_id: delivery.subscriptionId,
     created_at: iso(delivery.createdAt),
-    queue: dueAt === null ? null : isOrdered ? 'ordered' : 'parallel',
+    queue: dueAt === null ? null : queueOf(replay?.order !== undefined),
     due_at: dueAt,
     order: replay?.order ?? '',
     dead_at: deadAt === null ? null : iso(deadAt),
@@ -99,15 +101,10 @@ export const webhookDeliveriesProjection = projection<DeliveryEvent>({
 
 // Queries
 
-interface PageOf {
-  readonly limit: number;
-  readonly after: PageEnd | undefined;
-}
-
 const deliveries = collection<DeliveryDoc>('webhook_deliveries');
 
-/** What is undefined selects all. */
-export interface DeliveryFilter {
+/** Undefined members select all. */
+interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
   readonly event?: DeliveredEvent | undefined;
   /** Created at this instant or later (ms). */
@@ -152,40 +149,40 @@ export const deliveriesOf = async (
 
 const keyOf = ({ values: [createdAt], id }: PageEnd): string => `${createdAt} ${id}`;
 
-export interface PendingDelivery {
-  readonly id: string;
-  /** ms */
-  readonly dueAt: number;
-}
-
-/** Next due first. */
+/** Deliveries with a due time (ms), next due first; those replayed in order form a queue of their own. */
 export const pendingDeliveriesOf = async (
   reader: DocumentReader,
-  tenantId: string,
-  subscriptionId: string,
-  queue: 'parallel' | 'ordered',
+  queue: { readonly tenantId: string; readonly subscriptionId: string; readonly ordered: boolean },
   limit: number,
-): Promise<readonly PendingDelivery[]> => {
-  const query = { index: 'by_due', equals: [subscriptionId, queue], order: 'asc', limit } as const;
-  const found = await reader.entries('webhook_deliveries', tenantId, query);
+): Promise<{ readonly id: string; readonly dueAt: number }[]> => {
+  const equals = [queue.subscriptionId, queueOf(queue.ordered)];
+  const query = { index: 'by_due', equals, order: 'asc', limit } as const;
+  const found = await reader.entries('webhook_deliveries', queue.tenantId, query);
   return found.map(({ id, values: [dueAt] }) => ({ id, dueAt: typeof dueAt === 'number' ? dueAt : 0 }));
 };
 
-/** Oldest dead letter first. */
-export const deadLettersOf = (
+/** The dead-letter log of a subscription, oldest first. */
+export const deadLettersOf = async function* (
   reader: DocumentReader,
   tenantId: string,
   subscriptionId: string,
-  page: PageOf,
-): Promise<Page<DeliveryDoc>> =>
-  reader.find('webhook_deliveries', tenantId, {
-    index: 'dead',
-    equals: [subscriptionId],
-    range: { gt: '' },
-    order: 'asc',
-    ...page,
-  });
+): AsyncIterable<{ readonly id: string; readonly deadAt: string }> {
+  const query = { index: 'dead', equals: [subscriptionId], range: { gt: '' }, order: 'asc' } as const;
+  const pages = every((page) =>
+    reader.find<DeliveryDoc>('webhook_deliveries', tenantId, { ...query, ...page }),
+  );
+  for await (const { delivery, dead_at: deadAt } of pages) {
+    if (deadAt !== null) yield { id: delivery.id, deadAt };
+  }
+};
+
+const listEndpoints = collection<EndpointDoc>('webhook_lanes').list('by_tenant', 'asc');
 
 /** Subscriptions with deliveries, of all tenants. */
-export const endpointsOf = (reader: DocumentReader, page: PageOf): Promise<Page<EndpointDoc>> =>
-  reader.find('webhook_lanes', PLATFORM, { index: 'by_tenant', equals: [], order: 'asc', ...page });
+export const endpointsOf = async function* (
+  reader: DocumentReader,
+): AsyncIterable<{ readonly tenantId: string; readonly subscriptionId: string }> {
+  const endpoints = every((page) => listEndpoints(reader, PLATFORM, page));
+  for await (const { tenant_id: tenantId, subscription_id: subscriptionId } of endpoints)
+    yield { tenantId, subscriptionId };
+};

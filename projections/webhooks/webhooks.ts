@@ -9,7 +9,7 @@ import {
 
 /** The webhook subscriptions of a tenant (decisions, section 8). */
 
-export interface SubscriptionDoc {
+interface SubscriptionDoc {
   readonly created_at: string;
   /** The state, with sealed secrets. */
   readonly subscription: Subscription;

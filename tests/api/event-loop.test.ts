@@ -114,7 +114,7 @@ describe('Slices of long loops', () => {
     expect(order).to.deep.equal(['busy', 'busy', 'busy', 'late', 'late', 'late', 'busy', 'busy']);
   });
 
-  it('begin in the same tick as those that wait already', async () => {
+  it('start works that arrive after scheduling in the same tick as those that wait', async () => {
     const slices = new TimeSlices(new FakeClock().now);
     let ticks = 0;
     let isOver = false;
@@ -138,7 +138,7 @@ describe('Slices of long loops', () => {
     expect(await Promise.all(others)).to.deep.equal(Array.from({ length: 8 }, () => at));
   });
 
-  it('count works that only queue a command for more than they take, and those held up for less', async () => {
+  it('charge a minimum for works that only queue a command, and a maximum for works that were held up', async () => {
     const clock = new FakeClock();
     const slices = new TimeSlices(clock.now);
     const order: string[] = [];

@@ -222,7 +222,7 @@ describe('The client', () => {
   });
 
   describe('socket', () => {
-    it('takes another token when one has run out, and resumes', async () => {
+    it('gets a new token when one has expired, and resumes', async () => {
       const soon = Math.floor(Date.now() / 1000) + 2;
       const tokens = [tenantToken(ben, { exp: soon })];
       const token = (): string => tokens.shift() ?? ben.token;
@@ -281,7 +281,7 @@ describe('The client', () => {
       expect(last).to.have.property('error').that.includes({ status: 401, code: 'invalid_credential' });
     });
 
-    it('tells of a resync, and goes on after it', async () => {
+    it('reports a resync, and continues after it', async () => {
       const asked: (string | null)[] = [];
       const frames = [
         [{ kind: 'system', event: 'ready', position: 'p1' }],

@@ -39,7 +39,7 @@ describe('verifyWebhook', () => {
     expect(thrown, why).to.be.instanceOf(WebhookError);
   };
 
-  it('takes the deliveries of a running server, with headers of Node and of the Fetch API', async () => {
+  it('accepts deliveries of a running server, with headers of Node and of the Fetch API', async () => {
     const world = await sharedWorld(OPEN);
     const tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
@@ -65,7 +65,7 @@ describe('verifyWebhook', () => {
     await refused(verifyWebhook(one.headers, one.body, rotated.secret), 'a secret of later');
   });
 
-  it('takes secrets of former versions, which are base64url', async () => {
+  it('accepts secrets of former versions, which are base64url', async () => {
     const former = `whsec_${'-_'.repeat(21)}A`;
     const signed = { event: 'e', deliveryId: 'd', attempt: 1, body, now: NOW, secret: signingKeyOf(former) };
     expect(await verifyWebhook(headersOf(signed), body, former, { now: NOW })).to.have.property('id', 'd');

@@ -134,7 +134,7 @@ describe('Packed events', () => {
     expect(bytes?.length).to.be.lessThan((event.data.length + event.metadata.length) / 2.4);
   });
 
-  it('of which bytes are damaged never stop a read of others', () => {
+  it('with damaged bytes never stop a read of others', () => {
     const packing = new Packing(newShapes());
     const event = {
       id: '9aba9d9a-13f1-54d9-bab0-f0fe0b2b16b0',
@@ -192,7 +192,7 @@ describe('A log of the first version', () => {
     metadata: `{"hash":"${String(nth).repeat(64)}"}`,
   });
 
-  it('stays readable for a former build until it is told to pack, also while servers run, and loses nothing', async () => {
+  it('stays readable for a former build until it is packed, also while servers run, and loses nothing', async () => {
     const made = openSqliteEventStore({ path: path() });
     await made.close();
     const db = new DatabaseSync(path());

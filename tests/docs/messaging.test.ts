@@ -50,7 +50,7 @@ describe('The WebSocket client of docs/messaging.md', () => {
     try {
       const lines: string[] = [];
       child.stdout.on('data', (data: Buffer) => lines.push(...data.toString().trim().split('\n')));
-      // What is sent before the socket is open is not sent again.
+      // Messages sent before the socket is open are not repeated on it.
       const opened = await eventually('the first line', async () => {
         await say(ann, conversation, 'are you there?');
         return lines.length > 0 && lines.length;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { inForce, variables } from '../../infrastructure/config/listing.ts';
-import { nearNames } from '../../infrastructure/config/near-names.ts';
+import { effectiveConfig, variables } from '../../infrastructure/config/listing.ts';
+import { misspelledVariables } from '../../infrastructure/config/misspelled-variables.ts';
 import { environment } from '../../infrastructure/config/variables.ts';
 import { ConfigError, readConfig } from '../../infrastructure/config.ts';
 
@@ -28,7 +28,7 @@ describe('The list of variables', () => {
 
 describe('The configuration in force', () => {
   it('shows values and defaults, and masks secrets and credentials in addresses', () => {
-    const lines = inForce({
+    const lines = effectiveConfig({
       PORT: '4000',
       MASTER_KEY: 'hush-hush',
       MONGODB_URL: 'mongodb://ann:hush@a:1,b:2/x?replicaSet=rs0&proxyPassword=hush&tls=true',
@@ -50,7 +50,7 @@ describe('The configuration in force', () => {
 
 describe('Names of variables', () => {
   it('that are nearly right are found, in any case', () => {
-    const found = nearNames({
+    const found = misspelledVariables({
       RATE_LIMIT_PER_MINUT: '1',
       data_dir: '/srv',
       PORTS: '1',
@@ -78,7 +78,7 @@ describe('Names of variables', () => {
       'NODE_OPTIONS',
     ];
     const others = [...names, ...Object.keys(environment.shape)];
-    expect(nearNames(Object.fromEntries(others.map((name) => [name, 'x'])))).to.deep.equal([]);
+    expect(misspelledVariables(Object.fromEntries(others.map((name) => [name, 'x'])))).to.deep.equal([]);
   });
 });
 

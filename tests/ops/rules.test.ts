@@ -38,20 +38,20 @@ describe('Alerts and dashboard', () => {
     expect(own.filter((name) => !shown.includes(name))).to.deep.equal([]);
   });
 
-  it('has panels of different ids and titles', () => {
+  it('have panels with distinct ids and titles', () => {
     const all = panels();
     expect(new Set(all.map(({ id }) => id)).size).to.equal(all.length);
     expect(new Set(all.map(({ title }) => title)).size).to.equal(all.length);
   });
 
-  it('explains each metric of the product in the guide', async () => {
+  it('have each metric of the product explained in the guide', async () => {
     const { names } = scrapeOf(await createMetrics({ build: { version: '1', role: 'all' } }).expose());
     const guide = readFileSync('docs/operations.md', 'utf8');
     const own = [...names].filter((name) => name.startsWith(PREFIX));
     expect(own.filter((name) => !guide.includes(`\`${name}\``))).to.deep.equal([]);
   });
 
-  it('explains each alert in the guide', () => {
+  it('have each alert explained in the guide', () => {
     const guide = readFileSync('docs/operations.md', 'utf8');
     const alerts = [...text('alerts.yml').matchAll(/alert: (\w+)/g)].map(([, name = '']) => name);
     expect(alerts).to.have.length.above(10);
@@ -69,7 +69,7 @@ describe('Alerts and dashboard', () => {
     }
   });
 
-  it('are expressions that promtool parses, in the dashboard as well', function () {
+  it('have only expressions that promtool parses, also in the dashboard', function () {
     if (!isInstalled) this.skip();
     const rules = panels().flatMap(({ targets }) =>
       targets.map(({ expr }, at) => ({

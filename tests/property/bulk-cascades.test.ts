@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { deletionPrefix } from '../../application/bulk/row-job.ts';
+import { deletionPrefix } from '../../application/bulk/deletions.ts';
 import { dataOf } from '../../application/core/events/event-codec.ts';
 import { BulkCommitted } from '../../domain/bulk/session-events.ts';
 import { RecordDeleted, RecordUpdated } from '../../domain/entities/record.ts';
 import { type BulkNode, create, DELETE, memoryLeases, startBulk } from '../application/bulk/support.ts';
-import { mortal, seeded, shuffled } from '../application/entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../application/entities/faults.ts';
 import {
   defineNodes,
   type Entities,
@@ -123,7 +123,7 @@ const atTheEnd = async (node: BulkNode, session: string, selected: readonly stri
 describe('The cascade of a bulk deletion', () => {
   it('of three levels is counted completely while a subscriber deletes part of it', async () => {
     for (let seed = 0; seed < 5; seed += 1) {
-      const node = startBulk({}, memoryLeases(), { wrap: shuffled(seeded(seed)), width: 16 });
+      const node = startBulk({}, memoryLeases(), { wrap: withRandomYields(seeded(seed)), width: 16 });
       await defineNodes(node);
       const roots: string[] = [];
       for (let n = 0; n < 12; n += 1) {
@@ -159,7 +159,7 @@ describe('The cascade of a bulk deletion', () => {
           maxLength: 2,
         }),
         async (graph, seed, deaths) => {
-          const between = shuffled(seeded(seed));
+          const between = withRandomYields(seeded(seed));
           const leases = memoryLeases();
           const base = startBulk({}, leases);
           await defineNodes(base);
@@ -171,7 +171,7 @@ describe('The cascade of a bulk deletion', () => {
           const follower = startEntities(base.shared);
           const stop = follow(follower);
           for (const { after, isDone } of deaths) {
-            const { wrap, isDead } = mortal(after, isDone);
+            const { wrap, isDead } = crashingAt(after, isDone);
             const dying = startBulk(base.shared, leases, { wrap: (events) => between(wrap(events)) });
             const run = dying.runner.run(TENANT, session);
             while (!isDead() && dying.runner.isRunning(TENANT, session))

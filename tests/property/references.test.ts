@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { DomainError } from '../../domain/core/errors.ts';
-import { mortal, seeded, shuffled } from '../application/entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../application/entities/faults.ts';
 import {
   defineNodes,
   type Entities,
@@ -51,8 +51,8 @@ describe('References between records', () => {
         async (rounds, seed, death, isDone) => {
           const base = startEntities();
           await defineNodes(base);
-          const between = shuffled(seeded(seed));
-          const dying = mortal(death ?? Infinity, isDone);
+          const between = withRandomYields(seeded(seed));
+          const dying = crashingAt(death ?? Infinity, isDone);
           const nodes = [
             startEntities(base.shared, between, 100),
             startEntities(base.shared, (events) => between(dying.wrap(events))),

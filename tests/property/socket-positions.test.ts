@@ -64,7 +64,7 @@ describe('A client that keeps its last position', () => {
         try {
           for (const step of history) {
             if (step.what === 'restart') {
-              // The client has seen a frame, and goes on reading until it is told to come back.
+              // The client has seen a frame, and continues to read until it is asked to reconnect.
               const seen = Promise.withResolvers<void>();
               const reading = read(() => {
                 seen.resolve();

@@ -12,11 +12,11 @@ import { handledUpTo } from '../support/schedule.ts';
 interface Run {
   /** Tenants whose events are written during the run, in order. */
   readonly writes: readonly number[];
-  /** Every so many events of a tenant take long. */
+  /** Every nth event of a tenant takes long. */
   readonly slow: number;
   /** Whether the run's progress is lost, as with a crash before it was saved. */
   readonly isLost: boolean;
-  /** The run is ended after so many events. */
+  /** Number of events after which the run is ended. */
   readonly killedAfter: number;
 }
 

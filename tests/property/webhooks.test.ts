@@ -9,7 +9,7 @@ import {
   requestReplay,
   scheduleDelivery,
 } from '../../domain/webhooks/delivery.ts';
-import { retryDelayMs } from '../../domain/webhooks/schedule.ts';
+import { retryDelayMs } from '../../domain/webhooks/retry-delay.ts';
 import {
   changeSubscription,
   createSubscription,

@@ -16,7 +16,7 @@ const processed = z.looseObject({
 });
 const deleted = z.looseObject({ record_id: z.string(), deletion_id: z.string() });
 
-/** What a row of a bulk session does to its record. */
+/** Event types by which a row of a bulk session changes its record. */
 const EFFECTS = new Set(['RecordUpdated', 'RecordDeleted', 'JobTransitioned']);
 
 /** Each row of a bulk session was applied once if it succeeded, never otherwise, and each has one outcome. */

@@ -5,7 +5,7 @@ import { Broken, type Call, type Reply } from './network.ts';
 import type { SimulatedNode } from './node.ts';
 import type { World } from './world.ts';
 
-/** What a client knows of one request that changes something. */
+/** A write request as its client sees it. */
 export interface Request {
   /** Also the correlation id of its events. */
   readonly id: string;
@@ -14,7 +14,7 @@ export interface Request {
   readonly by: string | undefined;
   /** Type of the one event that proves its effect; undefined when a success may append nothing. */
   readonly event: string | undefined;
-  /** `acknowledged` by a 2xx, `refused` by a 4xx, `unknown` when nothing certain was heard. */
+  /** `acknowledged` by a 2xx, `refused` by a 4xx, `unknown` when no certain answer arrived. */
   outcome: 'acknowledged' | 'refused' | 'unknown';
   /** Sent again without a key, so that it may be done twice. */
   isRepeated: boolean;
@@ -35,7 +35,7 @@ export const signed = (claims: object, key: string): string => {
   return `${content}.${createHmac('sha256', key).update(content).digest('base64url')}`;
 };
 
-/** Headers of a read that must know of a write. */
+/** Headers of a read that must include a write. */
 const after = (written: Reply | undefined): Readonly<Record<string, string>> => {
   const position = written?.headers['x-event-position'];
   return position === undefined ? {} : { 'x-min-position': position };
@@ -51,7 +51,7 @@ const TRIES = 40;
 /** A read is tried until the longest outage is over. */
 const READ_TRIES = 2_000;
 
-/** Calls as one credential, at whichever node is there, and keeps what it heard. */
+/** Calls any available node with one credential, and keeps the answers. */
 export class Client {
   readonly #world: World;
   readonly #dice: Dice;

@@ -1,6 +1,6 @@
 import type { Dice } from './dice.ts';
 
-/** What happens to one call of a store. */
+/** The fault of one call of a store. */
 export type CallFault = 'none' | 'lost' | 'answer lost' | 'lands later' | 'half' | 'slow';
 
 /** Calls that write, so that a lost answer hides an effect. */
@@ -36,7 +36,7 @@ const LATE = new Set([
   'reads.saveCheckpoints',
 ]);
 
-/** What is gone for a while. */
+/** Faults that last for a while. */
 export type Outage = 'keys away' | 'disk full';
 
 /** Local caches of a machine, which fail only with it. */

@@ -25,7 +25,7 @@ export class Fences {
     this.#now = now;
   }
 
-  /** Leases that ran out: their holder died, and nobody has taken up its work. */
+  /** Expired leases: their holder died, and no other process has taken over. */
   get ended(): { readonly name: string; readonly node: string; readonly at: number }[] {
     const least = this.#now() - LEASE_MS;
     return [...this.#granted]

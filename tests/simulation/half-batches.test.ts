@@ -12,7 +12,7 @@ const world = () => {
 };
 
 describe('A half batch of the simulation', () => {
-  it('is seen from the commit that broke until its last event is folded', () => {
+  it('is seen from the commit that failed until its last event is folded', () => {
     const { time, halves } = world();
     expect(halves.seenSince('ledger', 0)).to.equal(false);
     halves.broke(of('5'));
@@ -28,7 +28,7 @@ describe('A half batch of the simulation', () => {
     expect([halves.seenSince('ledger', 20), halves.seenSince('ledger', 21)]).to.deep.equal([true, false]);
   });
 
-  it('is seen until a longer one that broke before is folded too', () => {
+  it('is seen until a longer one that failed before is folded too', () => {
     const { time, halves } = world();
     halves.broke(of('5'));
     halves.broke(of('4'));

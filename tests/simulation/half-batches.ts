@@ -6,15 +6,15 @@ const stored = z.looseObject({ generation, checkpoint: z.string().optional() });
 
 interface Half {
   readonly projection: string;
-  /** Whoever stores it, or a later one, has folded all events of the batch. */
+  /** A process that stores this position or a later one has folded all events of the batch. */
   readonly checkpoint: string;
   /** When (ms) the whole batch was there. */
   readonly mendedAt: number;
 }
 
 /**
- * Knows when readers could see a part of a batch: from a commit that broke, as on a store without transactions, until
- * the batch has been folded again.
+ * Records when readers could see a part of a batch: from a commit that failed midway, as on a store without
+ * transactions, until the batch has been folded again.
  */
 export class HalfBatches {
   /** The latest of each generation. */

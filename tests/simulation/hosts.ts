@@ -10,7 +10,7 @@ export interface Received {
   readonly answered: number | 'nothing';
 }
 
-/** What a host does with a call that reaches it, and its answer. */
+/** A host's handler: acts on a call that reaches it, and answers. */
 export type Serve = (call: OutboundRequest) => { readonly status: number; readonly body?: unknown };
 
 type Kind = 'fine' | 'error' | 'lost before' | 'lost after' | 'slow' | 'silent';

@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 export interface Fact extends StoredEvent {
   /** Id of the request that caused it. */
   readonly correlation: string;
-  /** What directly caused it. */
+  /** Id of the direct cause. */
   readonly causation: string;
   /** RFC 3339. */
   readonly at: string;

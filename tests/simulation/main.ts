@@ -83,5 +83,5 @@ const many = async (): Promise<number> => {
 };
 
 const isOne = values.seed !== undefined || (values.seeds === undefined && values.minutes === undefined);
-// What nodes leave behind would keep the process for a while.
+// Timers and handles of stopped nodes would keep the process alive for a while.
 process.exit(isOne ? await one(Number(values.seed ?? values.from)) : await many());

@@ -4,7 +4,7 @@ import { AnswerParser, type Reply } from './answer-parser.ts';
 
 export type { Reply } from './answer-parser.ts';
 
-/** What a server's end of a connection writes to. */
+/** The client's end of a connection, to which the server's end writes. */
 interface Peer {
   onData(chunk: Buffer): void;
   onEnd(): void;

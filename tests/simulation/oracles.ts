@@ -89,7 +89,7 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   return faults;
 };
 
-/** What the writer of a reference appends first; without the referrer it has no effect (decision 11). */
+/** Events that the writer of a reference appends first; without the referrer they have no effect (decision 11). */
 const REGISTRATION = /^Reference(Registered|Released|Barred)$/;
 
 /** Whether nothing is left of what a request has begun: each attempt that was started is given up, as {@link ATTEMPT} names. */
@@ -161,11 +161,11 @@ const behindIn = async ({ stores: { reads } }: World): Promise<string[]> => {
   return found;
 };
 
-/** No tenant is parked in a read model, none is behind in a subscriber, and all work has somebody who does it. */
+/** No tenant is parked in a read model, none is behind in a subscriber, and each lease has a live holder. */
 const checkSettled = async (world: World, report: Report): Promise<void> => {
   const { fences } = world;
   const { reads } = world.stores;
-  // Nobody takes up a generation that was replaced, nor a session or an invoice that has come to its end.
+  // Replaced generations and ended sessions and invoices need no holder.
   const kept = new Set<string>();
   for (const { name } of projections) {
     const { active, building } = await reads.activeGeneration(name);

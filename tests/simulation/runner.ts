@@ -9,5 +9,5 @@ process.on('message', async (message: unknown) => {
   process.send?.(result);
 });
 
-// What nodes leave behind would keep the process for a while.
+// Timers and handles of stopped nodes would keep the process alive for a while.
 process.on('disconnect', () => process.exit());

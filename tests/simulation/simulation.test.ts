@@ -61,7 +61,7 @@ describe('The simulated system', () => {
     expect(second.trace).to.deep.equal(first.trace);
   }).timeout(TIMEOUT_MS);
 
-  it('leaves nothing that goes on in the next run', async () => {
+  it('leaves no work that continues in the next run', async () => {
     await run({ seed: 43510, requests: 20 });
     const calls: (keyof Timers)[] = [];
     const noted: Timers = {

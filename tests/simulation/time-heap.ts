@@ -1,4 +1,4 @@
-/** What happens at a time; `seq` orders what happens at the same time. */
+/** An entry that is due at a time; `seq` orders entries due at the same time. */
 export interface Timed {
   at: number;
   seq: number;

@@ -202,7 +202,7 @@ export class VirtualTime {
 
   /** Runs the ticks that outlive their owners, and drops all other events: queues of the process are empty for the next run. */
   async drain(): Promise<void> {
-    // What has been told to stop must not go on in the next run.
+    // Stopped work must not continue in the next run.
     await this.#settled();
     for (let left = MOST_TICKS; left > 0; left -= 1) {
       const entry = this.#heap.pop();

@@ -38,7 +38,7 @@ export class Workload {
   readonly tenants: Tenant[] = [];
   readonly listeners: Listener[] = [];
   readonly areas: readonly Area[];
-  /** What was wrong with pages. */
+  /** Faults found in pages. */
   readonly faults: string[] = [];
   readonly #world: World;
   readonly #dice: Dice;
@@ -167,7 +167,7 @@ export class Workload {
     await Promise.all(opened);
   }
 
-  /** What is wrong with the answer to a request that began then (ms). */
+  /** Describes the fault in the answer to a request that began at a time (ms); undefined for none. */
   #faultOf(
     { status: expected = 200, agreesIn, wrong }: Page,
     { status, body }: Reply,

@@ -9,7 +9,7 @@ const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 
 export const chromiumPath = (): string | undefined => PLACES.find((path) => existsSync(path));
 
-/** What Playwright switches off in Chromium; a list of one's own replaces it. */
+/** Features that Playwright disables in Chromium; our `--disable-features` replaces its list. */
 const OFF_IN_PLAYWRIGHT = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',
@@ -25,7 +25,7 @@ const OFF_IN_PLAYWRIGHT = [
   'AimEnabled',
   'PreconnectToSearch',
 ];
-/** Menus of the address bar, which nobody sees: to prepare them takes most of the processor time of a new page. */
+/** Menus of the address bar, not visible in tests: preparing them takes most of the processor time of a new page. */
 const MENUS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'];
 
 /** @param path of the browser's program */
@@ -36,7 +36,7 @@ export const launchChromium = (path: string, ...args: readonly string[]): Promis
   });
 
 export interface TestPages {
-  /** Where the pages are served; not the product's origin. */
+  /** Origin of the pages; not the product's. */
   readonly origin: string;
   /** A blank page of {@link origin}. */
   newPage(): Promise<Page>;

@@ -10,11 +10,11 @@ import { endWorld, sharedWorld, type World } from './world.ts';
 export const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
 
 interface Options {
-  /** Of the server. */
+  /** Environment of the server. */
   readonly env?: Readonly<Record<string, string>>;
   /** Puts a proxy before the server that can cut connections. */
   readonly isCuttable?: boolean;
-  /** Ends what the preparation began. */
+  /** Cleans up after the preparation. */
   readonly end?: () => unknown;
 }
 
@@ -88,7 +88,7 @@ export const goTo = async (page: Page, path: string): Promise<void> => {
   await page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console${path}`)})`);
 };
 
-/** The page has read what it shows, and sends nothing. */
+/** Waits until the page has read its data and sends no form. */
 export const settled = async (page: Page): Promise<void> => {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.locator('.skeleton').first().waitFor({ state: 'detached' });

@@ -101,7 +101,8 @@ const violationsOf = async (page: Page): Promise<string[]> => {
 };
 
 /**
- * What a page as it is shown now breaks: rules of accessibility, in light as it is and in dark at 320 px, and that width.
+ * Finds violations of accessibility rules on the present page, in the light theme and in the dark one at 320 px, and
+ * content that does not fit into that width.
  * @returns sentences; empty when it is in order
  */
 export const flawsOf = async (page: Page): Promise<readonly string[]> => {

@@ -29,7 +29,7 @@ const stepsOf = (dockerfile: string): (readonly [string, string])[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1).trim()] as const);
 
-/** What `.dockerignore` lets through, and what it then leaves out again. */
+/** Patterns that `.dockerignore` includes, and those that it then excludes again. */
 const context = (() => {
   const lines = readFileSync('.dockerignore', 'utf8').split('\n').slice(2);
   return {

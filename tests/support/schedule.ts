@@ -3,7 +3,7 @@ import { queueRoom } from '../../application/core/subscriptions/tenant-queues.ts
 import type { Position } from '../../application/ports/event-store.ts';
 import type { ReadStore } from '../../application/ports/read-store.ts';
 
-/** What the subscribers of one process share. */
+/** Turns and queue room that the subscribers of one process share. */
 export const newSchedule = () => ({ turns: new TenantTurns(), room: queueRoom() });
 
 /** The position up to which a subscriber has handled the events of all tenants, as stored. */

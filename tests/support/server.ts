@@ -149,7 +149,7 @@ const START_MS = 150_000;
 /** A start fills a young generation of one megabyte many times before V8 makes it grow: a tenth of its processor time. */
 export const FEW_COLLECTIONS = ['--min-semi-space-size=16'];
 
-/** What `npm start` starts; it runs as users start it, without options for tests. */
+/** The file that `npm start` runs, as users start it, without options for tests. */
 export const SOURCE = join(import.meta.dirname, '../../api/main.ts');
 const MAIN = productFile('api/main.ts');
 

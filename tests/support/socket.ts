@@ -54,7 +54,7 @@ export interface ListenOptions {
   readonly after?: string;
   /** Further parameters; a list is sent as several. */
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
-  /** Where the token is sent; the query by default. */
+  /** The place of the token in the handshake; default: the query. */
   readonly by?: 'query' | 'header' | 'subprotocol';
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;

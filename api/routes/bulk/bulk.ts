@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { Bulk, BulkRequest, SessionNow } from '../../../application/bulk/sessions.ts';
+import type { BulkRequest, BulkSessions, CurrentSession } from '../../../application/bulk/sessions.ts';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
@@ -24,7 +24,7 @@ import { sessionView, viewOf } from './bulk-views.ts';
 import { checkedIds, MAX_GIVEN_IDS, rowIds } from './row-ids.ts';
 
 interface Deps {
-  readonly bulk: Bulk;
+  readonly bulk: BulkSessions;
   readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly schemas: Schemas;
@@ -139,7 +139,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
     return doc;
   };
 
-  const view = async (tenantId: string, { session, position }: SessionNow) => {
+  const view = async (tenantId: string, { session, position }: CurrentSession) => {
     const preview = await previewOf(tenantId, session.id, position);
     return viewOf(session, preview, await schemas.fieldsOf(tenantId, session.entityName));
   };

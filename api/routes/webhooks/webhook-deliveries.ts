@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { WebhookDeliveries } from '../../../application/webhooks/deliveries.ts';
-import type { DeliveryDetails, PastAttempt } from '../../../application/webhooks/delivery-details.ts';
-import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
+import type { PastAttempt, WebhookDeliveries } from '../../../application/webhooks/webhook-deliveries.ts';
+import type { Webhooks } from '../../../application/webhooks/webhooks.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { DELIVERY_STATUSES, type ScheduledDelivery } from '../../../domain/webhooks/delivery.ts';
 import { DELIVERED_EVENTS } from '../../../domain/webhooks/event-types.ts';
@@ -17,7 +16,6 @@ import { WEBHOOKS } from './webhooks.ts';
 interface Deps {
   readonly readModels: ReadModels;
   readonly webhookDeliveries: WebhookDeliveries;
-  readonly deliveryDetails: DeliveryDetails;
   readonly webhooks: Webhooks;
 }
 
@@ -113,7 +111,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
         return listReply(
           query,
           async (page) => {
-            await deps.webhooks.exists(tenantId, params.id);
+            await deps.webhooks.find(tenantId, params.id);
             return deliveriesOf(reader, tenantId, params.id, filter, page);
           },
           ({ delivery }) => viewOf(delivery),
@@ -131,8 +129,8 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       params: z.object({ delivery_id: uuid }),
       responses: { 200: detailView },
       handle: async ({ principal: { tenantId }, params: { delivery_id } }) => {
-        const { delivery, body, history } = await deps.deliveryDetails.read(tenantId, delivery_id);
-        await deps.webhooks.exists(tenantId, delivery.subscriptionId);
+        const { delivery, body, history } = await deps.webhookDeliveries.read(tenantId, delivery_id);
+        await deps.webhooks.find(tenantId, delivery.subscriptionId);
         const subscription_id = delivery.subscriptionId;
         const view = { ...viewOf(delivery), subscription_id, body, history: history.map(attemptViewOf) };
         return { status: 200, body: view };

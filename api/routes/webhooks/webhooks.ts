@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
+import type { Webhooks } from '../../../application/webhooks/webhooks.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { ALL_EVENTS, WEBHOOK_EVENTS } from '../../../domain/webhooks/event-types.ts';

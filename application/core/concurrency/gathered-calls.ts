@@ -41,8 +41,8 @@ const gatheredValues = <Key, Value>(
   });
 
 /**
- * The store, with one call for what is asked of it in the same tick: some forty projections and subscribers of a
- * process renew leases, store checkpoints and look at generations at the same moments (decision 67).
+ * Wraps a store and merges calls of the same tick into one: some forty projections and subscribers of a process renew
+ * leases, store checkpoints and look at generations at the same moments (decision 67).
  */
 export const withGatheredCalls = (store: ReadStore): ReadStore => {
   const leases = new Map<string, ReadStore['acquireLease']>();

@@ -80,7 +80,7 @@ export class RetryPolicy {
   }
 
   /** @throws {OutOfReach}, {Interrupted}, and errors that are not transient */
-  async with<T>(work: (tries: number) => Promise<T>): Promise<T> {
+  async retry<T>(work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       if (this.#signal.aborted) throw new Interrupted();
       try {
@@ -96,11 +96,11 @@ export class RetryPolicy {
     }
   }
 
-  /** As {@link with}, without a limit. @throws {Interrupted}, and errors that are not transient */
-  async always<T>(work: (tries: number) => Promise<T>): Promise<T> {
+  /** As {@link retry}, without a limit. @throws {Interrupted}, and errors that are not transient */
+  async retryForever<T>(work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {
-        return await this.with((inner) => work(tries + inner));
+        return await this.retry((inner) => work(tries + inner));
       } catch (error) {
         if (!(error instanceof OutOfReach)) throw error;
       }

@@ -33,7 +33,7 @@ export const waitForStores = (logger: Logger, now: () => number = monotonic): St
       }
     };
     try {
-      return await policy.with(noting);
+      return await policy.retry(noting);
     } catch (error) {
       throw error instanceof OutOfReach ? last : error;
     }

@@ -8,7 +8,7 @@ const AT_ONCE = 16;
 /** While a read waits longer than this for its read model (ms), turns are granted one at a time, this far apart. */
 const READ_WAIT_MS = 100;
 const HELD_BACK_MS = 50;
-/** The most that a tenant is charged for turns that lasted too long (ms). */
+/** Maximum time (ms) charged to a tenant for turns that lasted too long. */
 const MOST_DEBT_MS = 10 * TURN_MS;
 
 interface Flow {

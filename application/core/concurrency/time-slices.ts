@@ -3,19 +3,19 @@ import { mark } from './tick-marks.ts';
 
 /** Time (ms) that a long loop may use before it lets other work run, and that works of one tick may use together. */
 const SLICE_MS = 4;
-/** Works that one tick may begin. */
+/** Maximum of works that begin in one tick. */
 const PER_TICK = 32;
-/** Works that may begin in a tick besides those that wait at its beginning: requests arrive before the turn of these. */
+/** Extra starts per tick for requests that arrive after scheduling. */
 const ARRIVING = 8;
-/** The least that a work counts (ms): one that only queues a command takes its time later. */
+/** Minimum time (ms) charged for a work: one that only queues a command takes its time later. */
 const LEAST_MS = 0.25;
-/** The most that a work counts (ms): the garbage collector or another process may have held it up. */
+/** Maximum time (ms) charged for a work: the garbage collector or another process may have held it up. */
 const MOST_MS = 2 * SLICE_MS;
 
 /**
  * Divides the thread among long loops and requests: in each tick of the event loop as many begin as fit in one slice.
- * Those that wait begin by the time that their tenants have used (start-time fair queueing): a tenant that uses little
- * is served next, with as many works as take the time of one work of a busy tenant.
+ * Those that wait begin in the order of the time that their tenants have used (start-time fair queueing): a tenant that
+ * uses little is served next, with as many works as take the time of one work of a busy tenant.
  */
 export class TimeSlices {
   readonly #waiting = new Map<string, (() => void)[]>();

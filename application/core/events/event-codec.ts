@@ -13,8 +13,7 @@ import { UndecodableEvent, upcasted } from './upcasting.ts';
 export { chainHash } from './hash-chain.ts';
 export { UndecodableEvent } from './upcasting.ts';
 
-/** Who caused an event, as stored in its metadata. */
-
+/** The person or system that caused an event, as stored in its metadata. */
 export type Actor = z.output<typeof actorSchema>;
 
 /** Records whether a request under impersonation has appended an event of its own. */

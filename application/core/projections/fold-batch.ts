@@ -32,8 +32,8 @@ interface Step {
 }
 
 /**
- * The documents that one batch of events changes, from planning to storing. It references them itself, so that
- * evictions from the shared cache do not affect a batch under way.
+ * The documents that one batch of events changes, from planning to storing. Holds its own references, so that cache
+ * evictions do not affect a batch under way.
  */
 export class FoldBatch {
   readonly #cache: BoundedCache<Held>;
@@ -93,8 +93,8 @@ export class FoldBatch {
   }
 
   /**
-   * Caches stored documents, except those that this batch created or read and changed once: most messages and entries
-   * are never changed again, and the others cost one or two reads later.
+   * Caches documents that were cached before or that several recent events changed; most messages and entries change
+   * only once.
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {

@@ -2,20 +2,20 @@ import type { Position } from '../../ports/event-store.ts';
 import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
 
 const SAMPLE_MS = 100;
-/** Lag (ms) that reads elsewhere do not notice: they wait for up to 5 s. */
+/** Tolerated lag (ms): reads in other processes wait up to 5 s. */
 const GRACE_MS = 500;
-/** Samples that are kept; after that the oldest one stands for all before it. */
+/** Samples that are kept; beyond that the second-oldest is dropped, so that the oldest still bounds the lag. */
 const MAX_SAMPLES = 1000;
 
 interface Fold {
   readonly checkpoint: Position | undefined;
-  /** False during a rebuild, which nobody waits for. */
+  /** False during a rebuild, for which no read waits. */
   readonly hasCaughtUp: boolean;
 }
 
 /**
- * How long the read models that this process folds have been behind the log. A worker without API sees no reads that
- * wait, so it slows background work by this instead (decision 69).
+ * How long the read models that this process folds have been behind the log. A worker without API cannot see waiting
+ * reads, so it throttles background work by this lag (decision 69).
  */
 export class FoldLag {
   readonly #end: () => Position | undefined;
@@ -52,8 +52,8 @@ export class FoldLag {
     this.#folds.delete(generation);
   }
 
-  /** ms beyond what reads do not notice; 0 when all read models keep up. */
-  longest(): number {
+  /** Longest lag beyond `GRACE_MS` (ms); 0 when all read models keep up. */
+  longestLagMs(): number {
     let least: Position | undefined;
     for (const { checkpoint, hasCaughtUp } of this.#folds.values()) {
       if (!hasCaughtUp || checkpoint === undefined) continue;

@@ -100,7 +100,7 @@ export class GenerationFollower {
     }
   }
 
-  /** Stores the checkpoint, however often it fails: no further event may come, and readers elsewhere wait for it. */
+  /** Retries until the checkpoint is stored: no further event may come, and readers elsewhere wait for it. */
   #saved(): Observable<void> {
     const save = async (): Promise<void> => {
       if (!this.#generation.isStored) await this.#generation.save();

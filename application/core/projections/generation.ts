@@ -44,7 +44,7 @@ interface Poison {
 
 /**
  * Folds events into one generation of a projection under a lease. Documents stay cached while the lease is held, since
- * nobody else writes them. A poison event parks its tenant in this projection only.
+ * no other process writes them. A poison event parks its tenant in this projection only.
  */
 export class Generation extends WithDeps<GenerationDeps> {
   readonly projection: Projection;

@@ -39,7 +39,7 @@ export class ReadModels {
   #floor: Position | undefined;
   #hasNoWorker = (): boolean => false;
   #waitElsewhere = (): number => 0;
-  #asked = 0;
+  #requestCount = 0;
   /** Waiting reads in the order of their start. */
   readonly #waiting = new Set<{ readonly since: number }>();
 
@@ -73,7 +73,7 @@ export class ReadModels {
 
   /** Records the position of a write before it is answered. */
   answered(tenantId: string | undefined, position: Position): void {
-    this.#asked += 1;
+    this.#requestCount += 1;
     for (const key of tenantId === undefined ? [ANYBODY] : [tenantId, ANYBODY]) {
       const before = this.#answered.get(key);
       if (before === undefined || before < position) this.#answered.set(key, position);
@@ -89,7 +89,7 @@ export class ReadModels {
     projections: readonly string[],
     minPosition: Position | undefined,
   ): Promise<void> | undefined {
-    this.#asked += 1;
+    this.#requestCount += 1;
     const tenantId = tenant ?? ANYBODY;
     const target = latest(minPosition, latest(this.#answered.get(tenantId), this.#floor));
     const waiting = projections.filter((name) => !this.#ready(name, tenantId, target));
@@ -107,12 +107,12 @@ export class ReadModels {
   }
 
   /** Number of reads and writes so far. */
-  get asked(): number {
-    return this.#asked;
+  get requestCount(): number {
+    return this.#requestCount;
   }
 
   /** Whether a projection folded here reaches `target` within `ms`; true when this process does not fold it. */
-  async comesTo(name: string, target: Position, ms: number): Promise<boolean> {
+  async reachesWithin(name: string, target: Position, ms: number): Promise<boolean> {
     const deadline = monotonic() + ms;
     for (;;) {
       const tag = this.#active.get(name)?.tag;
@@ -187,7 +187,7 @@ export class ReadModels {
   /** Whether every projection has folded up to `target`. */
   async reached(target: Position | undefined): Promise<boolean> {
     const names = [...this.#projections.keys()];
-    // Asked side by side, so that one call of the store serves all of them.
+    // Requested concurrently, so that one call of the store serves all of them.
     const checkpoints = await Promise.all(names.map((name) => this.reader(name).checkpoint()));
     return checkpoints.every((checkpoint) => reaches(checkpoint, target));
   }
@@ -289,7 +289,7 @@ export class ReadModels {
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
-/** Also when the clock was set back, since what was read then would count as fresh until that time comes again. */
+/** Also true after the clock was set back: the value would otherwise count as fresh until the clock catches up. */
 const isOld = (readAt: number, now: number): boolean => now - readAt > REFRESH_MS || now < readAt;
 
 const behind = (message: string): DomainError =>

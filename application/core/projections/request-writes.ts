@@ -6,8 +6,8 @@ const CAUSES = /^\{"\$causationId":"([^"]*)","\$correlationId":"([^"]*)"/;
 const VERSION_AT = 14;
 
 /**
- * Whether a request may have been answered with this event. Effects of background work are told by their causation,
- * the id of an event; those of a keyed request's events count as well, for which a read waits in vain but not wrongly.
+ * Whether a request may have been answered with this event. Effects of background work are recognised by their
+ * causation id, that of an event. Effects of a keyed request's events count too; waiting for them does no harm.
  */
 export const isOfRequest = ({ metadata }: Pick<StoredEvent, 'metadata'>): boolean => {
   const [, causation = '', correlation = ''] = CAUSES.exec(metadata) ?? [];

@@ -38,7 +38,7 @@ export interface TakeoverDeps {
   readonly ttlMs: number;
   /** How long a replaced generation of the same version is kept for nodes that still read it; default 10 s. */
   readonly retirementMs?: number | undefined;
-  /** How long a former version's generation that nobody folds is kept, for going back; default 10 minutes. */
+  /** How long a former version's generation that no process folds is kept for a rollback; default 10 minutes. */
   readonly formerMs?: number | undefined;
 }
 
@@ -152,7 +152,7 @@ export class Takeover {
     if (!signal.aborted) await this.#drop(generation);
   }
 
-  /** Drops former generations that nobody has folded for a while, also those that an earlier process left. */
+  /** Drops former generations that no process has folded for a while, also those left by an earlier process. */
   async clean(): Promise<void> {
     const { store, formerMs = FORMER_MS } = this.#deps;
     const { name: projection, version } = this.#projection;

@@ -3,7 +3,7 @@ import { leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
 import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
 
 const SAMPLE_MS = 1000;
-/** A worker may be away for so long, as in a restart or a takeover. */
+/** How long (ms) no worker may be seen, as in a restart or a takeover. */
 const MISSING_MS = 5000;
 
 /** Watches from a node that folds nothing whether any process folds read models. */

@@ -7,7 +7,7 @@ import type { Attributes, Span, SpanKind, Tracer } from '../../ports/tracing.ts'
 
 let tracer: Tracer | undefined;
 
-/** Sets the tracer of this process or thread. Returns a function that takes it away. */
+/** Sets the tracer of this process or thread. Returns a function that removes it. */
 export const useTracer = (next: Tracer): (() => void) => {
   tracer = next;
   return () => {

@@ -10,6 +10,13 @@ export const causeOf = (event: LoggedEvent): Cause => ({
   traceparent: event.traceparent,
 });
 
+/** The cause of commands that a part of the product gives by itself because of an event. */
+export const systemCauseOf = (event: LoggedEvent, id: string): Cause => ({
+  ...causeOf(event),
+  actor: { kind: 'system', id },
+  impersonatedBy: undefined,
+});
+
 /** Turns `read_model_behind` into `unavailable`, so that the subscriber restarts instead of skipping the event. */
 export const withReadModel = async (work: () => Promise<void>): Promise<void> => {
   try {

@@ -70,7 +70,7 @@ export class LogFollower {
   readonly #events: EventStore;
   readonly #live: PageBuffer;
   readonly #pages: PageReader;
-  /** What wakes the followers at the end of the log that events may pass. */
+  /** Wake-up callbacks of idle followers that have `onPassed`. */
   readonly #idle = new Map<Follower, () => void>();
   /** Emits after new events were added to the buffer. Shared by all followers. */
   readonly growth: Observable<void>;
@@ -200,7 +200,7 @@ export class LogFollower {
         if (page.position > place || (caughtUp && !follower.caughtUp)) {
           return { events: page.events, position: page.position, caughtUp };
         }
-        // A shared read may have begun before the last growth, which wakes nobody again.
+        // A shared read may have begun before the last growth, which wakes no follower again.
         if (!caughtUp) continue;
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };
@@ -217,7 +217,7 @@ export class LogFollower {
     return !this.#hasMore && this.#live.last?.end === place;
   }
 
-  /** Wakes those who wait, except for followers that growth is known to pass. */
+  /** Wakes the waiting followers, except those that the growth is known to pass. */
   #wakeAll(growth?: LogGrowth): void {
     for (const [follower, wake] of this.#idle) {
       if (growth !== undefined && this.#passes(follower, growth)) continue;
@@ -246,7 +246,7 @@ export class LogFollower {
 
   #keep(growth: LogGrowth | undefined): void {
     const end = growth?.events.at(-1)?.position;
-    // A growth that is announced again does not tell where the log ends now.
+    // A repeated announcement does not show where the log ends now.
     if (end !== undefined && end <= this.#announced) return;
     this.#growths += 1;
     this.#hasMore = growth === undefined;

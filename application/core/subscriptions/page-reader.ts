@@ -34,8 +34,9 @@ export interface OlderPages {
   read(after: Place): Promise<Pick<ScanPage, 'events' | 'position'>>;
 }
 
-/** Events that one read returns, and scans. */
+/** Maximum of events that one read returns. */
 export const PAGE = 1000;
+/** Maximum of events that one read scans. */
 export const SCANNED = 16_384;
 /** Others stop waiting for a follower that handles one batch for longer (ms). */
 const STILL_MS = 1000;

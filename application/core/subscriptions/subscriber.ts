@@ -47,7 +47,7 @@ export interface SubscriberOptions extends LeaseOptions {
   readonly turns: TenantTurns;
   /** Shared by all subscribers of the process. */
   readonly room: QueueRoom;
-  /** Called when a subscriber starts here, with the time (ms) of its oldest unhandled event. @returns ends it */
+  /** Called at a subscriber's start, with the time (ms) of its oldest unhandled event. Returns a function for its end. */
   readonly onRunning?: (name: string, queues: SubscriberQueues) => () => void;
 }
 
@@ -96,7 +96,7 @@ export const runSubscriber = (
           save().catch((error: unknown) => {
             if (error instanceof Fenced) return;
             logger.warn({ err: error, subscriber: name }, 'a checkpoint was not saved');
-            // Nothing else may come that saves it.
+            // No further event may come that would save it.
             changes.next({ matched: false });
           }),
         ),
@@ -126,7 +126,7 @@ export const runSubscriber = (
     await save();
   });
 
-/** Handles events of one tenant; calls `done` with the number of those that are handled. @throws when a store is away */
+/** Handles events of one tenant; calls `done` with the number of handled ones. @throws when a store is unavailable */
 const handlePart = async (
   subscriber: Subscriber,
   { codec, logger }: Pick<SubscriberOptions, 'codec' | 'logger'>,
@@ -182,7 +182,7 @@ const handledTogether = async (
   }
 };
 
-/** The events with a span each: what they lead to belongs to it. */
+/** Gives each event a span, to which its effects belong. */
 const traced = (
   { name }: Subscriber,
   events: readonly LoggedEvent[],

@@ -11,8 +11,8 @@ import { filter, firstValueFrom, Subject, takeUntil } from '../rxjs.ts';
 import type { EventBatch } from './log-follower.ts';
 import type { Place } from './page-buffer.ts';
 
-/** The longest wait (ms) for a tenant before it falls behind. */
-const PATIENCE_MS = 2 * TURN_MS;
+/** Maximum wait (ms) for half-full queues before the next batch is queued. */
+const MAX_SETTLE_MS = 2 * TURN_MS;
 /** Events handled together: the first part, and the largest. */
 const FIRST_PART = 16;
 const LARGEST_PART = 128;
@@ -26,7 +26,7 @@ export interface QueueRoom {
   readonly ofTenant: { readonly events: number; readonly chars: number };
 }
 
-/** The share of these limits that is free for one tenant, so that a few busy tenants need not read their events twice. */
+/** Multiple of `ofTenant` that one tenant may queue now; it grows with the free room. */
 const sharesOf = ({ chars, maxChars, ofTenant }: QueueRoom): number =>
   Math.max(1, (maxChars - chars) / 2 / ofTenant.chars);
 
@@ -37,7 +37,7 @@ interface Queue {
   chars: number;
   /** All events of the tenant up to here are handled. */
   done: Place;
-  /** Where the log is read again, for a tenant that is behind: it has events after those queued. */
+  /** The place from which the log is read again for a tenant with more events than those queued. */
   behindFrom: Place | undefined;
   /** Events of the next part; adapted so that a part fits into a turn. */
   part: number;
@@ -131,7 +131,7 @@ export class TenantQueues {
       behindFrom === undefined && (events.length > ofTenant.events / 2 || chars > ofTenant.chars / 2);
     const isRoomy = (): boolean => ![...this.#queues.values()].some(isFilling);
     if (isRoomy()) return;
-    const wait = this.handled.pipe(filter(isRoomy), takeUntil(timer(PATIENCE_MS)));
+    const wait = this.handled.pipe(filter(isRoomy), takeUntil(timer(MAX_SETTLE_MS)));
     await firstValueFrom(wait, { defaultValue: undefined });
   }
 

@@ -6,7 +6,7 @@ import type { Key } from './reads.ts';
 import { toast } from './toasts.tsx';
 
 interface ActionOptions<R> {
-  /** Beginnings of the keys that the action makes outdated. */
+  /** Prefixes of the query keys to invalidate. */
   readonly invalidates?: readonly Key[];
   /** Shown when it is done. */
   readonly done?: string | ((result: R) => string);
@@ -14,7 +14,7 @@ interface ActionOptions<R> {
   readonly errors?: 'toast' | 'silent';
 }
 
-/** A write: invalidates what it changes, and says that it is done or why it was refused. */
+/** A write: invalidates queries and shows a toast with the result or the error. */
 export const useAction = <V = void, R = unknown>(
   run: (client: Client, variables: V) => Promise<R>,
   { invalidates = [], done, errors = 'toast' }: ActionOptions<R> = {},

@@ -22,7 +22,7 @@ export const useFilters = <N extends string>(names: readonly N[]) => {
     of: (name: N): string => params.get(name) ?? '',
     isAny: names.some((name) => params.has(name)),
     set: (name: N, value: string): void => edit([[name, value]]),
-    /** Several at once. */
+    /** Changes several at once. */
     change: (values: { readonly [name in N]?: string }): void =>
       edit(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]))),
     clear: (): void => edit(names.map((name) => [name, ''])),

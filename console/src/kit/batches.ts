@@ -6,7 +6,7 @@ export interface Batches<T> {
 
 interface BatchOptions {
   readonly perSecond?: number;
-  /** Kept between two times; older ones are dropped. */
+  /** Maximum of items kept between two flushes; older ones are dropped. */
   readonly most?: number;
 }
 

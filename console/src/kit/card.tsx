@@ -24,16 +24,16 @@ export const Card = ({ title, actions, flush = false, children }: CardProps) => 
 
 interface TileProps {
   readonly label: string;
-  /** Undefined while it is read. */
+  /** Undefined while it is loading. */
   readonly value: ReactNode;
   readonly detail?: ReactNode;
-  /** Why it could not be read. */
+  /** Error of a failed read. */
   readonly error?: Error | null;
   /** The page that the figure comes from; one that begins with `#` is a part of this page. */
   readonly to?: string | undefined;
 }
 
-/** A figure that leads to its source. */
+/** A figure that links to its source. */
 export const Tile = ({ label, value, detail, error = null, to }: TileProps) => {
   const about = error === null ? detail : problemText(error);
   const content = (

@@ -4,7 +4,7 @@ import 'uplot/dist/uPlot.min.css';
 import { useIsDark } from '../shell/theme.ts';
 
 interface ChartProps {
-  /** What the chart shows, in a sentence: its text for those who do not see it. */
+  /** Text alternative for screen readers: one sentence that says what the chart shows. */
   readonly label: string;
   /** Seconds since 1970, ascending; or numbers with `time: false`. */
   readonly x: readonly number[];

@@ -2,7 +2,7 @@ import { Count } from './count.tsx';
 import type { Column } from './data-table.tsx';
 import { Time } from './time.tsx';
 
-/** A column that tells how long ago something was; nothing where it was not yet. */
+/** A column with the age of a time; empty without one. */
 export const ago = <T,>(
   key: string,
   title: string,
@@ -18,7 +18,7 @@ export const ago = <T,>(
   },
 });
 
-/** A column of numbers, each of which leads to its source. */
+/** A column of numbers; each links to its source. */
 export const counts = <T,>(
   key: string,
   title: string,

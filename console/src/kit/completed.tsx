@@ -1,11 +1,11 @@
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 
 export interface Suggestion {
-  /** What is put in. */
+  /** Inserted at the caret. */
   readonly text: string;
   readonly label: ReactNode;
   readonly detail?: string | undefined;
-  /** Where the caret goes, from the beginning of `text`; default: its end. */
+  /** Offset of the caret in `text` after the insertion; default: its end. */
   readonly caret?: number;
 }
 
@@ -18,19 +18,19 @@ export interface Completion {
 
 interface CompletedProps {
   readonly label: string;
-  /** Of a field of a form. */
+  /** Name of the form field. */
   readonly name?: string;
   readonly isRequired?: boolean;
   readonly value: string;
   readonly onChange: (text: string) => void;
-  /** What could stand at the caret; undefined or empty: nothing is offered. */
+  /** Suggestions at the caret; undefined or empty: none are shown. */
   readonly complete: (text: string, caret: number) => Completion | undefined;
-  /** Enter, when it does not take a suggestion; Shift+Enter is a new line where there are several. */
+  /** Called for Enter when it takes no suggestion; with `rows`, Shift+Enter starts a new line. */
   readonly onEnter?: (() => void) | undefined;
   readonly onEscape?: (() => void) | undefined;
-  /** Makes it a text of several lines. */
+  /** Makes it a textarea. */
   readonly rows?: number;
-  /** The first suggestion is chosen at once: Enter takes it. */
+  /** Preselects the first suggestion, so that Enter takes it. */
   readonly isEager?: boolean;
   readonly placement?: 'below' | 'above';
   readonly placeholder?: string;
@@ -44,7 +44,7 @@ interface CompletedProps {
 
 type Box = HTMLInputElement | HTMLTextAreaElement;
 
-/** A text whose next word is offered. Arrows choose, Enter or Tab take, Escape puts the list away. */
+/** A text input with autocompletion. Arrows choose, Enter or Tab take, Escape closes the list. */
 export const Completed = (props: CompletedProps) => {
   const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false } = props;
   const box = useRef<Box>(null);

@@ -5,20 +5,20 @@ import { Problem } from './problem.tsx';
 
 export interface Question {
   readonly title: string;
-  /** What will happen, and what cannot be undone. */
+  /** States the effect, and the part of it that cannot be undone. */
   readonly consequence: ReactNode;
   /** The verb on the button: "Revoke token". */
   readonly action: string;
-  /** A text that must be typed, for what destroys much. */
+  /** A text that must be typed to confirm; for destructive actions. */
   readonly typed?: string;
   readonly tone?: 'danger' | 'primary';
-  /** Done while the dialogue is open; an error is shown in it. */
+  /** Runs while the dialogue is open, which shows an error. */
   readonly run: () => Promise<unknown>;
 }
 
 const Ask = createContext<(question: Question) => void>(() => undefined);
 
-/** Asks before something that cannot be undone is done. */
+/** Asks for confirmation before an irreversible action. */
 export const useConfirm = (): ((question: Question) => void) => useContext(Ask);
 
 export const ConfirmProvider = ({ children }: { children: ReactNode }) => {

@@ -17,7 +17,7 @@ export const Copy = ({ text, label = 'Copy' }: { text: string; label?: string })
   );
 };
 
-/** A text that is named and long: an id, a hash, a position. */
+/** A long text with a button that copies it: an id, a hash, a position. */
 export const Copied = ({ text, what }: { text: string; what: string }) => (
   <>
     <code className="long">{text}</code> <Copy text={text} label={`Copy the ${what}`} />

@@ -4,11 +4,11 @@ interface CountProps {
   readonly of: number;
   /** The page that the number comes from; undefined: it is its own source. */
   readonly to: string | undefined;
-  /** What is counted, for those who do not see what stands around it. */
+  /** Names the counted things for screen readers. */
   readonly label?: string;
 }
 
-/** A number that leads to its source. */
+/** A number that links to its source. */
 export const Count = ({ of, to, label }: CountProps) => {
   const text = of.toLocaleString();
   if (to === undefined) return <span className="number">{text}</span>;

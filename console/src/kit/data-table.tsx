@@ -10,14 +10,14 @@ export interface Column<T> {
   readonly cell: (row: T) => ReactNode;
   /** Least width in px; default 120. */
   readonly min?: number;
-  /** Share of what is left of the width; default 1, 0: none. */
+  /** Share of the remaining width; default 1. With 0 the column stays at `min`. */
   readonly grow?: number;
   readonly align?: 'start' | 'end';
-  /** The heading orders the rows; the table needs `sort`. */
+  /** A click on the heading sorts by this column; requires `sort` of the table. */
   readonly isSortable?: boolean;
 }
 
-/** The order that the server was asked for. */
+/** The order requested from the server. */
 export interface Sorting {
   /** Key of a column; undefined: the server's own order. */
   readonly by: string | undefined;
@@ -37,18 +37,18 @@ interface TableProps<T> {
   readonly rows: Listed<T> | Paged<T>;
   readonly columns: readonly Column<T>[];
   readonly rowKey: (row: T) => string;
-  /** A click on a row, or Enter. Put a link into a cell as well, where the row has an address. */
+  /** Called for a click on a row, or Enter. A row with an address should also have a link in a cell. */
   readonly onOpen?: ((row: T) => void) | undefined;
-  /** Instead of rows. */
+  /** Shown when there are no rows. */
   readonly empty?: ReactNode;
   /** px; default 44. */
   readonly rowHeight?: number;
   readonly sort?: Sorting;
-  /** Rows of all pages, where it is known. */
+  /** Number of rows on all pages, if known. */
   readonly total?: number | undefined;
 }
 
-/** Rows from the end at which the next page is read. */
+/** Distance from the end, in rows, at which the next page is read. */
 const AHEAD = 30;
 const KEYS = new Set(['ArrowDown', 'ArrowUp', 'Home', 'End', 'PageDown', 'PageUp', 'Enter']);
 
@@ -130,7 +130,7 @@ const Rows = <T,>(props: RowsProps<T>) => {
   };
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
     const { target } = event;
-    // Keys of controls in a row are theirs.
+    // Ignores keys pressed in controls of a row.
     if (!KEYS.has(event.key) || !(target instanceof HTMLElement) || target.dataset.index === undefined)
       return;
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / rowHeight) - 2);
@@ -192,7 +192,7 @@ const Rows = <T,>(props: RowsProps<T>) => {
                 onKeyDown={onKeyDown}
                 onClick={(event) => {
                   const { target } = event;
-                  // Clicks in menus and dialogues of a row bubble here, too.
+                  // Clicks in menus and dialogues of a row bubble here too.
                   if (!(target instanceof Element) || !event.currentTarget.contains(target)) return;
                   if (target.closest('a, button, input, select, label') !== null) return;
                   onOpen?.(row);

@@ -26,7 +26,7 @@ export const Dialog = ({ title, onClose, size = 'normal', children }: DialogProp
       className={kind}
       aria-labelledby={id}
       onCancel={(event) => {
-        // Nested dialogues and file fields send their own.
+        // Ignores events of nested dialogues and file inputs.
         if (event.target !== event.currentTarget) return;
         event.preventDefault();
         onClose?.();

@@ -6,13 +6,13 @@ import { Problem } from './problem.tsx';
 
 interface DownloadProps {
   readonly read: (client: Client) => Promise<ReadableStream<Uint8Array>>;
-  /** Of the file. */
+  /** Name of the saved file. */
   readonly name: string;
   readonly text: string;
   readonly size?: 'small' | 'medium';
 }
 
-/** Saves the bytes of an answer; the browser keeps them until the file is whole. */
+/** Saves the bytes of an answer as a file; they stay in memory until the last one has arrived. */
 export const Download = ({ read, name, text, size = 'medium' }: DownloadProps) => {
   const client = useClient();
   const [state, setState] = useState<{ readonly bytes: number } | { readonly error: unknown }>();

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** A list without entries: what it would hold, and how to make the first one. */
+/** Placeholder of an empty list: describes its entries and how to create the first one. */
 export const Empty = ({ title, children }: { title: string; children?: ReactNode }) => (
   <div className="empty">
     <strong>{title}</strong>

@@ -3,12 +3,12 @@ import { Button } from './button.tsx';
 
 interface FiltersProps {
   readonly label: string;
-  /** Whether something is filtered, and what takes all filters away. */
+  /** Whether any filter is set, and a function that clears all. */
   readonly of?: { readonly isAny: boolean; readonly clear: () => void };
   readonly children: ReactNode;
 }
 
-/** The filters of a list beside each other. */
+/** The row of filters above a list. */
 export const Filters = ({ label, of, children }: FiltersProps) => (
   <search className="filters" aria-label={label}>
     {children}
@@ -26,7 +26,7 @@ interface FilterProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A text that counts once it is typed: at Enter, or when the field is left. */
+/** A text filter, applied at Enter or when the field loses the focus. */
 export const TextFilter = ({
   label,
   value,
@@ -48,7 +48,7 @@ export const TextFilter = ({
   </label>
 );
 
-/** One of some values; an empty text: all. */
+/** A filter by one of several values; an empty text means all. */
 export const SelectFilter = ({
   label,
   value,
@@ -68,7 +68,7 @@ export const SelectFilter = ({
   </label>
 );
 
-/** A day of the calendar or a moment; an unfinished one is not taken. */
+/** A filter by a day or an instant; incomplete input is ignored. */
 export const TimeFilter = ({
   label,
   value,

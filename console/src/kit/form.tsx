@@ -24,7 +24,7 @@ export class FormValues {
     return typeof value === 'string' ? value.trim() : '';
   }
 
-  /** As typed: for passwords and texts whose spaces count. */
+  /** Untrimmed: for passwords and texts whose spaces count. */
   exact(name: string): string {
     const value = this.#data.get(name);
     return typeof value === 'string' ? value : '';
@@ -54,7 +54,7 @@ export class FormValues {
 const Issues = createContext<ReadonlyMap<string, string>>(new Map());
 
 interface FormProps {
-  /** Throws `ApiError`: issues of its fields are shown at the fields. */
+  /** May throw `ApiError`: its issues are then shown at their fields. */
   readonly onSubmit: (values: FormValues) => Promise<unknown>;
   /** The verb on the button. */
   readonly submit: string;
@@ -107,7 +107,7 @@ export const Form = ({ onSubmit, submit, onCancel, cancel = 'Cancel', children }
 
 const fieldOf = (form: HTMLFormElement | null, path: string): Element | null => {
   const found = form?.elements.namedItem(path) ?? null;
-  // Of several choices the first.
+  // Of a group of choices, the first.
   if (!(found instanceof RadioNodeList)) return found;
   const [first] = found;
   return first instanceof Element ? first : null;
@@ -177,7 +177,7 @@ export const Field = ({
 type TextProps = FieldProps &
   Omit<InputHTMLAttributes<HTMLInputElement>, 'className' | 'id' | 'name'> & { readonly rows?: number };
 
-/** @param props.rows makes it a text of several lines */
+/** @param props.rows makes it a textarea */
 export const TextField = ({ name, label, hint, rows, ...rest }: TextProps) => (
   <Field name={name} label={label} hint={hint}>
     {(control) =>
@@ -244,7 +244,7 @@ export const CheckField = ({
   );
 };
 
-/** Any number of values. */
+/** Checkboxes for any number of values. */
 export const ChoicesField = ({
   name,
   label,

@@ -1,4 +1,4 @@
-/** What pages are made of; `console/README.md` shows how. */
+/** Components of the pages; `console/README.md` shows their use. */
 export { useAction } from './action.ts';
 export { useFilters } from './address.ts';
 export { Badge, type Tone } from './badge.tsx';

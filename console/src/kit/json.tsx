@@ -1,4 +1,4 @@
-/** A JSON value as a tree whose parts fold. */
+/** Renders a JSON value as a collapsible tree. */
 export const Json = ({ value, open = 2 }: { value: unknown; open?: number }) => (
   // Long texts scroll, also by keyboard.
   <div className="json" tabIndex={0} role="group" aria-label="Data">

@@ -26,7 +26,7 @@ export const MentionText = ({ text, self }: { text: string; self?: string | unde
 /** A name as a token may hold it. */
 const clean = (name: string): string => name.replaceAll(/[[\]\r\n]/g, ' ').slice(0, 128);
 
-/** People by their names as they are typed; those who share one have the e-mail behind it. */
+/** People by the name to type; people with the same name have their e-mail appended. */
 const labelsOf = (people: readonly Person[]): ReadonlyMap<string, Person> => {
   const counts = new Map<string, number>();
   for (const { display_name } of people) counts.set(display_name, (counts.get(display_name) ?? 0) + 1);
@@ -38,7 +38,7 @@ const labelsOf = (people: readonly Person[]): ReadonlyMap<string, Person> => {
   );
 };
 
-/** Texts with mentions: written with `@name`, sent with ids. */
+/** Converts between texts as typed, with `@name`, and as sent, with ids. */
 class Mentions {
   readonly #people: ReadonlyMap<string, Person>;
   readonly #idByName: Map<string, string>;
@@ -49,7 +49,7 @@ class Mentions {
     this.#idByName = idByName;
   }
 
-  /** A stored text as it is edited. */
+  /** Converts a stored text for editing. */
   readonly shown = (body: string): string =>
     body.replaceAll(TOKEN, (_token, name: string, id: string) => {
       this.#idByName.set(name, id);
@@ -57,7 +57,7 @@ class Mentions {
     });
 
   readonly sent = (text: string): string => {
-    // Of two names that begin alike the longer one is meant.
+    // Of two names with a common prefix, the longer one matches.
     const present = [...this.#people].map(([name, { id }]) => [name, id] as const);
     const names = [...new Map([...present, ...this.#idByName])].sort(
       ([one], [other]) => other.length - one.length,
@@ -85,7 +85,7 @@ class Mentions {
   };
 }
 
-/** Whether a name stands there and no longer word. */
+/** Whether the word at this place is the name, not a longer word. */
 const isWord = (text: string, at: number, name: string): boolean =>
   text.startsWith(name, at) && !/^[\p{L}\p{N}]/u.test(text.slice(at + name.length));
 
@@ -108,7 +108,7 @@ export const useMentions = (): Mentions => {
   return useMemo(() => new Mentions(data ?? [], idByName), [data, idByName]);
 };
 
-/** A text in which `@` offers people. Enter sends, Shift+Enter begins a line. */
+/** A textarea in which `@` suggests people. Enter sends, Shift+Enter starts a new line. */
 export const MentionField = ({ mentions, rows = 2, ...rest }: MentionFieldProps) => (
   <Completed {...rest} rows={rows} isEager maxLength={10_000} complete={mentions.complete} />
 );

@@ -8,7 +8,7 @@ interface PageLinksProps {
   readonly pages: readonly (readonly [path: string, title: string])[];
 }
 
-/** The pages of an area beside each other. Where they need more room than there is, the present one is in view. */
+/** Tabs that link to the pages of an area; the present one is scrolled into view. */
 export const PageLinks = ({ label, at, pages }: PageLinksProps) => {
   const present = useRef<HTMLAnchorElement>(null);
   useEffect(() => {

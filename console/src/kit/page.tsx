@@ -18,7 +18,7 @@ export const Page = ({ title, about, actions, crumbs = [], children }: PageProps
   }, [title]);
   useEffect(() => {
     const { activeElement: active } = document;
-    // A field or menu that the reader has gone to meanwhile keeps the focus.
+    // A field or menu that the user has focused meanwhile keeps the focus.
     if (active === null || active === document.body || active.closest('nav, main') !== null) {
       heading.current?.focus({ preventScroll: true });
     }

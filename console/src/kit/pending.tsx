@@ -7,7 +7,7 @@ export interface Answered {
   readonly refetch: () => unknown;
 }
 
-/** Why something could not be read, with a way to read it again; nothing where it could. */
+/** The error of a failed read with a retry button; nothing after a successful read. */
 export const Failed = ({ of: { error, refetch } }: { of: Answered }) =>
   error === null ? null : (
     <Problem error={error}>
@@ -18,15 +18,15 @@ export const Failed = ({ of: { error, refetch } }: { of: Answered }) =>
   );
 
 interface PendingProps {
-  /** What is awaited; of several the first that failed is shown. */
+  /** The reads that are awaited; the first one that failed is shown. */
   readonly of: Answered | readonly Answered[];
-  /** Named to those who do not see the page: "the report". */
+  /** Names the data for screen readers: "the report". */
   readonly what: string;
 }
 
 const isList = (of: PendingProps['of']): of is readonly Answered[] => Array.isArray(of);
 
-/** In the place of what is read: that it is on its way, or why it is not there and a way to read it again. */
+/** Placeholder of data that is being read: a loading state, or the error with a retry button. */
 export const Pending = ({ of, what }: PendingProps) => {
   const failed = (isList(of) ? of : [of]).find(({ error }) => error !== null);
   return failed === undefined ? (

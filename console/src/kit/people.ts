@@ -3,7 +3,7 @@ import { type Read, useRead } from './reads.ts';
 
 export type Person = components['schemas']['User'];
 
-/** People that are read at most: lists of names end there, ids beyond are shown as ids. */
+/** Maximum of people that are read; others are shown by id. */
 const MOST = 2000;
 
 /** The people of the tenant, for names and choices. */

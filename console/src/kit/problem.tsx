@@ -17,14 +17,14 @@ export const issuesOf = (error: unknown): ReadonlyMap<string, string> => {
   return found;
 };
 
-/** An error in a sentence. */
+/** An error as one sentence. */
 export const problemText = (error: unknown): string => {
   if (error instanceof ApiError) return error.message;
   if (error instanceof TypeError) return 'The server cannot be reached.';
   return error instanceof Error ? error.message : String(error);
 };
 
-/** An error with its code and the id that the server's operator finds it by. */
+/** An error with its code, and the request id to quote to the server's operator. */
 export const Problem = ({ error, children }: { error: unknown; children?: ReactNode }) => {
   const issues = [...issuesOf(error)].filter(
     ([path, message]) => path !== '' && message !== problemText(error),

@@ -10,15 +10,15 @@ import { useState } from 'react';
 import type { Client } from '../../../client/src/index.ts';
 import { useClient } from './client.tsx';
 
-/** What an answer is known by: the name of the resource, then what it depends on. Actions invalidate by its beginning. */
+/** A query key: the name of the resource, then the values it depends on. Actions invalidate by a prefix. */
 export type Key = readonly [resource: string, ...parts: unknown[]];
 
 export type Read<T> = UseQueryResult<T, Error>;
 
 interface ReadOptions {
-  /** ms between two reads; `false`: none. */
+  /** Interval of repeated reads (ms); `false`: none. */
   readonly every?: number | false | undefined;
-  /** ms for which an answer is not read again when its page is opened again; default 5000. */
+  /** For how long (ms) an answer counts as fresh when its page is opened again; default 5000. */
   readonly stale?: number | undefined;
   /** Default true. */
   readonly enabled?: boolean | undefined;
@@ -42,17 +42,17 @@ export const useRead = <T>(
 
 export interface PageOf<T> {
   readonly items: readonly T[];
-  /** The items after these; undefined at the end. */
+  /** Iterator over the next items; undefined at the end. */
   readonly rest: AsyncIterator<T> | undefined;
 }
 
 export type Paged<T> = UseInfiniteQueryResult<InfiniteData<PageOf<T>>, Error>;
 
 export const PAGE_SIZE = 100;
-/** Lists of more pages are not read again as a whole by themselves: that would be hundreds of requests. */
+/** Lists with more pages than this are not refetched automatically: that would take hundreds of requests. */
 const FEW_PAGES = 5;
 
-/** Takes one page of a list. The iterator of a list whose page failed has ended: the list is then read from its beginning. */
+/** Takes one page of a list. After a failed page the iterator has ended, and the list is read from its beginning. */
 const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>> => {
   const taken: T[] = [];
   while (taken.length < most) {

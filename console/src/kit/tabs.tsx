@@ -9,7 +9,7 @@ interface TabsProps {
   readonly onChange?: (key: string) => void;
 }
 
-/** `value` and `onChange` keep the tab in the address, for example; without them it keeps itself. */
+/** `value` and `onChange` make it controlled, for example by the URL. */
 export const Tabs = ({ label, tabs, value, onChange }: TabsProps) => {
   const chosen = value === undefined ? { defaultValue: tabs[0]?.key ?? '' } : { value };
   return (

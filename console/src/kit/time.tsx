@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Made when the first time is shown: the browser takes long for each, and the page is to be there before. */
+/** Created lazily, since the browser takes long to create each, which would delay the page. */
 const formats = () => {
   made ??= {
     exact: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }),
@@ -27,7 +27,7 @@ const ago = (at: number, now: number): string => {
   return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second');
 };
 
-/** One clock for all relative times. */
+/** Listeners of the one clock that updates all relative times. */
 const listeners = new Set<() => void>();
 let now = Date.now();
 setInterval(() => {
@@ -44,7 +44,7 @@ const useNow = (): number =>
     () => now,
   );
 
-/** A moment in the reader's time zone. `relative`: "5 min ago", with the moment as its tip. */
+/** A moment in the reader's time zone. `relative`: "5 min ago", with the moment as its tooltip. */
 export const Time = ({ at, relative: isRelative = false }: { at: string; relative?: boolean }) => {
   const present = useNow();
   const ms = Date.parse(at);

@@ -8,7 +8,7 @@ interface Shown {
   readonly tone: 'ok' | 'danger';
 }
 
-/** Errors stay until they are closed. */
+/** Time (ms) until a success closes by itself; errors stay until they are closed. */
 const OK_MS = 6000;
 const MOST = 4;
 
@@ -23,7 +23,7 @@ const set = (next: readonly Shown[]): void => {
 
 const close = (id: number): void => set(shown.filter((each) => each.id !== id));
 
-/** Says at the edge of the page that something was done, or why not. */
+/** Shows a result or an error at the edge of the page. */
 export const toast = (text: string, tone: Shown['tone'] = 'ok'): void => {
   last += 1;
   const id = last;

@@ -7,24 +7,24 @@ import { batches } from './batches.ts';
 interface LiveOptions {
   /** Envelopes in their order, at most four times a second. */
   readonly onEnvelopes: (envelopes: readonly Envelope[]) => void;
-  /** Something was missed: invalidate what is shown. */
+  /** Envelopes were missed: invalidate the data shown. */
   readonly onGap?: () => void;
 }
 
 /** Envelopes of messages and notifications, across lost connections. Pages of a tenant only. */
 export const useLive = ({ onEnvelopes, onGap }: LiveOptions): void => {
-  const give = useEffectEvent(onEnvelopes);
-  const miss = useEffectEvent(() => onGap?.());
+  const deliver = useEffectEvent(onEnvelopes);
+  const reportGap = useEffectEvent(() => onGap?.());
   useEffect(() => {
     const { tenant } = getSessions();
     if (tenant === undefined) return;
     const collected = batches<Envelope>((items, dropped) => {
-      if (dropped > 0) miss();
-      give(items);
+      if (dropped > 0) reportGap();
+      deliver(items);
     });
     const stop = liveHub(tenant).listen({
       onEnvelope: (envelope) => collected.push([envelope]),
-      onGap: miss,
+      onGap: reportGap,
     });
     return () => {
       stop();
@@ -33,7 +33,7 @@ export const useLive = ({ onEnvelopes, onGap }: LiveOptions): void => {
   }, []);
 };
 
-/** The state of the socket. It is open as long as a part of the page asks. */
+/** The state of the socket, which is open while any part of the page listens. */
 export const useLiveState = (): SocketState => {
   const [state, setState] = useState<SocketState>({ kind: 'connecting' });
   useEffect(() => {

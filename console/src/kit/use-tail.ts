@@ -16,7 +16,7 @@ export type TailState =
   /** The end of the log is looked up. */
   | { readonly kind: 'starting' }
   | { readonly kind: 'following' }
-  /** Tried again; nothing is lost, since it goes on after the last event. */
+  /** A read failed and is retried after the last event, so that nothing is lost. */
   | { readonly kind: 'waiting'; readonly error: unknown }
   /** Each read of an impersonation is itself recorded in the log, so it is not followed. */
   | { readonly kind: 'off' };
@@ -25,10 +25,10 @@ interface TailOptions {
   readonly filter?: TailFilter;
   /** Events in the order of the log, at most four times a second. */
   readonly onEvents: (events: readonly AuditEvent[], dropped: number) => void;
-  /** ms between two reads; default 1000. */
+  /** Interval of the reads (ms); default 1000. */
   readonly every?: number;
   readonly isPaused?: boolean;
-  /** Where to begin; default: what comes from now on. */
+  /** Position to begin after; default: the present end. */
   readonly after?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     });
   });
 
-/** Follows the tenant's log from its end, as an admin; it goes on at its place after errors and pauses. */
+/** Follows the tenant's log from its end, as an admin; resumes after the last event after errors and pauses. */
 export const useTail = ({
   filter = {},
   onEvents,

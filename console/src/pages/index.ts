@@ -1,7 +1,7 @@
 import { type ComponentType, lazy } from 'react';
 import Overview from './overview/overview.tsx';
 
-/** Whose page it is: any person of a tenant, its admins, platform admins, or a partner's people. */
+/** The audience of a page: any person of a tenant, its admins, platform admins, or a partner's people. */
 export type PageFor = 'person' | 'admin' | 'platform' | 'partner';
 
 export interface PageEntry {
@@ -52,7 +52,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/messages', 'person', () => import('./messages/page.tsx')),
   page('/messages/:id', 'person', () => import('./messages/page.tsx')),
   page('/notifications', 'person', () => import('./messages/notifications.tsx')),
-  // Where most sign-ins lead to: it comes with the shell.
+  // Loaded with the shell, since most sign-ins lead here.
   { path: '/overview', for: 'person', Content: Overview },
   page('/platform/overview', 'platform', () => import('./platform/overview.tsx')),
   page('/platform/partners', 'platform', () => import('./platform/partners.tsx')),

@@ -20,7 +20,7 @@ import {
   Webhook,
 } from 'lucide-react';
 
-/** An entry is shown once its page is in `PAGES`, to those whose page it is. */
+/** A link of the sidebar, shown to the audience of its page once that page is in `PAGES`. */
 export interface NavEntry {
   readonly path: string;
   readonly title: string;

@@ -2,16 +2,16 @@ import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts
 import { clientOf } from './clients.ts';
 import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
-/** One socket for all parts of the page; it lasts as long as somebody listens and resumes at its place. */
+/** One socket for all parts of the page; stays open while it has listeners, and resumes after its last position. */
 
 export interface LiveListener {
   readonly onEnvelope?: (envelope: Envelope) => void;
-  /** Envelopes were missed: what they told has to be read over REST. */
+  /** Envelopes were missed: their data has to be read over REST. */
   readonly onGap?: () => void;
   readonly onState?: (state: SocketState) => void;
 }
 
-/** ms between two restarts: a session that is refused again and again does not flood the server. */
+/** Minimum time (ms) between two restarts, so that a refused session does not flood the server. */
 const RESTART_MS = 10_000;
 
 class Hub {
@@ -58,7 +58,7 @@ class Hub {
     });
   }
 
-  /** The server ended the session, or lowered the role: a request tells, and asks for a new sign-in if that is needed. */
+  /** The server ended the session or lowered the role: a request finds out, and asks for a new sign-in if needed. */
   async #restart(): Promise<void> {
     const since = Date.now() - this.#restartedAt;
     this.#restartedAt = Date.now();
@@ -71,7 +71,7 @@ class Hub {
         signIn({ ...now, role });
       }
     } catch {
-      // Suspended or signed out: the pages say so.
+      // Suspended or signed out: the pages show it.
       return;
     }
     if (this.#listeners.size === 0) return;

@@ -8,7 +8,7 @@ import { enterPartner, enterPlatform, enterTenant } from './enter.ts';
 import { renewBySso } from './sso.ts';
 import { type Session, signIn, signOut, type TenantSession, tenantSession, useSessions } from './store.ts';
 
-/** Asks for a new sign-in over the page when a session has ended: what was typed stays, and requests go on. */
+/** Asks for a new sign-in over the page when a session has ended: input is kept, and waiting requests continue. */
 export const RenewDialog = () => {
   const { ended } = useSessions();
   return ended === undefined ? null : <Renew session={ended} />;

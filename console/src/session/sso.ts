@@ -46,7 +46,7 @@ export const renewBySso = (tenant: string, signal: AbortSignal): Promise<string>
     }
   });
 
-/** What the address of `/console/signed-in` brings; the token leaves the address at once. */
+/** Reads the result of a sign-in from the URL of `/console/signed-in`, and removes the token from it at once. */
 export const arrived = (): { readonly token: string; readonly returnTo: string } | undefined => {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   const nonce = new URLSearchParams(location.search).get('for') ?? '';

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 import { claimsOf } from './token.ts';
 
-/** Who is signed in. Tokens are in memory only: a reload signs out. */
+/** Store of the current sessions. Tokens are in memory only: a reload signs out. */
 
 export type Role = 'admin' | 'operator';
 export type Via = 'password' | 'sso' | 'impersonation';
@@ -40,7 +40,7 @@ export interface Sessions {
   readonly tenant?: TenantSession | undefined;
   readonly platform?: PlatformSession | undefined;
   readonly partner?: PartnerSession | undefined;
-  /** The session that has ended and has to be renewed before requests go on. */
+  /** A session that has ended; requests wait until it is renewed. */
   readonly ended?: Session | undefined;
 }
 
@@ -87,7 +87,7 @@ export const partnerSession = (token: string): PartnerSession => {
   return { kind: 'partner', token, email, expiresAt, partnerId };
 };
 
-/** Whose data a session shows: caches and clients belong to one of these. */
+/** Identifies the person and tenant of a session; caches and clients belong to one identity. */
 export const identityOf = (session: Session): string => {
   switch (session.kind) {
     case 'tenant':

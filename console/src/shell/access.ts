@@ -3,7 +3,7 @@ import type { NavGroup } from '../pages/navigation.ts';
 import { NAVIGATION } from '../pages/navigation.ts';
 import type { Session, Sessions } from '../session/store.ts';
 
-/** The session that a page is for, undefined when nobody is signed in who may see it. */
+/** The session for a page's audience; undefined without one. */
 export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessions): Session | undefined => {
   switch (isFor) {
     case 'person':
@@ -19,7 +19,7 @@ export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessio
   }
 };
 
-/** The sidebar of those who are signed in: their pages that exist. */
+/** The sidebar of the present sessions: the existing pages of their audiences. */
 export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
   NAVIGATION.map(({ title, entries }) => ({
     title,
@@ -29,7 +29,7 @@ export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
     }),
   })).filter(({ entries }) => entries.length > 0);
 
-/** Where a sign-in leads to. */
+/** The path of the first page after a sign-in. */
 export const homeOf = (sessions: Sessions): string | undefined => navigationOf(sessions)[0]?.entries[0]?.path;
 
 const parameters = ({ path }: PageEntry): number => path.split(':').length;

@@ -10,7 +10,7 @@ const THEMES: readonly (readonly [Theme, string, typeof Sun])[] = [
   ['system', 'As the system', Monitor],
 ];
 
-/** Who is signed in, the theme, and the way out. */
+/** Menu with the signed-in person, the theme and the sign-out. */
 export const Account = ({ sessions: { tenant, platform, partner } }: { sessions: Sessions }) => {
   const theme = useTheme();
   const session = tenant?.impersonatedBy === undefined ? (tenant ?? platform ?? partner) : platform;

@@ -2,7 +2,7 @@ import { Button } from '../kit/button.tsx';
 import { Time } from '../kit/time.tsx';
 import { signOut, type TenantSession } from '../session/store.ts';
 
-/** Says on every page that somebody else's account is used. */
+/** Banner on every page during an impersonation. */
 export const ImpersonationBanner = ({ tenant }: { tenant: TenantSession }) =>
   tenant.impersonatedBy === undefined ? null : (
     <aside className="banner" aria-label="Impersonation">

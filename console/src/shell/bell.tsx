@@ -5,13 +5,13 @@ import { useLive } from '../kit/use-live.ts';
 import { clientOf } from '../session/clients.ts';
 import type { TenantSession } from '../session/store.ts';
 
-/** Leads to the notifications; its count follows the socket. */
+/** Link to the notifications; the socket refreshes its count. */
 export const Bell = ({ tenant }: { tenant: TenantSession }) => {
   const queries = useQueryClient();
   const { data } = useQuery({
     queryKey: ['notifications', 'count'],
     queryFn: ({ signal }) => clientOf(tenant).get('/api/v1/tenant/notifications/unread-count', { signal }),
-    // Reads elsewhere tell nothing over the socket. Under impersonation each request is a line of the log.
+    // The socket sends nothing for reads elsewhere, so it polls, except under impersonation, which logs each request.
     refetchInterval: tenant.impersonatedBy === undefined ? 60_000 : false,
   });
   const readAgain = (): void => {

@@ -8,7 +8,7 @@ const TEXT: Readonly<Record<SocketState['kind'], string>> = {
   closed: 'Not live',
 };
 
-/** Whether new things arrive by themselves. */
+/** Shows whether the page is updated live. */
 export const LiveBadge = () => {
   const state = useLiveState();
   return (

@@ -18,7 +18,7 @@ import { Shortcuts } from './shortcuts.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { TenantSwitch } from './tenant-switch.tsx';
 
-/** What is around every page. */
+/** The frame around every page: navigation, banners, account. */
 export const Shell = ({ sessions }: { sessions: Sessions }) => {
   const { tenant, platform } = sessions;
   const [isMenuOpen, setMenuOpen] = useState(false);

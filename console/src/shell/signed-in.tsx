@@ -8,17 +8,17 @@ import { Shell } from './shell.tsx';
 
 export interface SignedInProps {
   readonly sessions: Sessions;
-  /** Whose data is on the page: another person or tenant begins with empty caches. */
+  /** Identifies person and tenant; a change starts with an empty query cache. */
   readonly audience: string;
 }
 
-/** The client has already tried again. */
+/** Does not retry: the API client already does. */
 const newQueries = (): QueryClient =>
   new QueryClient({
     defaultOptions: { queries: { retry: false, staleTime: 5_000, refetchOnWindowFocus: true } },
   });
 
-/** All that the sign-in does without. */
+/** The console after the sign-in; a chunk that the sign-in page does not load. */
 const SignedIn = ({ sessions, audience }: SignedInProps) => {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another audience gets another cache
   const queries = useMemo(newQueries, [audience]);

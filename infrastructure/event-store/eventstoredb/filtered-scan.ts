@@ -80,8 +80,8 @@ export async function filteredScan(
 }
 
 function later(position: Position, other: LogPosition | undefined): Position {
-  const told = other === undefined ? position : formatPosition(other.commit);
-  return told > position ? told : position;
+  const reported = other === undefined ? position : formatPosition(other.commit);
+  return reported > position ? reported : position;
 }
 
 function selectedOf({ events }: Chunk, selection: Selection): StoredEvent[] {

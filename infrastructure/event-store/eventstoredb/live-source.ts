@@ -32,15 +32,15 @@ export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefin
   const { connection, head, page, logger, retryMs = 100 } = deps;
   return defer(() => {
     /** Position of the last emitted event; undefined before the first subscription. */
-    let told: Position | undefined;
+    let lastPosition: Position | undefined;
     let failures = 0;
     const missed = async function* (): AsyncGenerator<LogGrowth | undefined> {
-      for (let pages = 0; told !== undefined && pages < PAGES; pages += 1) {
-        const events = await page(told, PAGE);
-        if (events.length > 0) yield { after: told, events };
+      for (let pages = 0; lastPosition !== undefined && pages < PAGES; pages += 1) {
+        const events = await page(lastPosition, PAGE);
+        if (events.length > 0) yield { after: lastPosition, events };
         if (events.length < PAGE) return;
       }
-      told = (await head()) ?? formatPosition(0);
+      lastPosition = (await head()) ?? formatPosition(0);
       yield undefined;
     };
     const connected = (): void => {
@@ -53,10 +53,10 @@ export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefin
       failures += 1;
       return timer(Math.min(2 ** (failures - 1), LONGEST) * retryMs * (0.5 + Math.random() / 2));
     };
-    const subscribed = defer(() => newEvents(connection, told ?? formatPosition(0), connected));
+    const subscribed = defer(() => newEvents(connection, lastPosition ?? formatPosition(0), connected));
     return concat(defer(missed), subscribed).pipe(
       tap((growth) => {
-        told = growth?.events.at(-1)?.position ?? told;
+        lastPosition = growth?.events.at(-1)?.position ?? lastPosition;
       }),
       retry({ delay: pauseAfter }),
     );

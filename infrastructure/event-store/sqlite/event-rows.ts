@@ -2,9 +2,9 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { type EventTexts, Packing } from './packing/packing.ts';
 
-/** UTF-16 units of the shortest texts that are packed: metadata of the product alone has as many. */
+/** Minimum of UTF-16 units of texts that are packed: metadata of the product alone has as many. */
 const LEAST_UNITS = 350;
-/** In the columns of texts that a packed event holds in `data`. */
+/** Value of the text columns of an event that is packed in `data`. */
 const NONE = '';
 
 /** The `hash` of an event's metadata in SQL, for a row `e`: in texts the 64 characters after `"hash":"`. */
@@ -44,7 +44,7 @@ export class EventRows {
     else this.#insert.run(...place, NONE, packed, NONE);
   }
 
-  /** Of a packed event that is damaged, texts that nothing can parse: only its own stream fails. */
+  /** For a damaged packed event, texts that cannot be parsed, so that only its own stream fails. */
   texts(
     stream: string,
     id: SQLOutputValue | undefined,

@@ -20,8 +20,8 @@ const MAX_UNITS = 256 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Writes appends that were made together in one transaction, once their caller has made all. It is the group commit that
- * makes them together (application/core/commands/group-commit.ts).
+ * Writes appends that were made together in one transaction, once their caller has made all of them. The caller is the
+ * group commit (application/core/commands/group-commit.ts).
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];

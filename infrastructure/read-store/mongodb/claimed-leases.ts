@@ -42,7 +42,7 @@ export function claimedLeases(db: Db): Leases {
     fence: numberIn(row, 'fence'),
   });
 
-  /** @returns the leases that nobody took over meanwhile, by name */
+  /** @returns the leases that no other process took over meanwhile, by name */
   async function renew(
     rows: readonly Row[],
     owner: string,

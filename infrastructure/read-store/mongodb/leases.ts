@@ -2,7 +2,7 @@ import type { Db, Document } from 'mongodb';
 import type { Lease } from '../../../application/ports/read-store.ts';
 import { isDuplicateKey, isRefusal, numberIn, type Row, whereId } from '../../mongodb/calls.ts';
 
-/** A lease that lasts longer (ms) was taken before the server's clock was set back; nobody may wait until that time comes again. */
+/** A lease that expires later than this (ms) was taken before the server's clock was set back, and counts as expired. */
 export const LONGEST_MS = 120_000;
 
 /** Leases of one database. Operations are safe to repeat. */
@@ -42,7 +42,7 @@ export function pipelineLeases(db: Db): Leases {
     const row = await leases
       .findOneAndUpdate({ _id: name }, takeOrRenew(owner, ttlMs), { upsert: true, returnDocument: 'after' })
       .catch((error: unknown) => {
-        // Of two concurrent first acquisitions, the other one won.
+        // Another process inserted the lease first.
         if (isDuplicateKey(error)) return null;
         throw error;
       });
@@ -55,8 +55,10 @@ export function pipelineLeases(db: Db): Leases {
       await leases.updateOne({ _id: name, owner, fence }, { $set: { owner: null, expires_at: new Date(0) } });
     },
     async isHeld(name) {
-      const isLater = { $expr: { $and: [{ $gt: ['$expires_at', '$$NOW'] }, { $not: [isFromLater(0)] }] } };
-      return (await leases.findOne({ _id: name, owner: { $ne: null }, ...isLater })) !== null;
+      const isUnexpired = {
+        $expr: { $and: [{ $gt: ['$expires_at', '$$NOW'] }, { $not: [hasImplausibleExpiry(0)] }] },
+      };
+      return (await leases.findOne({ _id: name, owner: { $ne: null }, ...isUnexpired })) !== null;
     },
     async fenceOf(name) {
       const row = await leases.findOne({ _id: name });
@@ -69,7 +71,7 @@ export function pipelineLeases(db: Db): Leases {
   };
 }
 
-const isFromLater = (ttlMs: number): Document => ({
+const hasImplausibleExpiry = (ttlMs: number): Document => ({
   $gt: ['$expires_at', { $add: ['$$NOW', Math.max(ttlMs, LONGEST_MS)] }],
 });
 
@@ -77,16 +79,18 @@ const isFromLater = (ttlMs: number): Document => ({
 function takeOrRenew(owner: string, ttlMs: number): Document[] {
   const me = { $literal: owner };
   const holder = { $ifNull: ['$owner', null] };
-  const mine = { $eq: [holder, me] };
-  const over = { $lte: [{ $ifNull: ['$expires_at', new Date(0)] }, '$$NOW'] };
-  const given = { $or: [mine, over, isFromLater(ttlMs), { $eq: [holder, null] }] };
+  const isOwn = { $eq: [holder, me] };
+  const isExpired = { $lte: [{ $ifNull: ['$expires_at', new Date(0)] }, '$$NOW'] };
+  const isAcquired = { $or: [isOwn, isExpired, hasImplausibleExpiry(ttlMs), { $eq: [holder, null] }] };
   // All expressions of one stage see the document as it was before the stage.
   return [
     {
       $set: {
-        owner: { $cond: [given, me, '$owner'] },
-        fence: { $add: [{ $ifNull: ['$fence', 0] }, { $cond: [{ $and: [given, { $not: [mine] }] }, 1, 0] }] },
-        expires_at: { $cond: [given, { $add: ['$$NOW', ttlMs] }, '$expires_at'] },
+        owner: { $cond: [isAcquired, me, '$owner'] },
+        fence: {
+          $add: [{ $ifNull: ['$fence', 0] }, { $cond: [{ $and: [isAcquired, { $not: [isOwn] }] }, 1, 0] }],
+        },
+        expires_at: { $cond: [isAcquired, { $add: ['$$NOW', ttlMs] }, '$expires_at'] },
       },
     },
   ];

@@ -68,7 +68,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
    * if it was checked before the change.
    */
   async function raiseBarriers(name: string, fence: number): Promise<void> {
-    // The first holder has nobody before it.
+    // The first holder has no predecessor.
     if (fence === 1 || raised.get(name) === fence) return;
     const session = await generations.sessionBefore(name, fence);
     if (session !== undefined) await endTransactions(db, session);

@@ -55,17 +55,17 @@ async function pageOf(
   const key = `k_${plan.name}`;
   const range = sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
   const where: Document = { tenant: query.tenant, [key]: { $gt: range.low, $lt: range.high } };
-  const conditions = [filtered(query), sort === undefined ? {} : beyond(sort, after)];
+  const conditions = [filtered(query), sort === undefined ? {} : afterCursor(sort, after)];
   const given = conditions.filter((condition) => Object.keys(condition).length > 0);
   if (given.length > 0) where.$and = given;
-  const way = sort?.direction === 'desc' || (sort === undefined && range.descending) ? -1 : 1;
+  const direction = sort?.direction === 'desc' || (sort === undefined && range.descending) ? -1 : 1;
   const path = sort === undefined ? key : fieldPath(sort.field);
   const order: [string, 1 | -1][] =
     path === 'doc_id' || sort === undefined
-      ? [[path, way]]
+      ? [[path, direction]]
       : [
-          [path, way],
-          ['doc_id', way],
+          [path, direction],
+          ['doc_id', direction],
         ];
   const { page, hasMore } = await inTime(() =>
     pageRows(
@@ -89,7 +89,7 @@ const filtered = ({ filter, now }: Selection): Document =>
   filter === undefined ? {} : filterQuery(filter, now);
 
 /** Selects the rows after a sorted search's cursor. Rows without a value come first, or last in descending order. */
-function beyond(sort: SortField, after: Cursor | undefined): Document {
+function afterCursor(sort: SortField, after: Cursor | undefined): Document {
   const end = sortedAfter(after, sort);
   if (end === undefined) return {};
   const path = fieldPath(sort.field);

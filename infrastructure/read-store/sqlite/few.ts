@@ -10,10 +10,10 @@ import { pageOf, QUICK_BYTES } from './quick.ts';
 import { searchedRange } from './slices.ts';
 import type { TableShape } from './tables.ts';
 
-/** Entries of one value that are read without a plan, at most. */
+/** Maximum of entries of one value that are read without a plan. */
 const FEW = 4;
 
-/** The statement of each index. Its text is long, and made once. */
+/** The statement's text for each index; it is long, so it is made once. */
 const texts = new WeakMap<IndexPlan, string>();
 
 /**

@@ -19,7 +19,7 @@ export interface IndexedField {
   readonly cut: number;
 }
 
-/** The field that every document of a scope has an entry of. */
+/** The field for which every document of a scope has an entry. */
 const COMMON = '$created_at';
 
 /** Entries without a value: a blob sorts after all values, and NULL cannot be part of a primary key. */
@@ -53,8 +53,8 @@ export interface KnownFields {
 }
 
 /**
- * Reads each field when it is asked for: an entity may have hundreds, and a search names few. The field of all documents
- * is read with it.
+ * Reads fields on demand, since an entity may have hundreds and a search names few. Each read also returns the field of
+ * all documents.
  */
 export function knownFields(
   connection: SqliteConnection,

@@ -1,7 +1,7 @@
 import { Fenced, type Lease } from '../../../application/ports/read-store.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 
-/** A lease that lasts longer was taken before the clock was set back; nobody may wait until that time comes again. */
+/** A lease that expires later than this (s) was taken before the clock was set back, and counts as expired. */
 const LONGEST_S = 120;
 
 /**

@@ -36,7 +36,7 @@ export type Plan =
 
 /** Bounds of planning. */
 export interface PlanLimits {
-  /** Entries that are counted at most, for one choice. */
+  /** Maximum of entries that are counted for one choice. */
   readonly counted: number;
   /** Entries or documents that a search may read without a slot. */
   readonly quick: number;
@@ -92,7 +92,7 @@ export function countPlanOf(
   const choice = choiceOf(connection, shape, query, fields, limits);
   if (choice === undefined) return { kind: 'scan', of };
   const lookup = lookupOf(choice, fields, of);
-  // Documents of several sources may be the same, and are told apart in memory.
+  // Several sources may return the same document; duplicates are removed in memory.
   const isCheap = lookup.isExact || choice.entries <= (lookup.isDistinct ? Math.max(FEW, of / 2) : MANY);
   return isCheap ? lookup : { kind: 'scan', of };
 }

@@ -10,7 +10,7 @@ import { type Entries, type Segment, segmentSql } from './segments.ts';
 import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
 import type { TableShape } from './tables.ts';
 
-/** Rows that are read without a look at their size. */
+/** Rows that are read without measuring their size. */
 const UNSIZED = 32;
 
 type Place = readonly [value: SQLInputValue, id: string];
@@ -64,11 +64,11 @@ function isBefore(segment: Segment | undefined, value: string | number | boolean
   return distance === 0 ? !near.inclusive : distance < 0 !== isDown;
 }
 
-/** A cursor's value uncut: all values in this order are whole. */
+/** The value of a cursor as it is: no value in this order is truncated. */
 const whole = (value: string | number | boolean): string | number =>
   typeof value === 'boolean' ? Number(value) : value;
 
-/** What the slices of one search have in common. */
+/** Values that all slices of one search share. */
 interface Base {
   readonly connection: SqliteConnection;
   readonly shape: TableShape;

@@ -96,7 +96,7 @@ describe('Large bodies', () => {
     socket.destroy();
   });
 
-  it('of refused requests whose rest does not come close the connection after ten seconds', async () => {
+  it('of refused requests close the connection when their rest has not arrived after ten seconds', async () => {
     let late: (() => void) | undefined;
     const restore = useTimers({
       ...nodeTimers,

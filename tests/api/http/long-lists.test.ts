@@ -5,7 +5,7 @@ import { LongLists } from '../../../api/http/long-lists.ts';
 /** Longer than a part, so that a list of a few such texts has several parts. */
 const LONG = 'x'.repeat(70_000);
 
-/** Scans as `body.ts` does, which tells brackets and commas outside of texts. */
+/** Scans as `body.ts` does, which reports brackets and commas outside of texts. */
 const parsed = (text: string): { readonly value: unknown; readonly parts: number } => {
   const lists = new LongLists();
   let inText = false;

@@ -32,7 +32,7 @@ describe('Token buckets', () => {
     expect(buckets.size).to.equal(0);
   });
 
-  it('are common to processes that tell each other what they let through', () => {
+  it('are shared by processes that exchange their counts', () => {
     const clock = { now: () => 0 };
     const listeners: ((bucket: string, caller: string, tokens: number) => void)[] = [];
     const process = (nth: number) => {
@@ -54,7 +54,7 @@ describe('Token buckets', () => {
     expect(passed((limits) => limits.ofTenant('acme', 'free'))).to.equal(100);
   });
 
-  it('owe no more than an empty bucket for what another process let through', () => {
+  it('are at least empty, however many requests another process admitted', () => {
     const buckets = new TokenBuckets(60, 10);
     buckets.debit('a', 1_000, 0);
     expect(buckets.take('a', 0)).to.equal(1);
@@ -99,7 +99,7 @@ describe('Rate limits', () => {
     await server.close();
   });
 
-  it('tell each caller what is left, in the headers of the draft of the IETF', async () => {
+  it('report the remaining requests in the headers of the IETF draft', async () => {
     const server = await serve(testRoutes(), { limits: limits() });
     const ask = () => server.request('POST', '/api/v1/things', { as: 'admin', body: '{' });
     const seen: (string | null)[] = [];

@@ -82,7 +82,7 @@ describe('Reads between their admission and their answer', () => {
     expect(await answered(own)).to.deep.equal(Array(2 * AT_ONCE + 6).fill(200));
   });
 
-  it('give their place back when they fail', async () => {
+  it('release their slot when they fail', async () => {
     fails = true;
     expect(
       await Promise.all(burst(3 * AT_ONCE, 'admin').map(async (one) => (await one).status)),

@@ -11,7 +11,7 @@ describe('The log of requests', () => {
     return { lines, clock, log: () => log(request, undefined) };
   };
 
-  it('has at most so many lines in a second, and counts the others', () => {
+  it('has at most the given number of lines per second, and counts the skipped ones', () => {
     const { lines, clock, log } = logAt(2);
     for (let nth = 0; nth < 5; nth += 1) log();
     expect(lines).to.have.length(2);

@@ -59,7 +59,7 @@ describe('Public routes', () => {
       headers: key === undefined ? {} : { 'Idempotency-Key': key },
     });
 
-  it('with keys replay an answer, and refuse the key for another body', async () => {
+  it('replay the stored answer for a repeated key, and refuse the key with another body', async () => {
     await start();
     const [first, second] = [await wish('rain', 'k'), await wish('rain', 'k')];
     expect(second.json).to.deep.equal(first.json);
@@ -79,7 +79,7 @@ describe('Public routes', () => {
     expect(effects).to.have.length(1);
   });
 
-  it('separate the keys of each path, in any spelling', async () => {
+  it('separate the keys of each path, however it is percent-encoded', async () => {
     await start();
     await wish('rain', 'k');
     for (const path of ['/public/wishes/acme/two', '/public/wishes/globex/one']) {
@@ -88,7 +88,7 @@ describe('Public routes', () => {
     expect((await wish('sun', 'k', '/public/wishes/acme/%6Fne')).status).to.equal(422);
   });
 
-  it('have short, plain scopes that no caller has', () => {
+  it('use idempotency scopes that no authenticated caller can have', () => {
     const long = strangersScope('wish', { tenant: 'public', slug: `\n/user-u1${'x'.repeat(5000)}` });
     expect(long).to.match(/^public\/wish\/[0-9a-f]{64}$/);
     expect(callerKey({ ...admin, tenantId: 'public', userId: 'u1' })).to.equal('public/user-u1');
@@ -106,7 +106,7 @@ describe('Public routes', () => {
     expect(JSON.stringify(paths)).not.to.contain('Idempotency-Key');
   });
 
-  it('answer an error with a page where they have one, with its status and headers', async () => {
+  it('answer an error with the route’s error page and keep status and headers', async () => {
     await start(
       {
         limit: 'public',

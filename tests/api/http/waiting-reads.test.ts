@@ -7,7 +7,7 @@ import { serve } from './support.ts';
 const REQUESTS = 60;
 
 describe('Reads that wait for one batch of events', () => {
-  it('go on in several ticks', async () => {
+  it('continue over several ticks', async () => {
     let waiting = 0;
     let handled = 0;
     const batch = gate();

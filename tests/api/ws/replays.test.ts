@@ -30,7 +30,7 @@ describe('A replay', () => {
     for (let i = 0; i < count; i += 1) sent.push(await writer.send(`${i} ${LARGE}`));
     return sent;
   };
-  /** Bob, connected after the beginning; reads one message, and then nothing until told. */
+  /** Bob, connected after the beginning; reads one message, and then nothing until resumed. */
   const slowBob = async (here: SocketNode): Promise<Listening> => {
     const socket = await here.connect('acme', 'bob', START);
     socket.raw.once('message', () => socket.raw.pause());

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { BatchSizer } from '../../../application/bulk/batch-sizer.ts';
-import type { ForegroundLoad } from '../../../application/bulk/ports.ts';
-import type { SettledRow } from '../../../application/bulk/row-executor.ts';
+import { BatchSizer, type ForegroundLoad } from '../../../application/bulk/batch-sizer.ts';
+import type { SettledRow } from '../../../application/bulk/row.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 
 /** A clock that advances on request, or at each reading. */
@@ -13,7 +12,7 @@ const steppingClock = () => {
 // A position is a branded string.
 const at = (nth: number): Position => `place-${nth}` as Position;
 
-const quiet: ForegroundLoad = { asked: 0, longestWait: () => 0, comesTo: async () => true };
+const quiet: ForegroundLoad = { requestCount: 0, longestWait: () => 0, reachesWithin: async () => true };
 
 const wrote = (rows: number, position: Position): SettledRow[] =>
   Array.from({ length: rows }, () => ({ status: 'fulfilled', value: { kind: 'succeeded', position } }));
@@ -21,10 +20,10 @@ const wrote = (rows: number, position: Position): SettledRow[] =>
 describe('the batch sizer', () => {
   it('takes smaller batches while the foreground is busy and full ones when it is idle', async () => {
     const clock = steppingClock();
-    const foreground = { ...quiet, asked: 0 };
+    const foreground = { ...quiet, requestCount: 0 };
     const sizer = new BatchSizer(256, foreground, clock.now);
     const sizeAfter = (asked: number): number => {
-      foreground.asked += asked;
+      foreground.requestCount += asked;
       clock.pass(200);
       return sizer.size();
     };
@@ -49,8 +48,8 @@ describe('the batch sizer', () => {
     const waited: string[] = [];
     const foreground = {
       ...quiet,
-      asked: 0,
-      comesTo: async (position: Position, ms: number) => {
+      requestCount: 0,
+      reachesWithin: async (_name: string, position: Position, ms: number) => {
         waited.push(position);
         expect(ms).to.be.within(0, 20);
         return position !== at(3);
@@ -64,7 +63,7 @@ describe('the batch sizer', () => {
     // While the foreground is idle, the commit does not wait.
     for (let nth = -4; nth < 0; nth += 1) await chunk(nth);
     expect(waited).to.deep.equal([]);
-    foreground.asked += 100;
+    foreground.requestCount += 100;
     clock.pass(200);
     for (let nth = 0; nth < 3; nth += 1) await chunk(nth);
     expect(waited).to.deep.equal([]);

@@ -4,7 +4,7 @@ import { type EventStore, StoreUnavailable } from '../../../application/ports/ev
 import { parseFilterText } from '../../../domain/expressions/filter.ts';
 import { testClock } from '../../support/fakes.ts';
 import { faultyEvents } from '../../support/faults.ts';
-import { mortal } from '../entities/faults.ts';
+import { crashingAt } from '../entities/faults.ts';
 import { defineNodes, flawsIn, recordsIn, request, TENANT } from '../entities/support.ts';
 import { type BulkNode, create, DELETE, EDIT, memoryLeases, startBulk } from './support.ts';
 
@@ -28,7 +28,7 @@ describe('A bulk commit', () => {
         for (let n = 0; n < 10; n += 1) ids.push(await create(healthy, { n: n === 3 ? 5 : n }));
         const missing = randomUUID();
         const id = await healthy.begin([...ids, missing], EDIT);
-        const { wrap, isDead } = mortal(after, isDone);
+        const { wrap, isDead } = crashingAt(after, isDone);
         const dying = startBulk(healthy.shared, leases, { wrap });
         const run = dying.runner.run(TENANT, id);
         while (!isDead() && dying.runner.isRunning(TENANT, id)) {
@@ -95,7 +95,7 @@ describe('A bulk commit', () => {
           total: 2,
         };
         expect(cascadeSummary).to.deep.equal(cascade);
-        const { wrap, isDead } = mortal(after, isDone);
+        const { wrap, isDead } = crashingAt(after, isDone);
         const dying = startBulk(healthy.shared, leases, { wrap });
         const run = dying.runner.run(TENANT, id);
         while (!isDead() && dying.runner.isRunning(TENANT, id)) {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { rowCausation } from '../../../application/bulk/row-job.ts';
+import { rowCausation } from '../../../application/bulk/row.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { OpParams } from '../../../domain/bulk/session-events.ts';
 import { recordStream } from '../../../domain/entities/record.ts';

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Referrers } from '../../../application/bulk/ports.ts';
+import { BulkRunner, type RunnerOptions } from '../../../application/bulk/commit.ts';
+import type { Referrers } from '../../../application/bulk/deletions.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
-import { RowExecutor } from '../../../application/bulk/row-executor.ts';
-import { BulkRunner, type RunnerOptions } from '../../../application/bulk/worker.ts';
+import type { CommitRun } from '../../../application/bulk/row.ts';
+import { operationOf } from '../../../application/bulk/row-loop.ts';
 import { TenantTurns } from '../../../application/core/concurrency/tenant-turns.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';
@@ -62,24 +63,21 @@ export const startBulk = (
       yield* node.finder.referrers(tenantId, id);
     },
   };
-  const rows = new RowExecutor({ streams, schemas, writers: node.writers, records, deletions, jobs, ids });
-  const runner = new BulkRunner(
-    {
-      streams,
-      events: node.events,
-      codec,
-      leases,
-      rows,
-      referrers,
-      foreground: { asked: 0, longestWait: () => 0, comesTo: async () => true },
-      turns: new TenantTurns(),
-      clock,
-      logger: node.logger,
-      metrics: silentMetrics,
-      owner: randomUUID(),
-    },
-    { leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },
-  );
+  const rowDeps = { streams, schemas, writers: node.writers, records, deletions, jobs, ids };
+  const runner = new BulkRunner({
+    ...rowDeps,
+    events: node.events,
+    codec,
+    leases,
+    referrers,
+    foreground: { requestCount: 0, longestWait: () => 0, reachesWithin: async () => true },
+    turns: new TenantTurns(),
+    clock,
+    logger: node.logger,
+    metrics: silentMetrics,
+    owner: randomUUID(),
+    ...{ leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },
+  });
   const previews = new BulkPreviews({ streams, schemas, records, jobs, referrers, ids });
 
   const session = async (id: string): Promise<SessionState> => {
@@ -126,7 +124,10 @@ export const startBulk = (
     return id;
   };
 
-  return { ...node, rows, runner, previews, begin, session };
+  const apply = (run: CommitRun, ids: readonly string[], mayBeDone: boolean) =>
+    operationOf(rowDeps, run).apply(ids, mayBeDone);
+
+  return { ...node, apply, runner, previews, begin, session };
 };
 export type BulkNode = ReturnType<typeof startBulk>;
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { RunningSession } from '../../../application/bulk/ports.ts';
+import type { RunningSession } from '../../../application/bulk/commit.ts';
 import { ofEachTenant } from '../../../application/bulk/worker.ts';
 
 const sessions = (tenantId: string, count: number): RunningSession[] =>

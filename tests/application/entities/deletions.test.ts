@@ -9,7 +9,7 @@ import {
 } from '../../../domain/entities/deletion.ts';
 import { type RecordEvent, type RecordState, recordStream } from '../../../domain/entities/record.ts';
 import { gate, refusalCode, severalTicks } from '../../support/eventually.ts';
-import { mortal } from './faults.ts';
+import { crashingAt } from './faults.ts';
 import { defineNodes, type Entities, flawsIn, recordsIn, request, startEntities, TENANT } from './support.ts';
 
 const create = async (node: Entities, values: Record<string, unknown> = {}): Promise<string> =>
@@ -42,7 +42,7 @@ describe('A deletion', () => {
       for (const isDone of [false, true]) {
         const healthy = startEntities();
         const { root, goes, cleared } = await family(healthy);
-        const { wrap, isDead } = mortal(after, isDone);
+        const { wrap, isDead } = crashingAt(after, isDone);
         const dying = startEntities(healthy.shared, wrap);
         await remove(dying, root).catch(() => undefined);
         await severalTicks(5);
@@ -67,7 +67,7 @@ describe('A deletion', () => {
         const healthy = startEntities();
         const { root, goes } = await family(healthy);
         await create(healthy, { restrict: goes.at(-1) });
-        const dying = startEntities(healthy.shared, mortal(after, isDone).wrap);
+        const dying = startEntities(healthy.shared, crashingAt(after, isDone).wrap);
         await remove(dying, root).catch(() => undefined);
         await severalTicks(5);
         const heir = startEntities(healthy.shared);
@@ -323,7 +323,7 @@ describe('A deletion', () => {
     const survey = await surveyDeletion(node, TENANT, root);
     expect(new Set([root, ...survey.deleted.keys()])).to.deep.equal(new Set(goes));
     expect([...survey.cleared]).to.deep.equal([[cleared, 'node']]);
-    expect(survey.hindrances.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
+    expect(survey.blockers.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
     expect(await statusOf(node, root)).to.equal('live');
   });
 

@@ -9,31 +9,31 @@ export const seeded = (seed: number): (() => number) => {
   };
 };
 
-const turns = async (count: number): Promise<void> => {
-  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+const ticks = async (count: number): Promise<void> => {
+  for (let tick = 0; tick < count; tick += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
 /** Yields between operations, differently each time. */
-export const shuffled =
+export const withRandomYields =
   (random: () => number) =>
   (events: EventStore): EventStore => ({
     ...events,
     append: async (...args) => {
-      await turns(random() * 4);
+      await ticks(random() * 4);
       const result = await events.append(...args);
-      await turns(random() * 2);
+      await ticks(random() * 2);
       return result;
     },
     readStream: async (...args) => {
-      await turns(random() * 2);
+      await ticks(random() * 2);
       const page = await events.readStream(...args);
-      await turns(random() * 2);
+      await ticks(random() * 2);
       return page;
     },
   });
 
 /** A process that crashes at its append number `after` (from 1), before or after it; all later calls fail. */
-export const mortal = (after: number, isDone: boolean) => {
+export const crashingAt = (after: number, isDone: boolean) => {
   let appends = 0;
   const life = { isDead: () => appends >= after };
   const alive = (): void => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { gate, refusalCode, rejection, severalTicks } from '../../support/eventually.ts';
-import { mortal } from './faults.ts';
+import { crashingAt } from './faults.ts';
 import { type Entities, request, startEntities, TENANT } from './support.ts';
 
 const field = (more: object = {}) => ({
@@ -98,7 +98,7 @@ describe('A change of a schema', () => {
       const healthy = startEntities();
       await healthy.schemas.define(TENANT, { name: 'thing', label: 'T', fields: [field()] }, request());
       await healthy.records.create(TENANT, 'thing', { size }, request());
-      const dying = startEntities(healthy.shared, mortal(2, false).wrap);
+      const dying = startEntities(healthy.shared, crashingAt(2, false).wrap);
       await rejection(dying.schemas.change(TENANT, 'thing', { fields: [field({ min: 5 })] }, request()));
       const heir = startEntities(healthy.shared);
       const changeId = (await heir.schemas.known(TENANT, 'thing'))?.proposal?.id ?? '';

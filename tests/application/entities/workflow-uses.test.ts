@@ -4,7 +4,7 @@ import { DomainError } from '../../../domain/core/errors.ts';
 import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.ts';
 import { workflowStream } from '../../../domain/workflow/workflow.ts';
 import { gate, refusalCode, rejection, severalTicks } from '../../support/eventually.ts';
-import { mortal } from './faults.ts';
+import { crashingAt } from './faults.ts';
 import { request, TENANT } from './support.ts';
 import { cluster, definition, field, NEEDS_Z } from './workflow-nodes.ts';
 
@@ -201,7 +201,7 @@ describe('An entity and its workflow', () => {
   describe('when a process stops between announcement and change', () => {
     it('block nobody for longer than ten seconds', async () => {
       const { clock, node, one } = await start(['a']);
-      const dying = node({ wrap: mortal(2, false).wrap });
+      const dying = node({ wrap: crashingAt(2, false).wrap });
       await rejection(dying.change({ workflow: 'flow' }));
       expect(await refusalCode(one.publish())).to.equal('conflict');
       // Another change is not blocked either.

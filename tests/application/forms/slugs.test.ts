@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { refusalCode } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores } from '../../support/node.ts';
-import { mortal, seeded, shuffled } from '../entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
 import { request, TENANT } from '../entities/support.ts';
 import { given, publish, type Shared, startForms } from './support.ts';
 
@@ -20,7 +20,7 @@ describe('slugs of forms', () => {
   it('go to one of two nodes that request them at once', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
-      const nodes = [1, 2].map((n) => startForms(shared, shuffled(seeded(seed * 10 + n))));
+      const nodes = [1, 2].map((n) => startForms(shared, withRandomYields(seeded(seed * 10 + n))));
       const asked = nodes.flatMap((each) =>
         [1, 2].map(() => each.forms.create(TENANT, given('wanted'), request())),
       );
@@ -37,7 +37,7 @@ describe('slugs of forms', () => {
 
   it('of a process that crashed before its form was written are free after a minute', async () => {
     const { node, shared, clock } = await start();
-    const dead = startForms(shared, mortal(1, true).wrap);
+    const dead = startForms(shared, crashingAt(1, true).wrap);
     await dead.forms.create(TENANT, given('wanted'), request()).catch(() => undefined);
     const create = () => node.forms.create(TENANT, given('wanted'), request());
     expect(await refusalCode(create())).to.equal('already_exists');
@@ -71,7 +71,7 @@ describe('slugs of forms', () => {
   it('of a deleted form are free at once, also after a crash before their release', async () => {
     const { node, shared } = await start();
     const id = await publish(node, 'wanted');
-    const dead = startForms(shared, mortal(1, true).wrap);
+    const dead = startForms(shared, crashingAt(1, true).wrap);
     await dead.forms.delete(TENANT, id, request()).catch(() => undefined);
     expect(await refusalCode(node.forms.open(TENANT, 'wanted'))).to.equal('not_found');
     await publish(node, 'wanted');
@@ -82,7 +82,7 @@ describe('slugs of forms', () => {
     const { node, shared, clock } = await start();
     const id = await publish(node, 'first');
     // Crashes after the form’s write, before the release of the old slug.
-    const dead = startForms(shared, mortal(2, true).wrap);
+    const dead = startForms(shared, crashingAt(2, true).wrap);
     await dead.forms.change(TENANT, id, { slug: 'second' }, request()).catch(() => undefined);
     expect((await node.forms.open(TENANT, 'second')).form.id).to.equal(id);
     expect(await refusalCode(node.forms.open(TENANT, 'first'))).to.equal('not_found');
@@ -120,7 +120,7 @@ describe('slugs of forms', () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const id = await publish(node, 'a');
-      const nodes = [1, 2].map((n) => startForms(shared, shuffled(seeded(seed * 10 + n))));
+      const nodes = [1, 2].map((n) => startForms(shared, withRandomYields(seeded(seed * 10 + n))));
       await Promise.allSettled(
         nodes.flatMap((each) =>
           ['b', 'a', 'c'].map((slug) => each.forms.change(TENANT, id, { slug }, request())),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
-import { mortal, seeded, shuffled } from '../entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
 import { request, TENANT } from '../entities/support.ts';
 import { publish, startForms } from './support.ts';
 
@@ -39,7 +39,7 @@ describe('submissions of forms', () => {
 
       it(`are complete after a crash ${where} and a run of the subscriber`, async () => {
         const { node, shared } = await start();
-        const dead = startForms(shared, mortal(dying, isDone).wrap);
+        const dead = startForms(shared, crashingAt(dying, isDone).wrap);
         const failure = await dead.submit('report', 'one', { name: 'Ann' }).catch((error: unknown) => error);
         expect(failure).to.be.an('error');
         await node.follow();
@@ -53,7 +53,7 @@ describe('submissions of forms', () => {
 
       it(`are one with the first values when repeated after a crash ${where}`, async () => {
         const { node, shared } = await start();
-        await startForms(shared, mortal(dying, isDone).wrap)
+        await startForms(shared, crashingAt(dying, isDone).wrap)
           .submit('report', 'one', { name: 'First' })
           .catch(() => undefined);
         const again = await node.submit('report', 'one', { name: 'Second' });
@@ -70,7 +70,7 @@ describe('submissions of forms', () => {
   it('keep their first values when the record changed or was deleted before they were complete', async () => {
     const { node, shared } = await start();
     for (const id of ['changed', 'deleted']) {
-      await startForms(shared, mortal(2, false).wrap)
+      await startForms(shared, crashingAt(2, false).wrap)
         .submit('report', id, { name: id })
         .catch(() => undefined);
     }
@@ -88,7 +88,7 @@ describe('submissions of forms', () => {
   it('are one when two nodes handle the same submission at once', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
-      const nodes = [1, 2].map((n) => startForms(shared, shuffled(seeded(seed * 10 + n))));
+      const nodes = [1, 2].map((n) => startForms(shared, withRandomYields(seeded(seed * 10 + n))));
       await Promise.all(
         nodes.flatMap((each, n) =>
           ['a', 'b'].map((name) => each.submit('report', 'one', { name: `${name}${n}` })),

@@ -3,7 +3,7 @@ import type { Entries } from '../../../application/ledger/entries.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
-import { mortal, seeded, shuffled } from '../entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
 import { draft, eventsOf, fill, type LedgerNode, move, request, startLedger, TENANT } from './support.ts';
 
 /** docs/decisions/0014-posting-over-two-streams.md */
@@ -67,7 +67,10 @@ describe('Posting', () => {
     for (let seed = 0; seed < 40; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const nodes = [startLedger(stores, shuffled(random)), startLedger(stores, shuffled(random))] as const;
+      const nodes = [
+        startLedger(stores, withRandomYields(random)),
+        startLedger(stores, withRandomYields(random)),
+      ] as const;
       await fill(nodes[0]);
       const ids = [await draft(nodes[0]), await draft(nodes[0])];
       const outcomes = await Promise.all(
@@ -104,7 +107,10 @@ describe('Posting', () => {
     for (let seed = 0; seed < 60; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const [one, two] = [startLedger(stores, shuffled(random)), startLedger(stores, shuffled(random))];
+      const [one, two] = [
+        startLedger(stores, withRandomYields(random)),
+        startLedger(stores, withRandomYields(random)),
+      ];
       await fill(one);
       const id = await draft(one);
       const [posted, change, discard] = await Promise.allSettled([
@@ -134,7 +140,7 @@ describe('Posting', () => {
         const other = startLedger(stores);
         await fill(other);
         const [id, next] = [await draft(other), await draft(other)];
-        const life = mortal(after, isDone);
+        const life = crashingAt(after, isDone);
         const dying = startLedger(stores, life.wrap);
         const died = await dying.posting.post(TENANT, id, request({ name: 'the-key' })).then(
           (result) => result,
@@ -162,7 +168,7 @@ describe('Posting', () => {
     await fill(other);
     for (const then of ['post', 'change', 'discard', 'reverse'] as const) {
       const id = await draft(other);
-      const dying = startLedger(stores, mortal(1, true).wrap);
+      const dying = startLedger(stores, crashingAt(1, true).wrap);
       await dying.posting.post(TENANT, id, request()).catch(() => undefined);
       const before = (await other.postingsOf()).length;
       if (then === 'reverse') {
@@ -186,10 +192,10 @@ describe('Posting', () => {
     const other = startLedger(stores);
     await fill(other);
     const id = await draft(other);
-    const dying = startLedger(stores, mortal(2, true).wrap);
+    const dying = startLedger(stores, crashingAt(2, true).wrap);
     await dying.posting.post(TENANT, id, request({ name: 'old' })).catch(() => undefined);
     const waiting = await draft(other);
-    const stalled = startLedger(stores, mortal(1, true).wrap);
+    const stalled = startLedger(stores, crashingAt(1, true).wrap);
     await stalled.posting.post(TENANT, waiting, request()).catch(() => undefined);
     for (let nth = 0; nth < 300; nth += 1) await other.posting.post(TENANT, await draft(other), request());
     await other.finishAll();
@@ -251,7 +257,7 @@ describe('Reversing', () => {
         const id = await draft(other);
         await other.posting.post(TENANT, id, request());
         await other.finishAll();
-        const dying = startLedger(stores, mortal(after, isDone).wrap);
+        const dying = startLedger(stores, crashingAt(after, isDone).wrap);
         await dying.posting
           .reverse(TENANT, id, { memo: 'why' }, request({ name: 'the-key' }))
           .catch(() => undefined);
@@ -276,7 +282,10 @@ describe('Reversing', () => {
     for (let seed = 0; seed < 40; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const nodes = [startLedger(stores, shuffled(random)), startLedger(stores, shuffled(random))] as const;
+      const nodes = [
+        startLedger(stores, withRandomYields(random)),
+        startLedger(stores, withRandomYields(random)),
+      ] as const;
       await fill(nodes[0]);
       const id = await draft(nodes[0]);
       await nodes[1].posting.post(TENANT, id, request());
@@ -386,7 +395,7 @@ describe('An entry with a derived id', () => {
         const other = startLedger(stores);
         await fill(other);
         const entry = { id: 'the-entry', given, source, mode: 'post' as const };
-        const dying = startLedger(stores, mortal(after, isDone).wrap);
+        const dying = startLedger(stores, crashingAt(after, isDone).wrap);
         await record(dying, entry).catch(() => undefined);
         await record(other, entry);
         await other.finishAll();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { entryIdOf } from '../../../application/ledger/rule-runner.ts';
 import { entryStream } from '../../../domain/ledger/entry.ts';
 import { memoryStores } from '../../support/node.ts';
-import { mortal, seeded, shuffled } from '../entities/faults.ts';
+import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
 import { happen, makeRule, type RulesNode, startRules } from './rules-support.ts';
 import { eventsOf, fill, move, request, TENANT } from './support.ts';
 
@@ -37,13 +37,13 @@ describe('A posting rule whose entry the journal refuses', () => {
         await fill(other);
         await makeRule(other);
         await happen(other, 'a', 5);
-        const life = mortal(after, isDone);
+        const life = crashingAt(after, isDone);
         const dying = startRules(stores, (events) => {
-          const mortals = life.wrap(events);
+          const crashing = life.wrap(events);
           return {
-            ...mortals,
+            ...crashing,
             append: async (stream, expected, appended) => {
-              const result = await mortals.append(stream, expected, appended);
+              const result = await crashing.append(stream, expected, appended);
               if (appended.some(({ type }) => type === 'EntryPostingStarted')) {
                 await other.chart.lock(TENANT, '2100-01-01', request());
               }
@@ -73,7 +73,10 @@ describe('A posting rule whose entry the journal refuses', () => {
     for (let seed = 0; seed < 10; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
-      const [one, two] = [startRules(stores, shuffled(random)), startRules(stores, shuffled(random))];
+      const [one, two] = [
+        startRules(stores, withRandomYields(random)),
+        startRules(stores, withRandomYields(random)),
+      ];
       await fill(one);
       const rule = await makeRule(one);
       await happen(one, 'a', 5);

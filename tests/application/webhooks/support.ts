@@ -5,9 +5,10 @@ import type { LeaseOptions } from '../../../application/core/subscriptions/lease
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
 import { storedBody } from '../../../application/webhooks/body.ts';
 import { DeliveryAttempts } from '../../../application/webhooks/delivery-attempts.ts';
+import { DeliveryBatches } from '../../../application/webhooks/delivery-batches.ts';
 import { DeliveryPressure } from '../../../application/webhooks/delivery-pressure.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../../application/webhooks/due-deliveries.ts';
+import type { PendingDeliveries } from '../../../application/webhooks/endpoint-queue.ts';
 import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import {
   type DeliveryEvent,
@@ -183,9 +184,14 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
         requestReplay(state, { id: replayId, dueAt: clock.now(), ...(order === undefined ? {} : { order }) }),
     });
 
-  const attemptsOf = (on: TestNode): DeliveryAttempts =>
-    new DeliveryAttempts({
+  const senderOf = (on: TestNode) => {
+    const deliveries = new DeliveryBatches({
       ...on,
+      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 5))),
+    });
+    const attempts = new DeliveryAttempts({
+      ...on,
+      deliveries,
       http: {
         request: async (call, signal) => {
           calls.push({ call, at: clock.now() });
@@ -197,21 +203,22 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       clock,
       metrics: silentMetrics,
       random: () => 0,
-      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 5))),
       retrySeconds: TABLE,
       timeoutMs: 10_000,
     });
+    return { deliveries, attempts };
+  };
 
   /** The answers of the read model, up to date unless `lag` or `hide` is set. */
   const viewer = startNode({ ...stores, clock });
   const stateOf = (tenantId: string, id: string) =>
     viewer.states.refresh(`${tenantId}.delivery-${id}`, deliveryStream);
-  const queue: DeliveryQueue = {
+  const pending: PendingDeliveries = {
     subscriptions: async function* () {
       const seen = new Map(scheduled.map((each) => [`${each.tenantId}/${each.subscriptionId}`, each]));
       yield* seen.values();
     },
-    pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
+    of: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
       looks.count += 1;
       if (hidden) return [];
       // A read without waiting sees the state from `lag` events ago.
@@ -254,13 +261,13 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     const deps = {
       ...on,
       clock,
-      attempts: attemptsOf(on),
+      ...senderOf(on),
       limiter: new FairLimiter({
         total: turns,
         perTenant: Math.ceil(turns / 2),
         reserved: Math.min(4, turns - 1),
       }),
-      queue,
+      pending,
       metrics: silentMetrics,
       pressure,
       sleep: clock.sleep,

@@ -145,7 +145,7 @@ describe('jobs', () => {
   it('all move one after another when lost races are decided again', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () =>
-        node.jobs.tryTransition(TENANT, 'one', { eventName: 'flip' }, ANN, request(), 'decide_again'),
+        node.jobs.tryTransition(TENANT, 'one', { eventName: 'flip' }, ANN, request()),
       ),
     );
     expect(outcomes.every(({ outcome }) => outcome === 'moved')).to.equal(true);
@@ -154,7 +154,7 @@ describe('jobs', () => {
 
   it('return refusals as values', async () => {
     const attempt = (id: string, eventName: string) =>
-      node.jobs.tryTransition(TENANT, id, { eventName }, ANN, request(), 'decide_again');
+      node.jobs.tryTransition(TENANT, id, { eventName }, ANN, request());
     expect(await attempt('nobody', 'flip')).to.deep.equal({ outcome: 'not_found' });
     expect(await attempt('one', 'fly')).to.deep.equal({
       outcome: 'refused',

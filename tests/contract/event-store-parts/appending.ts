@@ -22,7 +22,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(second.position > first.position).to.equal(true);
     });
 
-    it('accepts any revision when told so', async () => {
+    it('accepts any revision with `any`', async () => {
       const stream = `${prefix()}s-1`;
       expect((await store().append(stream, 'any', [event()])).revision).to.equal(0);
       expect((await store().append(stream, 'any', events(2))).revision).to.equal(2);
@@ -56,7 +56,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(idsOf(await store().readStream(stream)).slice(1)).to.deep.equal(idsOf(won));
     });
 
-    it('does not affect other appends by a refused one', async () => {
+    it('does not let a refused append affect others', async () => {
       const base = prefix();
       const appends = Array.from({ length: 20 }, (_, n) =>
         store().append(`${base}s-${n}`, n % 2 ? 'no_stream' : 5, events(2)),
@@ -95,7 +95,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
           expect(idsOf(stored)).to.deep.equal(idsOf(news));
         }
       }
-      // Like a retry of each.
+      // Repeats every append, as a retry does.
       const again = await appendAll();
       expect(again.filter((outcome) => !(outcome instanceof Error))).to.deep.equal(
         outcomes.filter((outcome) => !(outcome instanceof Error)),

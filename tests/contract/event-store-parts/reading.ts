@@ -27,7 +27,7 @@ export function readingTests({ store, prefix }: Context): void {
       expect(await read({ direction: 'backward', from: 99 })).to.deep.equal(back);
     });
 
-    it('reads 1,000 events by default, and more when told so', async () => {
+    it('reads 1,000 events by default, and more with a higher limit', async () => {
       const stream = `${prefix()}s-1`;
       for (let n = 0; n < 5; n += 1) await store().append(stream, 'any', events(500));
       expect(await store().readStream(stream)).to.have.length(1000);

@@ -179,7 +179,7 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
       }
     });
 
-    it('tell texts apart that begin alike for longer than an index holds', async () => {
+    it('distinguish texts with a common prefix longer than an index entry', async () => {
       const lengths = [118, 119, 120, 121, 300];
       const { generation } = await filled(
         lengths.map((length) => record(`r${length}`, { title: 'x'.repeat(length) }, length - 117)),

@@ -30,7 +30,7 @@ export function togetherTests({ store, harness }: Context): void {
       expect(none).to.deep.equal([]);
     });
 
-    it('are read page by page alike, before and after', async () => {
+    it('equal the pages that are read one by one', async () => {
       const page = async () => {
         const { docs } = await store().find(bench.generation, { ...query, limit: 5 });
         return docs.map(({ value }) => value.n);

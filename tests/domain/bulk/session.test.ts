@@ -13,7 +13,7 @@ import {
   finishCommit,
   finishPreview,
   freezeRows,
-  noteErrors,
+  recordPreviewErrors,
   recordRows,
   startCommit,
   startPreview,
@@ -105,7 +105,7 @@ describe('A bulk session', () => {
     const story = given(bulkStream, started, frozen, second);
     expect(story.state).to.include({ status: 'previewing', frozen: 0, attempt: 'second' });
     story.when((state) => freezeRows(state, 'first', 0, rows)).isRefused('conflict');
-    story.when((state) => noteErrors(state, 'first', [errorOf(0)])).isRefused('conflict');
+    story.when((state) => recordPreviewErrors(state, 'first', [errorOf(0)])).isRefused('conflict');
     expect(given(bulkStream, started, second, frozen).state).to.include({ frozen: 0 });
     given(bulkStream, ...PREVIEW)
       .when((state) => startPreview(state, { ...BEGUN, attempt: 'second' }))

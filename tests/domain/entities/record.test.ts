@@ -138,7 +138,7 @@ describe('A record', () => {
         .thenAgainNothing();
     });
 
-    it('is refused: a wrong type before a wrong version, a wrong version before a wrong value', () => {
+    it('checks types, then the version, then constraints', () => {
       const story = given(recordStream, created());
       story.when(update({ n: 'x' }, { ifVersion: 2 })).isRefused('validation_failed');
       story.when(update({ n: 11 }, { ifVersion: 2 })).isRefused('conflict');
@@ -173,7 +173,7 @@ describe('A record', () => {
         .givesNothing();
     });
 
-    it('counts changes of state in its version', () => {
+    it('raises the version at each change of the job’s state', () => {
       const move = { ...base, workflow: 'flow', workflow_version: 2, from_state: 'open', to_state: 'done' };
       const { state } = given(
         recordStream,
@@ -206,7 +206,7 @@ describe('A record', () => {
       story.when(release).thenAgainNothing();
     });
 
-    it('is referenced by its referrer until the reference is cleared', () => {
+    it('keeps a reference until it is cleared', () => {
       const story = given(recordStream, created({ must: 'x', ref: 't' }, { registrations: { ref: 'one' } }));
       expect(story.state).to.have.deep.property('registrations', { ref: 'one' });
       story.when((state) => clearReferences(state, 'other')).givesNothing();
@@ -221,7 +221,7 @@ describe('A record', () => {
       story.when(clear).thenAgainNothing();
     });
 
-    it('bars a writer once, even before the writer’s record exists', () => {
+    it('bars a registration once, even before the referring record exists', () => {
       const bar = (state: RecordState) => barReference(state, registration('one'));
       for (const history of [[], [created()], [created(), started('d')]]) {
         given(recordStream, ...history)

@@ -113,7 +113,7 @@ describe('Guards', () => {
     });
   }
 
-  it('are false for a payload of no object', () => {
+  it('are false for a payload that is not an object', () => {
     for (const payload of [undefined, null, 5, 'text', [1]]) {
       expect(holds(parseGuard('payload.amount > 1', 'guard'), { ...context, payload })).to.equal(false);
       expect(holds(parseGuard('payload.amount == null', 'guard'), { ...context, payload })).to.equal(true);
@@ -229,7 +229,7 @@ describe('Conditions over a payload', () => {
     });
   }
 
-  it('know only the given names', () => {
+  it('may use only the given names', () => {
     for (const text of [
       'record.qty > 1',
       'has(state)',

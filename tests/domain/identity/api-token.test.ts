@@ -50,7 +50,7 @@ describe('An API token', () => {
       .givesNothing();
   });
 
-  it('lives for the chosen time', () => {
+  it('expires after the chosen lifetime, or never', () => {
     const days = LIFETIME_NAMES.map((lifetime) => {
       const [event] = mintApiToken({ exists: false }, { ...command, lifetime }, { now: BEGINNING });
       if (event?.type !== 'ApiTokenMinted') throw new Error('not minted');
@@ -60,7 +60,7 @@ describe('An API token', () => {
     expect(days).to.deep.equal([30, 90, 365, null]);
   });
 
-  it('is revoked once, with the first time', () => {
+  it('keeps the time of the first revocation', () => {
     given(apiTokenStream, minted()).when(revokeApiToken).gives(revoked);
     given(apiTokenStream, minted()).when(revokeApiToken).thenAgainNothing();
     given(apiTokenStream).when(revokeApiToken).isRefused('not_found');
@@ -92,7 +92,7 @@ describe('An API token', () => {
     expect(scopesOfUsable(forever, Number.MAX_SAFE_INTEGER)).to.have.length(2);
   });
 
-  it('has one spelling', () => {
+  it('is parsed only in its exact format', () => {
     const [prefix, tail] = ['abcdEFG1', 'x'.repeat(42)];
     expect(tokenParts(`svc_pat_${prefix}${tail}Y`)).to.deep.equal({ prefix, tail: `${tail}Y` });
     for (const wrong of [

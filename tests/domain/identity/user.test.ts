@@ -64,7 +64,7 @@ describe('A user', () => {
       );
   });
 
-  it('does not change by equal values', () => {
+  it('appends nothing for equal values', () => {
     const same = change({ displayName: 'Ann', role: 'admin', status: 'active' });
     given(userStream, registered)
       .when((state) => changeUser(state, same, 'root'))

@@ -42,7 +42,7 @@ const answer = (state: typeof journalStream.initial, one: AnswerPosting): Journa
   answerPosting(state, one)[0];
 
 describe('The journal', () => {
-  it('posts with the next number, present names and the chart’s codes', () => {
+  it('posts with the next number, current account names and the chart’s spelling of codes', () => {
     const one = answer(journalAfter().state, command('a', { content: content({ lines: LINES }) }));
     expect(one).to.deep.equal({
       type: 'EntryPosted',
@@ -90,7 +90,7 @@ describe('The journal', () => {
     expect(namedLines(before.lines)).to.deep.equal(named);
   });
 
-  it('refuses for good, without a number', () => {
+  it('refuses a posting finally and uses no number', () => {
     const refusals: readonly [Partial<Content>, string][] = [
       [{ lines: [{ account_code: '1000', debit: 5, credit: 0 }] }, 'unbalanced'],
       [{ lines: LINES.map((line) => ({ ...line, account_code: 'nobody' })) }, 'unknown_account'],
@@ -116,7 +116,7 @@ describe('The journal', () => {
     expect(mirror('2026-01-31')).to.equal('PostingRefused');
   });
 
-  it('keeps its latest answers, and reports attempts that are older', () => {
+  it('keeps the latest 256 answers and reports older attempts as forgotten', () => {
     const posted = Array.from({ length: 300 }, (_, nth): JournalEvent => {
       const one = answer(journalAfter().state, command(`a${nth}`));
       return nth % 3 === 0

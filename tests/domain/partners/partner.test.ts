@@ -27,7 +27,7 @@ describe('A partner', () => {
       .isRefused('already_exists', { field: 'id' });
   });
 
-  it('changes by differing values only', () => {
+  it('appends only the members that differ', () => {
     changing({ name: 'South', home_tenant_id: null }).gives({
       type: 'PartnerChanged',
       data: { partner_id: 'north', name: 'South' },
@@ -41,7 +41,7 @@ describe('A partner', () => {
     changing({}).givesNothing();
   });
 
-  it('loses its own tenant when a change says so', () => {
+  it('clears the home tenant when it is changed to null', () => {
     given(partnerStream, created, {
       type: 'PartnerChanged',
       data: { partner_id: 'north', home_tenant_id: 'acme' },

@@ -34,7 +34,7 @@ describe('Single sign-on of a tenant', () => {
   const nothing = { sso: undefined, secret: undefined };
   const { client_secret: _secret, ...withoutSecret } = settings;
 
-  it('identifies its configuration in the tenant’s state', () => {
+  it('holds the configuration and its revision in the tenant’s state', () => {
     expect(sso).to.deep.equal({
       issuer: 'https://login.example',
       clientId: 'us',
@@ -65,7 +65,7 @@ describe('Single sign-on of a tenant', () => {
     ]);
   });
 
-  it('does not change by equal values', () => {
+  it('appends nothing for equal values', () => {
     expect(changeSso('acme', present, settings)).to.deep.equal([]);
     expect(changeSso('acme', present, withoutSecret)).to.deep.equal([]);
     expect(changeSso('acme', present, undefined)).to.deep.equal([]);

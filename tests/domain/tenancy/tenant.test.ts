@@ -40,7 +40,7 @@ describe('A tenant', () => {
       .gives(created);
   });
 
-  it('is created with its first admin, of which its state keeps nothing', () => {
+  it('records the first admin in the event and keeps nothing of it in the state', () => {
     const firstAdmin = { id: 'ann', email: 'ann@example.com', displayName: 'Ann', passwordHash: 'hash' };
     const withAdmin: TenantEvent = {
       type: 'TenantCreated',
@@ -59,7 +59,7 @@ describe('A tenant', () => {
     expect(given(tenantStream, withAdmin).state).to.deep.equal(given(tenantStream, created).state);
   });
 
-  it('changes by differing values', () => {
+  it('appends only the members that differ', () => {
     changing({ name: 'Acme Ltd', plan: 'pro', currency: undefined }).gives({
       type: 'TenantChanged',
       data: { tenant_id: 'acme', name: 'Acme Ltd' },
@@ -78,7 +78,7 @@ describe('A tenant', () => {
     changing({ entitlements: { assistant: undefined, ledger: true } }).givesNothing();
   });
 
-  it('does not change by equal values', () => {
+  it('appends nothing for equal values', () => {
     changing({ ...settings, status: 'active' }).givesNothing();
     changing({}).givesNothing();
     changing({

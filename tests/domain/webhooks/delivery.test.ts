@@ -9,7 +9,6 @@ import {
   requestReplay,
   scheduleDelivery,
 } from '../../../domain/webhooks/delivery.ts';
-import { retryDelayMs } from '../../../domain/webhooks/schedule.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
 const ids = { delivery_id: 'd', subscription_id: 's' };
@@ -166,25 +165,5 @@ describe('A webhook delivery', () => {
   it('is dropped with its subscription', () => {
     told(scheduled).when(dropDelivery).gives({ type: 'DeliveryDropped', data: ids });
     told(scheduled).when(dropDelivery).thenAgainNothing();
-  });
-});
-
-describe('The retry table', () => {
-  const retrySeconds = [60, 300, 1800, 7200];
-
-  it('is never shortened, and lengthened by at most a tenth', () => {
-    retrySeconds.forEach((seconds, index) => {
-      const delay = (random: number) => retryDelayMs({ retrySeconds, attempt: index + 1, random });
-      expect(delay(0)).to.equal(seconds * 1000);
-      expect(delay(1)).to.be.within(seconds * 1100 - 1, seconds * 1100);
-    });
-  });
-
-  it('is lengthened by Retry-After, at most to twice its step, and never shortened', () => {
-    const delay = (retryAfterMs: number) =>
-      retryDelayMs({ retrySeconds, attempt: 1, random: 0.5, retryAfterMs });
-    expect([0, 1000, 90_000, 120_000, 9e12].map(delay)).to.deep.equal([
-      63_000, 63_000, 90_000, 120_000, 120_000,
-    ]);
   });
 });

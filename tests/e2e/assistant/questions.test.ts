@@ -54,7 +54,7 @@ describe('Questions to the assistant', function () {
     expect(await ask(api, LYON), 'the same question').to.deep.equal(found);
   });
 
-  it('without an answer are told so, with no chunks', async () => {
+  it('without an answer get a reply that says so, and no chunks', async () => {
     const found = await ask(tenant.admin.api, 'Which volcano erupted on Iceland in the year 1783?');
     expect(found.retrieved_chunks).to.deep.equal([]);
     expect(found.reply).to.match(/nothing/);

@@ -11,7 +11,7 @@ export const ASK = '/api/v1/tenant/ai/assistant/ask';
 export const BACKFILL = '/api/v1/tenant/rag/backfill';
 export const ENTITIES = '/api/v1/tenant/entities';
 
-/** The server's environment with the model on. */
+/** The server's environment with the embedding model enabled. */
 export const MODEL = { EMBEDDING_MODEL: 'bundled' };
 
 export const answer = z.strictObject({
@@ -91,7 +91,7 @@ export const sourcesOf = ({ retrieved_chunks }: AskAnswer): string[] => [
   ...new Set(retrieved_chunks.map(({ source_id }) => source_id)),
 ];
 
-/** Asks until the answer quotes the source, since the corpus follows writes with a delay. */
+/** Asks until `isGood` accepts the answer, since the corpus lags behind writes. */
 export const askUntil = (
   person: Member,
   message: string,

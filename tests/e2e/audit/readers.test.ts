@@ -93,7 +93,7 @@ describe('An export over HTTP', function () {
         for (const reader of readers) reader.destroy();
       }
     };
-    // Excludes memory that the process needs after the first of them.
+    // Warm-up: the first exports grow the process once.
     await vanish(8);
     const before = (await memoryOf(world.server)).now;
     // Each has read some megabytes.

@@ -80,7 +80,7 @@ describe('The assistant page', function () {
     await page.getByText('insurance.txt').first().waitFor();
   });
 
-  it('tells a language model that is away from one that answers nonsense', async () => {
+  it('distinguishes an unavailable language model from one with invalid answers', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/assistant');
     const answers = [
       [503, 'unavailable', /does not answer at the moment/],

@@ -103,7 +103,7 @@ describe('The pages on the log', () => {
     expect(await flawsOf(log)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('sign the present state, and hand out what an offline check needs', async () => {
+  it('sign the present state, and offer the files of an offline check', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/events/verification');
     await page.getByText('Ed25519').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);

@@ -12,16 +12,16 @@ const TEXTS =
 const MADE = 'img[src="x"], [onerror], script:not([src])';
 const BUTTONS = 'main button:not([type=submit])';
 
-/** Texts that markup was put into, and pages. */
+/** Number of texts that were filled with markup, and of visited pages. */
 let [count, visited] = [0, 0];
 
-/** Puts markup into each text of a part of a page. @returns how many */
+/** Fills each text of a part of a page with markup. @returns their number */
 const fill = async (part: Locator): Promise<number> => {
   let filled = 0;
   for (const field of await part.locator(TEXTS).all()) {
     if (!(await field.isVisible()) || !(await field.isEditable())) continue;
     await field.fill(XSS);
-    // Filters count at Enter.
+    // Filters apply at Enter.
     if ((await field.locator('xpath=ancestor::search').count()) > 0) await field.press('Enter');
     filled += 1;
     count += 1;
@@ -29,7 +29,7 @@ const fill = async (part: Locator): Promise<number> => {
   return filled;
 };
 
-/** The browser itself would hold back an address that is none. */
+/** Otherwise the browser would refuse to send an invalid URL. */
 const withoutValidation = (page: Page): Promise<unknown> =>
   page.evaluate('for (const form of document.forms) form.noValidate = true');
 
@@ -44,14 +44,14 @@ const answerDialog = async (page: Page): Promise<boolean> => {
     if ((await send.count()) > 0 && (await send.isEnabled())) await send.click();
     await settled(page);
   }
-  // What was sent may have closed it, or opened another one.
+  // The submission may have closed the dialog, or opened another one.
   for (let left = 3; left > 0 && (await page.locator('dialog[open]').count()) > 0; left -= 1) {
     await page.keyboard.press('Escape');
   }
   return isForm;
 };
 
-/** Lists are read again meanwhile, and what one button did can take another one away. @returns whether it was there */
+/** Clicks a button, which an earlier click or a refetched list may have removed. @returns whether it was there */
 const click = async (target: Locator): Promise<boolean> => {
   try {
     await target.click({ timeout: 10_000 });
@@ -62,7 +62,7 @@ const click = async (target: Locator): Promise<boolean> => {
   }
 };
 
-/** Presses a button, and each choice of a menu that it opens. @returns how many forms it led to */
+/** Presses a button, and each choice of a menu that it opens. @returns the number of opened forms */
 const press = async (page: Page, button: Locator): Promise<number> => {
   let forms = 0;
   if (!(await click(button))) return 0;
@@ -75,7 +75,7 @@ const press = async (page: Page, button: Locator): Promise<number> => {
   return forms;
 };
 
-/** Texts and labels of buttons, one for those that are alike. */
+/** Distinct texts and labels of buttons. */
 const labels = z.array(z.string());
 
 describe('Markup in every text of the Console', () => {

@@ -37,7 +37,7 @@ describe('The ledger pages', () => {
 
   it('show profit and loss and the balance sheet over months', async () => {
     const page = await site.browser.openAs(admin.token, '/time-travel');
-    // What the chart writes on its canvas.
+    // Records the texts that the chart draws on its canvas.
     await page.evaluate(`{
       const { fillText } = CanvasRenderingContext2D.prototype;
       globalThis.written = [];

@@ -12,11 +12,11 @@ import type { Audience } from './everything.ts';
 
 interface List {
   readonly audience: Audience;
-  /** Its page; `{name}` is the id of a thing. */
+  /** Its page; `{name}` is the id of a resource. */
   readonly at: string;
-  /** The path that it reads, without the part that all of them begin with. */
+  /** The API path that it reads, without the common prefix. */
   readonly reads: string;
-  /** What it says when there is nothing; undefined: there is always something. */
+  /** Its text when it is empty; undefined: it is never empty. */
   readonly empty?: string;
 }
 
@@ -101,7 +101,7 @@ const withId = z.looseObject({ id: z.string() });
 describe('Lists of the Console', () => {
   /** Has nothing but its admin. */
   let bare: TestTenant;
-  /** Has one of each thing that lists are in. */
+  /** Has one resource of each kind with lists. */
   let tenant: TestTenant;
   let partner: TestPartner;
   const ids = new Map<string, string>();
@@ -148,7 +148,7 @@ describe('Lists of the Console', () => {
   };
 
   for (const { audience, at, reads, empty } of LISTS) {
-    it(`say that they are read, why they could not be, and that they are empty: ${at}, ${reads}`, async () => {
+    it(`show that they are loading, why that failed, and that they are empty: ${at}, ${reads}`, async () => {
       const page = await open(audience, /\{|thing/.test(at) ? tenant : bare);
       await page.getByRole('heading', { level: 1 }).waitFor();
       const path = `${BEGINNINGS[audience]}${filled(reads)}`;

@@ -19,7 +19,7 @@ describe('A newcomer with a mouse alone', () => {
     { env: OPEN, end: closeReceivers },
   );
 
-  /** Begins at the overview; from there on the pointer is all that is used. */
+  /** Begins at the overview, and then uses the pointer only. */
   const start = async (): Promise<{ page: Page; go: (to: string) => Promise<void> }> => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

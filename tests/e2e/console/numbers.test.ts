@@ -26,7 +26,7 @@ const NO_FIGURES = [
   ...['.json', '.chart', '.crumbs', '.table-foot', '.empty', '.field-hint', '[aria-live]'],
 ].join(', ');
 
-/** What is the source itself, by the page: values of records, attempts of a delivery, samples of the server. */
+/** Numbers that need no link because they are the source, by page: values of records, attempts, samples of the server. */
 const SOURCES: Readonly<Record<string, string>> = {
   '/platform/overview': '[aria-label="Samples"]',
   '/records/:entity': '.page-header p, [role=gridcell]',
@@ -34,7 +34,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   '/webhooks/deliveries/:id': '[aria-label="Attempts"]',
 };
 
-/** Texts in the page that are a number but zero and nothing else, outside of links and of `sources`. */
+/** Texts of the page that are a number other than zero, outside of links and of `sources`. */
 const looseNumbers = async (page: Page, sources: string): Promise<readonly string[]> =>
   z.array(z.string()).parse(
     await page.evaluate(`(() => {
@@ -60,7 +60,7 @@ describe('Numbers of the Console', () => {
     { env: OPEN, end: closeReceivers },
   );
 
-  it('lead to their source, or are their own', async () => {
+  it('link to their source, or are the source', async () => {
     const pages = {
       tenant: await site.browser.openAs(all.tenant.admin.token, '/overview'),
       platform: await site.openPlatform('/platform/overview'),

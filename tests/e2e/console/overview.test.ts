@@ -35,7 +35,7 @@ describe('The overview of the Console', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('goes on at its place when connections are cut in the middle', async () => {
+  it('resumes after its last event when connections are cut midway', async () => {
     const [ada, ben]: Member[] = [await tenant.person('Ada', 'admin'), await tenant.person('Bo')];
     if (ada === undefined || ben === undefined) throw new Error('nobody');
     const conversation = await talk(ben, ada);

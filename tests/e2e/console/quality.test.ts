@@ -6,8 +6,7 @@ import { atPresentPace } from '../../support/pace.ts';
 import type { TestTenant } from '../../support/world.ts';
 
 /**
- * What a page costs its processor. Processor time of the page's main thread is counted and not the clock, so that other work
- * of the machine changes nothing.
+ * Processor time of a page's main thread. Not wall-clock time, so that other work of the machine does not count.
  */
 
 const SLOWER = 4;
@@ -18,7 +17,7 @@ const SHOWS = process.env.SHOW_FIGURES !== undefined;
 
 const metrics = z.object({ metrics: z.array(z.object({ name: z.string(), value: z.number() })) });
 
-/** A function that tells the ms of processor time that the page's main thread has used. */
+/** Returns a function that reads the processor time (ms) of the page's main thread. */
 const meterOf = async (page: Page): Promise<() => Promise<number>> => {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -36,7 +35,7 @@ describe('The quality of the Console', () => {
     tenant = await world.tenant();
   });
 
-  /** ms of a slower processor from an empty page until the page is there and asks for nothing more. */
+  /** Processor time (ms) on a slower processor, from an empty page until the page is shown and sends no request. */
   const costOf = async (address: string, title: string): Promise<number> => {
     const page = await site.browser.open('/assets/none');
     const used = await meterOf(page);
@@ -82,7 +81,7 @@ describe('The quality of the Console', () => {
       [`/signed-in#${token.toString()}`, 'Overview'],
     ] as const) {
       let spent = Number.POSITIVE_INFINITY;
-      // Neighbours on the processor slow a run down a little, too.
+      // Other work on the processor slows a run down a little, too.
       for (let run = 0; run < 5 && spent >= 1000; run += 1) spent = await costOf(address, title);
       if (SHOWS) {
         console.log(`${title}: ready after ${Math.round(spent)} ms of a slower processor`);

@@ -78,7 +78,7 @@ describe('The pages of records', () => {
     expect((await listed('order'))[0]?.values).to.deep.equal({ title: XSS, kind: XSS });
   }).timeout(60_000);
 
-  it('filter with completion and the fault in its place, sort, and count', async () => {
+  it('filter with completion, mark a syntax error at its place, sort, and count', async () => {
     await post(ENTITIES, {
       name: 'lead',
       label: 'Lead',
@@ -168,7 +168,7 @@ describe('The pages of records', () => {
     expect(await listed('bill')).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('offer records for a reference, and never save over what another one changed', async () => {
+  it('offer records for a reference, and never overwrite the change of another person', async () => {
     const field = { key: 'name', label: 'Name', type: 'text' };
     await post(ENTITIES, { name: 'place', label: 'Place', fields: [field] });
     await post(`${ENTITIES}/place/records`, { values: { name: 'Lyon' } });

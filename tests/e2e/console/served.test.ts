@@ -35,7 +35,7 @@ const raw = (path: string, headers: Record<string, string> = {}): Promise<Answer
 const scriptOf = (page: Buffer): string => /src="([^"]+\.js)"/.exec(page.toString())?.[1] ?? '';
 
 describe('The Console as it is served', () => {
-  it('is one page for every path below /console, which a strict policy holds', async () => {
+  it('is one page for every path below /console, with a strict content security policy', async () => {
     const page = await raw('/console');
     expect(page.status).to.equal(200);
     expect(page.headers['content-type']).to.match(/^text\/html/);
@@ -51,7 +51,7 @@ describe('The Console as it is served', () => {
     expect([slash.status, slash.headers.location]).to.deep.equal([302, '../console']);
   });
 
-  it('sends its files compressed, for ever, and no others', async () => {
+  it('sends its files compressed and cacheable for ever, and no others', async () => {
     const path = scriptOf((await raw('/console')).body);
     const plain = await raw(path);
     expect(plain.headers['cache-control']).to.contain('immutable');
@@ -82,7 +82,7 @@ describe('The Console as it is served', () => {
     expect(refused).to.have.property('message').that.contains('npm run console:build');
   });
 
-  it('is built with the licences of what it holds', () => {
+  it('is built with the licences of its dependencies', () => {
     expect(existsSync('console/dist/assets/licences.md')).to.equal(true);
     expect(globSync('console/dist/**/*.map')).to.deep.equal([]);
   });

@@ -15,9 +15,9 @@ interface Act {
   readonly at: string;
   readonly type: (page: Page, text: string) => Promise<void>;
   readonly send: (page: Page) => Promise<void>;
-  /** Waits until the page shows what came of it. */
+  /** Waits until the page shows the result. */
   readonly done: (page: Page, text: string) => Promise<void>;
-  /** How often the server did it. */
+  /** The number of times that the server has done it. */
   readonly times: (text: string) => Promise<number>;
 }
 
@@ -115,7 +115,7 @@ describe('What is sent from the Console', () => {
     );
     const opened = at === '' ? `/messages/${await joined(made.id)}` : at;
     const page = await site.browser.open(opened);
-    // The server's own socket would tell of the end before anything is sent.
+    // The server's own socket would announce the end before anything is sent.
     await page.routeWebSocket('**/api/v1/ws*', () => {});
     await page.reload();
     await signIn(page, email, PASSWORD);
@@ -142,7 +142,7 @@ describe('What is sent from the Console', () => {
   for (const act of ACTS) {
     it(`${act.name} is sent once when the session ended meanwhile`, async () => {
       const { page, text, email } = await typed(act);
-      // Nothing but what is sent meets the end of the session.
+      // Only the request under test meets the end of the session.
       const again = Promise.withResolvers<void>();
       await page.route('**/api/v1/**', async (route) => {
         if (route.request().method() === 'GET') await again.promise;
@@ -151,7 +151,7 @@ describe('What is sent from the Console', () => {
       const login = await site.world.anybody.post('/auth/login', { email, password: PASSWORD });
       const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
       const signedIn = now();
-      // Tokens issued in the second of the change go on.
+      // Tokens issued in the second of the change stay valid.
       await eventually('a later second', () => now() > signedIn);
       const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
       expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);

@@ -55,7 +55,7 @@ describe('The shell of the Console', () => {
     expect(firstLoad()).to.be.greaterThan(100_000).and.lessThan(250_000);
   });
 
-  it('asks for no script after the first ones until the overview is there, and has them compiled as they arrive', async () => {
+  it('loads only the first scripts before the overview is shown, and compiles them as they arrive', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByText('Log signed').waitFor();
     const loaded = await page.evaluate(
@@ -95,7 +95,7 @@ describe('The shell of the Console', () => {
     const ends = { email: mail('ends'), display_name: 'Ends', role: 'admin', password: PASSWORD };
     await tenant.admin.api.post('/api/v1/tenant/users', ends);
     const page = await site.browser.open('/users');
-    // The server's own socket would tell of the end before the form is sent.
+    // The server's own socket would announce the end before the form is sent.
     await page.routeWebSocket('**/api/v1/ws*', () => {});
     await page.reload();
     await signIn(page, ends.email, PASSWORD);
@@ -107,7 +107,7 @@ describe('The shell of the Console', () => {
     const login = await site.world.anybody.post('/auth/login', { email: ends.email, password: PASSWORD });
     const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
     const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
-    // Tokens issued in the second of the change go on.
+    // Tokens issued in the second of the change stay valid.
     await eventually('a later second', () => now() > signedIn);
     expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);
     await page.getByRole('button', { name: 'Add', exact: true }).click();

@@ -36,7 +36,7 @@ describe('Pages of the Console for others', () => {
     }
   }).timeout(180_000);
 
-  it('are there for admins only where they are for admins, and not linked for operators', async () => {
+  it('that are for admins are neither shown to operators nor linked for them', async () => {
     const operator = await all.tenant.person('Operator');
     const page = await site.browser.openAs(operator.token, '/overview');
     const forAdmins = new Set(

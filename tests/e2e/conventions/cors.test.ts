@@ -133,7 +133,7 @@ describe('Pages of other origins', () => {
     }
   });
 
-  it('are all foreign to a server without the variable', async () => {
+  it('are all refused when the variable is unset', async () => {
     const world = await sharedWorld();
     const { admin } = await world.tenant();
     const headers = { origin: APP };
@@ -148,7 +148,7 @@ describe('Pages of other origins', () => {
     (await listen(world.server, admin.token, { headers: { origin: world.server.base } })).close();
   });
 
-  it('end the start when the variable is no list of origins', async () => {
+  it('prevent the start when the variable is not a list of origins', async () => {
     const { code, output } = await startAndExit({ CORS_ORIGINS: `${APP}/path` });
     expect(code).to.equal(1);
     expect(output).to.contain('CORS_ORIGINS must be a list of origins such as https://app.example');

@@ -61,7 +61,7 @@ describe('The order of checks', () => {
     ['participation before ownership', 'out', 'live', fine, 403, 'not_a_participant'],
     ['ownership before the state', 'ben', 'gone', fine, 403, 'not_the_sender'],
     ['a wrong body before ownership', 'ben', 'gone', json({ body: '' }), 400, 'validation_failed'],
-    ['the state at last', 'ada', 'gone', fine, 409, 'invalid_transition'],
+    ['the state after everything else', 'ada', 'gone', fine, 409, 'invalid_transition'],
   ] as const) {
     it(`puts ${what}`, async () => {
       const options = { raw, ...(headers && { headers }) };

@@ -85,7 +85,7 @@ describe('Query parameters', () => {
     expect((await tenant.admin.api.get(`/api/v1/tenant/me?tenant_id=${tenant.id}`)).status).to.equal(200);
   });
 
-  it('are answered by name alone, cut short, and in bounded number', async () => {
+  it('are repeated in the error by name only, truncated, and in bounded number', async () => {
     const { tenant } = here();
     const many = Array.from({ length: 150 }, (_, i) => `${'n'.repeat(60)}${i}=secret-value`).join('&');
     const answer = await tenant.admin.api.get(`/api/v1/tenant/users?${many}`);

@@ -4,8 +4,8 @@ import { endWorld, type Member, sharedWorld, type TestTenant, type World } from 
 import { publish } from '../workflow/support.ts';
 import { at, change, create, define, ENTITIES, entity, type Record, read, records } from './support.ts';
 
-/** Decisions, section 6: a workflow attached to an existing entity. */
-describe('A workflow', () => {
+/** Decisions, section 6. */
+describe('Attaching a workflow to an existing entity', () => {
   let world: World;
   let tenant: TestTenant;
   let admin: Member;
@@ -31,7 +31,7 @@ describe('A workflow', () => {
       return found;
     });
 
-  it('must be published, and fit', async () => {
+  it('is refused when it is unpublished or the fields do not fit', async () => {
     const name = await define(admin, ...FIELDS);
     const missing = await attach(name, 'nothing');
     expect([missing.status, missing.error]).to.deep.equal([422, 'constraint_violated']);

@@ -4,7 +4,7 @@ import { wrappedPersonKey } from '../../support/files.ts';
 import { user } from '../../support/shapes.ts';
 import { type Member, type TestTenant, USERS, type World } from '../../support/world.ts';
 
-/** People to forget. */
+/** Helpers to create people and to forget them. */
 
 export const PASSWORD = 'a-password-of-the-tests';
 

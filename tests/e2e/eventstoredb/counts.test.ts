@@ -4,14 +4,14 @@ import { listen } from '../../support/socket.ts';
 import { endWorld, type Member, startWorld, talk, type World } from '../../support/world.ts';
 import { countedDuring, postAll } from './support.ts';
 
-const ROOMS = 16;
+const CONVERSATIONS = 16;
 
-describe('What one process sends and receives over EventStoreDB', () => {
+describe('Traffic of one process with EventStoreDB', () => {
   let store: TestEventStoreDb;
   let world: World;
   let ada: Member;
   let ben: Member;
-  const rooms: string[] = [];
+  const conversations: string[] = [];
 
   before(async () => {
     store = await startEventStoreDb();
@@ -19,17 +19,18 @@ describe('What one process sends and receives over EventStoreDB', () => {
     const tenant = await world.tenant();
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');
-    for (let nth = 0; nth < ROOMS; nth += 1) rooms.push(await talk(ada, ben, await tenant.person(`P${nth}`)));
+    for (let nth = 0; nth < CONVERSATIONS; nth += 1)
+      conversations.push(await talk(ada, ben, await tenant.person(`P${nth}`)));
   });
   after(async () => {
     await endWorld();
     await store.stop();
   });
 
-  it('is each event once, over one live subscription, its projections’ thread included', async () => {
+  it('receives each event once over one live subscription, including the projections thread', async () => {
     const socket = await listen(world.server, ben.token);
     const counted = await countedDuring(store, async () => {
-      await postAll(ada, rooms, { writers: 64, each: 25 });
+      await postAll(ada, conversations, { writers: 64, each: 25 });
       await socket.messages(1600, 20_000);
     });
     socket.close();
@@ -40,17 +41,17 @@ describe('What one process sends and receives over EventStoreDB', () => {
     expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 50);
   });
 
-  it('is each event at most twice where the server drops the subscription again and again', async () => {
+  it('receives each event at most twice when the server keeps dropping the subscription', async () => {
     const socket = await listen(world.server, ben.token);
-    const [room = ''] = rooms;
+    const [conversation = ''] = conversations;
     const counted = await countedDuring(store, async () => {
-      await postAll(ada, [room], { writers: 128, each: 12 });
+      await postAll(ada, [conversation], { writers: 128, each: 12 });
       await socket.messages(1536, 20_000);
     });
     socket.close();
     expect(counted.drops, 'dropped subscriptions').to.be.greaterThan(0);
     const received = counted.subscribed + counted.readOfAll;
-    // Followers that see a gap read pages beside the one that the new subscription begins with (decision 30).
+    // After a drop, followers with a gap read extra pages beside the new subscription's first one (decision 30).
     expect(received).to.be.within(counted.appended, counted.appended * 2 + 2 * counted.drops + 50);
   });
 });

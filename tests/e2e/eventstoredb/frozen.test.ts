@@ -40,7 +40,7 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
     return { tenant, ada, ben, room: await talk(ada, ben) };
   };
 
-  it('hands on every message once and in order, or has the clients come back by position', async () => {
+  it('delivers every message once and in order, or makes clients resume by position', async () => {
     const places = [await withRoom(), await withRoom()];
     const clients = await Promise.all(places.map(({ ben }) => follow(world, ben)));
     let isOver = false;

@@ -39,7 +39,7 @@ describe('A server that restarts over EventStoreDB without its read models', () 
     await store.stop();
   });
 
-  it('receives each event of the log about once, its projections’ thread included', async () => {
+  it('receives each event of the log about once, including the projections thread', async () => {
     await world.server.stop();
     for (const file of ['', '-wal', '-shm']) {
       await rm(join(world.server.dataDir, `read-models.db${file}`), { force: true });

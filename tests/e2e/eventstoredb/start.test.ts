@@ -18,12 +18,12 @@ const healthOf = async (server: Server) => {
   return { code: answer.status, status: health.parse(await answer.json()).status };
 };
 
-/** Requests are sent to it, also while it catches up with a load. */
+/** Whether a load balancer sends it requests, also while it catches up under load. */
 const serves = async (server: Server): Promise<boolean> => (await healthOf(server)).code === 200;
 
 const isReady = async (server: Server): Promise<boolean> => (await healthOf(server)).status === 'ready';
 
-/** How long a process has waited for a processor that others used; 0 where the system does not say. */
+/** How long (ms) a process has waited for a free processor; 0 where the system does not report it. */
 const queuedMs = (pid: number): number => {
   const path = `/proc/${pid}/schedstat`;
   const [, queuedNs = 0] = existsSync(path) ? readFileSync(path, 'utf8').split(' ').map(Number) : [];
@@ -32,7 +32,7 @@ const queuedMs = (pid: number): number => {
 
 const waitLines = (server: Server): number => server.output().split('the start waits for it').length - 1;
 
-describe('A server whose EventStoreDB is away or slow', () => {
+describe('A server whose EventStoreDB is unavailable or slow', () => {
   let folder: string;
   let store: TestEventStoreDb;
 
@@ -46,7 +46,7 @@ describe('A server whose EventStoreDB is away or slow', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('waits for it at the start, says so once, and is then ready', async () => {
+  it('waits for it at the start, logs that once, and is then ready', async () => {
     await store.kill();
     const starting = startServer({ eventStore: store });
     await new Promise((resolve) => setTimeout(resolve, 3000));
@@ -56,8 +56,8 @@ describe('A server whose EventStoreDB is away or slow', () => {
     expect(waitLines(server)).to.equal(1);
   }).timeout(60_000);
 
-  it('starts where the first append takes longer than its time limit', async () => {
-    // Its limit is five seconds, which a busy server notices late.
+  it('starts even if the first append takes longer than its timeout', async () => {
+    // The timeout is five seconds; a busy server notices it late.
     await store.setPace({ commitMs: 9000 });
     const starting = startServer({ eventStore: store });
     await eventually('an append', async () => (await store.counts()).appends > 0, 20_000);
@@ -78,7 +78,7 @@ describe('A server whose EventStoreDB is away or slow', () => {
     expect(output).not.to.contain('the start waits for it');
   }).timeout(60_000);
 
-  it('says catching_up while the store is slow, and goes on', async () => {
+  it('reports catching_up while the store is slow, and keeps serving', async () => {
     const world = await startWorld({ eventStore: store });
     await world.ready();
     const tenant = await world.tenant();

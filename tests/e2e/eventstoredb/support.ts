@@ -42,7 +42,7 @@ export const postAll = async (
   return posted;
 };
 
-/** What the test server counted while `work` was done; the peak is since it was started. */
+/** Counts of the test server during `work`; the peak is since its start. */
 export const countedDuring = async (store: TestEventStoreDb, work: () => Promise<void>): Promise<Counts> => {
   const before = await store.counts();
   await work();
@@ -63,10 +63,10 @@ export const countedDuring = async (store: TestEventStoreDb, work: () => Promise
   };
 };
 
-/** The code with which a client is told to come back by position. */
+/** The close code that asks a client to reconnect from its last position. */
 export const RESUME = 1012;
 
-/** A client that comes back by position whenever it is told to; the frames that it got, in their order. */
+/** A client that reconnects from its last position whenever the server asks; the frames that it got, in order. */
 export const follow = async (world: World, who: Member) => {
   const frames: MessageEnvelope[] = [];
   const codes: number[] = [];

@@ -49,7 +49,7 @@ describe('A full disk', () => {
     expect((await world.anybody.get('/health/live')).status).to.equal(200);
   });
 
-  it('takes writes again without a restart once there is room, and keeps what it acknowledged', async () => {
+  it('accepts writes again without a restart once there is space, and keeps acknowledged ones', async () => {
     disk.empty();
     const sent = await eventually('a write', async () => {
       const answer = await write('after');

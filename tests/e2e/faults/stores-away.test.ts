@@ -18,8 +18,8 @@ interface Away {
 }
 
 /**
- * @param refused what needs the store at once: with the log embedded, writes go on until the keys that a process has
- * prepared are used up
+ * @param refused the calls that need the store at once. With the log embedded, writes go on until the keys that a process
+ * has prepared are used up
  */
 const goesAndComesBack = (
   start: () => { readonly world: World; readonly store: Away },
@@ -66,7 +66,7 @@ const goesAndComesBack = (
       60_000,
     );
 
-  it('answers 503 with Retry-After meanwhile, and says so', async () => {
+  it('answers 503 with Retry-After while the store is unavailable, and reports it at /health/ready', async () => {
     const { world, store } = start();
     await world.ready();
     const tenant = await world.tenant();

@@ -131,7 +131,7 @@ export const withClaims = async () => {
   return { world, tenant, claim, path: publicPath(tenant, claim) };
 };
 
-/** What the form of {@link withClaims} needs. */
+/** The required values of the form of {@link withClaims}. */
 export const VALUES = { name: 'Bob', mail: 'bob@people.example' };
 
 // Pages

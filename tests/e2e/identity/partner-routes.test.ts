@@ -68,18 +68,18 @@ describe('Every route of the partner portal', () => {
   });
 
   it('requires the permission for billing', async () => {
-    const bare = world.anybody.with(partnerToken(north.id, { permissions: [`${BILLING}s`] }));
+    const withoutPermission = world.anybody.with(partnerToken(north.id, { permissions: [`${BILLING}s`] }));
     const billing = routes.filter((call) => call.billing);
-    await expectEach(billing, bare, [403, 'partner_permission_missing']);
+    await expectEach(billing, withoutPermission, [403, 'partner_permission_missing']);
   });
 
-  it('refuses a partner in a query or a body', async () => {
+  it('refuses `partner_id` in a query or a body', async () => {
     const south = await newPartner(world);
     for (const id of [south.id, north.id]) {
-      const asked = routes.map((call) => ({ ...call, path: `${call.path}?partner_id=${id}` }));
-      await expectEach(asked, north.api, [400, 'validation_failed']);
-      const told = routes.filter(({ method }) => method !== 'GET');
-      await expectEach(told, north.api, [400, 'validation_failed'], { partner_id: id });
+      const withQuery = routes.map((call) => ({ ...call, path: `${call.path}?partner_id=${id}` }));
+      await expectEach(withQuery, north.api, [400, 'validation_failed']);
+      const withBody = routes.filter(({ method }) => method !== 'GET');
+      await expectEach(withBody, north.api, [400, 'validation_failed'], { partner_id: id });
     }
   });
 });

@@ -53,7 +53,7 @@ describe('Partners', () => {
     expect(new Set(seen).size).to.equal(seen.length);
   });
 
-  it('change only in the given members, and not by equal values', async () => {
+  it('change only the given members, and append nothing for equal values', async () => {
     const home = await world.tenant();
     const { id, created_at } = (await create()).as(partner, 201);
     const path = `/super/partners/${id}`;

@@ -78,7 +78,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
       await embedded.stop();
     });
 
-    it('answers what has nothing in it yet', async () => {
+    it('answers empty lists at first', async () => {
       expect(await list(ada)).to.deep.equal([]);
       expect(await inbox(ben)).to.deep.equal([]);
       expect((await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread).to.equal(0);
@@ -234,7 +234,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       await worker.kill();
       await writing;
       await write(5);
-      // Nobody folds now: a read that must show a write waits, or says that it cannot, and never answers stale.
+      // No process folds now: a read that must show a write waits or answers 503, and is never stale.
       for (const read of [`${BASE}/${id}/messages`, NOTIFICATIONS]) await untilAnswered(ben, read);
       await inboxOf(ben, notified + mentions, TAKE_OVER_MS);
       await say(ada, id, `last ${token(ben)}`);
@@ -263,7 +263,7 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       const people = [await tenant.person('Ada'), await tenant.person('Ben'), await tenant.person('Cy')];
       const [ada, ...others] = people;
       if (ada === undefined) throw new Error('nobody');
-      // The server has only just begun, and may say once or twice that it is not there yet.
+      // The server has just started, and may answer once or twice that it is not ready.
       const begun = await eventually(
         'a conversation',
         async () => {
@@ -294,7 +294,7 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       };
       const working = people.map((who) =>
         work(who).catch((error: unknown) => {
-          // What was under way when the process died; anything before is a failure of the test.
+          // Requests under way when the process died may fail; earlier ones may not.
           if (!killed) throw error;
         }),
       );
@@ -304,7 +304,7 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       await Promise.all(working);
 
       await on().world.restart();
-      // Whoever got no answer asks again under the same key.
+      // Requests without an answer are repeated with the same key.
       for (const [key, who] of [...pending]) await send(who, key);
       await untilAnswered(ada, BASE);
       const history = await allMessages(ada, id);

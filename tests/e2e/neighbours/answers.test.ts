@@ -70,7 +70,7 @@ describe('Answers that are never read', function () {
     await closed;
   });
 
-  it('refuse nobody else', async () => {
+  it('affect no other caller', async () => {
     const other = await world.tenant();
     const request = getOf(`${ENTITIES}/${entity}/records?limit=200`, tenant.admin.token);
     const silent = await flood(60, request);
@@ -80,13 +80,13 @@ describe('Answers that are never read', function () {
     await eventually('the caller is served again', async () => (await again()).status === 200);
   });
 
-  it('hold little of the shared document', async () => {
+  it('share one copy of the OpenAPI document', async () => {
     const { result, grownMiB } = await meanwhile(world.server, () => flood(600, getOf('/openapi.json')));
     for (const { socket } of result) socket.destroy();
     expect(grownMiB).to.be.below(150);
   });
 
-  it('refuse their address more of it, but not what watches the process', async () => {
+  it('limit further copies for their address, but not health checks', async () => {
     // More than the buffers of the operating system take.
     const silent = await flood(300, getOf('/openapi.json').repeat(16));
     const ask = () => world.anybody.get('/openapi.json');

@@ -55,7 +55,7 @@ describe('Exports of large entries', function () {
     ['/api/v1/tenant/audit/events', NDJSON],
     [`${ENTRIES}?limit=200`, '*/*'],
   ] as const) {
-    it(`leave the process to others: ${path}`, async () => {
+    it(`hold no tick for long: ${path}`, async () => {
       const { result, blockedBy } = await meanwhile(world.server, () =>
         Promise.all(Array.from({ length: 3 }, () => read(path, accept))),
       );

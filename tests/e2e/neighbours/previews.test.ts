@@ -19,7 +19,7 @@ describe('Previews of 100,000 ids', function () {
   });
   after(endWorld);
 
-  it('wait with their bodies unread, and leave the process to others', async () => {
+  it('wait with their bodies unread, and hold no tick for long', async () => {
     const raw = JSON.stringify(
       bodyOf(
         entity,

@@ -37,7 +37,7 @@ describe('Sockets that replay', function () {
   /** A masked pong without a payload. */
   const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 
-  it('and are never read take little memory, and are closed whatever they send', async () => {
+  it('take little memory when they are never read, and are closed whatever they send', async () => {
     const { world, ada } = here();
     const { grownMiB, blockedBy } = await meanwhile(world.server, async () => {
       const silent = await Promise.all(Array.from({ length: SOCKETS }, () => upgrade(ada.token, start)));
@@ -58,7 +58,7 @@ describe('Sockets that replay', function () {
     expect(blockedBy).to.deep.equal([]);
   });
 
-  it('over what was sent to others leave the process to others', async () => {
+  it('hold no tick for long when they pass over events of other people', async () => {
     const { world, tenant } = here();
     const carl = await tenant.person('Carl');
     const before = await cpuSeconds();
@@ -70,7 +70,7 @@ describe('Sockets that replay', function () {
       return (await cpuSeconds()) - before;
     });
     expect(result).to.be.below((await atPresentPace(6000)) / 1000);
-    // Replays are marked; a collection of garbage is not.
+    // Replays have a mark; garbage collection counts as `other`.
     expect(blockedBy.filter((code) => code !== 'other')).to.deep.equal([]);
   });
 

@@ -53,7 +53,7 @@ describe('The examples of the documents', () => {
   });
   after(endWorld);
 
-  it('are requests as they were sent, and the answers to them; `npm run openapi:examples` records them', async () => {
+  it('are recorded requests and answers; `npm run openapi:examples` records them', async () => {
     const { operations, errors, events } = await recordExamples(served);
     const told = Object.keys(EXAMPLES.operations).filter((name) => !OF_A_SERVER.includes(name));
     expect(Object.keys(operations)).to.have.members(told);
@@ -69,7 +69,7 @@ describe('The examples of the documents', () => {
     for (const name of OF_A_SERVER) expect(recorded[name], name).to.deep.equal(EXAMPLES.operations[name]);
   }).timeout(120_000);
 
-  it('are there for every body and every answer, refusals and webhooks too', () => {
+  it('exist for every body and every answer, refusals and webhooks too', () => {
     const { paths, webhooks, components } = document.parse(served);
     const operations = [...Object.values(paths), ...Object.values(webhooks)].flatMap((item) =>
       Object.values(item),
@@ -85,7 +85,7 @@ describe('The examples of the documents', () => {
     expect(missing.toSorted()).to.deep.equal(WITHOUT);
   });
 
-  it('are there for every envelope and delivery of the AsyncAPI document', async () => {
+  it('exist for every envelope and delivery of the AsyncAPI document', async () => {
     const text = (await (await sharedWorld()).anybody.get('/asyncapi.json')).json;
     const { messages } = asyncapi.parse(text).components;
     const missing = Object.entries(messages).filter(([, { examples = [] }]) => examples.length === 0);

@@ -13,7 +13,7 @@ const identified = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string() }))),
 });
 
-/** What integrators do with the document: check it, and generate clients from it. */
+/** Uses of the document by integrators: checking it, and generating clients from it. */
 describe('The served OpenAPI document', function () {
   this.timeout(300_000);
   let world: World;

@@ -26,7 +26,7 @@ describe('npm run admin -- secrets', () => {
 });
 
 describe('npm run admin -- config', () => {
-  it('prints what is in force without secrets, and warns of a name that is nearly right', async () => {
+  it('prints the effective configuration without secrets, and warns of a misspelled name', async () => {
     const key = 'k'.repeat(40);
     const env = { PORT: '4000', MASTER_KEY: key, RATE_LIMIT_PER_MINUT: '5' };
     const { code, stdout, stderr } = await admin(['config'], env);

@@ -50,7 +50,7 @@ describe('An idle server', () => {
     expect(loaded.length).to.be.greaterThan(500).and.lessThan(1200);
   });
 
-  it('tells the memory and processor time of each thread', async () => {
+  it('reports the memory and processor time of each thread', async () => {
     const { text } = await world.anybody.get('/metrics');
     for (const thread of ['main', 'projections']) {
       for (const name of ['workflow_thread_heap_bytes', 'workflow_thread_cpu_seconds']) {

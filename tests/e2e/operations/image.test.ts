@@ -46,7 +46,7 @@ describe('The image', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('holds what runs, and neither tests nor a second Node', () => {
+  it('contains the files that run, and neither tests nor a second Node', () => {
     const has = (path: string): boolean => existsSync(join(image.root, image.workdir, path));
     const needed = ['api/start.js', 'api/admin/main.ts', 'console/dist/index.html', 'node_modules/zod'];
     expect(needed.filter((path) => !has(path))).to.deep.equal([]);
@@ -193,7 +193,7 @@ describe('ops/workflow-platform.service', () => {
         encoding: 'utf8',
       },
     );
-    // Where systemd is not installed there is nothing to ask.
+    // Skipped without systemd.
     if (error !== undefined) return void this.skip();
     // The product is not installed at its place here.
     const complaints = `${stdout}${stderr}`

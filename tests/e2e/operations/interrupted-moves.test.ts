@@ -172,7 +172,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       expect(occupied.stderr).not.to.contain(database.databaseUrl);
     });
 
-    it('leaves keys in place when told so', async () => {
+    it('leaves keys in place with --keys-stay', async () => {
       const vault = join(folder, 'vault');
       const own = join(folder, 'shared-keys');
       await cp(source.DATA_DIR, own, { recursive: true });

@@ -40,7 +40,7 @@ describe('Metrics of a running server', () => {
       60_000,
     );
 
-  it('count webhook attempts by result, what waits, dead letters and paused subscriptions', async () => {
+  it('count webhook attempts by result, pending deliveries, dead letters and paused subscriptions', async () => {
     const { world, receiver } = here();
     const tenant = await paidTenant(world);
     const { admin } = tenant;

@@ -64,7 +64,7 @@ describe('The log of a server', () => {
     });
   });
 
-  it('ends with a line that says after how long it stopped and what was left', async () => {
+  it('ends with a line with the duration of the stop and the work that was left', async () => {
     const { server } = suite().world;
     await server.stop();
     const last = linesOf(server.output()).at(-1);

@@ -36,7 +36,7 @@ describe('The status of an api node', () => {
     expect(ready.checks).to.deep.include({ read_models: 'ok', workers: 'ok', first_run: 'ok' });
   });
 
-  it('says that no worker runs; reads that need one are 503 with Retry-After, and the others go on', async () => {
+  it('reports that no worker runs; reads that need one are 503 with Retry-After, and other requests succeed', async () => {
     const { world, ada, id } = suite();
     await worker.stop();
     await say(ada, id, 'folded by nobody');

@@ -45,7 +45,7 @@ describe('Traces', () => {
     receiver.spans.filter(({ traceId }) => traceId === trace);
   const find = (trace: string, name: RegExp): Promise<ReceivedSpan> =>
     eventually(`a span ${name}`, () => spansOf(trace).find((span) => name.test(span.name)) ?? false);
-  /** The path to a span once all before it have come: those that end later are sent later. */
+  /** Waits until all spans on the path to a span have arrived: those that end later are sent later. */
   const expectPath = (span: ReceivedSpan, path: readonly string[]): Promise<unknown> =>
     eventually(`the spans before ${span.name}`, () => pathTo(span).length >= path.length).then(() =>
       expect(pathTo(span)).to.deep.equal(path),
@@ -96,7 +96,7 @@ describe('Traces', () => {
     await find(trace, /^projection records$/);
     const [server] = spansOf(trace).filter(({ name }) => name.startsWith('POST'));
     expect(server?.parentSpanId).to.equal(parent);
-    // The receiver goes on with the span of the call.
+    // The receiver continues the trace of the call.
     expect(hook.received[0]?.headers.traceparent).to.equal(`00-${trace}-${called.spanId}-01`);
     await isInVerifiedExport(tenant.admin.api, `00-${trace}-`);
   });

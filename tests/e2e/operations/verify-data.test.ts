@@ -345,7 +345,7 @@ describe('A check of a data folder', function () {
     expect(faults).to.have.length(1);
     expect(faults[0]).to.match(
       new RegExp(
-        `^key_not_erased ${made.tenant.id}\\.user-${made.gone}@\\d+: It erases a text whose key is there still\\.$`,
+        `^key_not_erased ${made.tenant.id}\\.user-${made.gone}@\\d+: It erases a text whose key still exists\\.$`,
       ),
     );
     const env = { ...envOf(dataDir), MASTER_KEY: 'another-master-key-of-the-tests-0123456789' };

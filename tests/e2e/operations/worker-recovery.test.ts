@@ -11,7 +11,7 @@ import { allServe, alone, pidsOf } from './worker-support.ts';
 /** A slow or busy machine may take as long as this many bare starts of Node, which take 25 ms on a quiet one. */
 const BACK_MS = 1000;
 const BARE_STARTS = 40;
-/** What the supervisor may add: its first pause is 100 ms. */
+/** Allowance for the supervisor, whose first pause is 100 ms. */
 const PAUSE_MS = 250;
 const BARE_STARTS_OF_PAUSE = 5;
 const ROUNDS = 4;

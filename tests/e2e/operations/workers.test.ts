@@ -76,8 +76,8 @@ describe('Several processes on one port', () => {
       }
       return count;
     };
-    // One process takes the whole limit. The others are told every 50 ms: they admit a few more, where limits of their own
-    // would admit as many again.
+    // One process takes the whole limit. The others are updated every 50 ms and admit a few more; with limits of their
+    // own they would admit as many again.
     const one = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await admitted(2 * LOGINS, one)).to.be.at.least(LOGINS);
     const began = performance.now();
@@ -135,12 +135,12 @@ describe('Several processes on one port', () => {
     });
   }
 
-  it('answer what was begun at TERM, and stop in order with exit code 0', () => stopsInOrder('SIGTERM'));
+  it('answer pending requests at SIGTERM, and stop in order with exit code 0', () => stopsInOrder('SIGTERM'));
 
-  it('answer what was begun when a terminal sends SIGINT to all of them, and stop in order', () =>
+  it('answer pending requests when a terminal sends SIGINT to all of them, and stop in order', () =>
     stopsInOrder('SIGINT'));
 
-  it('answer what was begun when a terminal closes, with SIGHUP to all of them, and stop in order', () =>
+  it('answer pending requests when a terminal closes, with SIGHUP to all of them, and stop in order', () =>
     stopsInOrder('SIGHUP'));
 
   const stopsInOrder = async (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<void> => {

@@ -49,7 +49,7 @@ export const insist = async (
       if (answer.status < 300) return answer;
       if (answer.status !== 503) throw new Error(`${answer.status}: ${answer.text}`);
     } catch (error) {
-      // A node that is killed closes its connections; anything else is an answer that must not be.
+      // A killed node closes its connections; any other error is a failure.
       if (!(error instanceof TypeError)) throw error;
     }
     await pause(RETRY_MS);
@@ -62,7 +62,7 @@ export class ResumingSocket {
   readonly #token: string;
   /** Ids of messages, in the order of their frames. */
   readonly messageIds: string[] = [];
-  /** How often the server asked to read everything anew. */
+  /** Number of resyncs that the server has sent. */
   resyncs = 0;
   #at = 0;
   #after: string | undefined;

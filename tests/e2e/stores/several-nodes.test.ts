@@ -36,7 +36,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
   let receiver: Receiver;
   const sockets: ResumingSocket[] = [];
 
-  /** What was acknowledged. */
+  /** Ids of acknowledged writes. */
   const done = { messages: new Set<string>(), records: new Set<string>(), entries: new Set<string>() };
   const failures: unknown[] = [];
   let isLoaded = true;
@@ -124,7 +124,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     }),
   ];
 
-  /** With what the nodes logged about an answer that must not be. */
+  /** Shows the nodes' log lines about each unexpected answer. */
   const expectNoFailure = (): void => {
     if (failures.length === 0) return;
     const output = [...apis, ...workers].flatMap(({ server }) => server.output().split('\n'));
@@ -229,7 +229,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     }
   }).timeout(2 * SETTLED_MS);
 
-  it('have told the webhook of every record', async () => {
+  it('have sent every record to the webhook', async () => {
     await eventually(
       'every record',
       () => {

@@ -57,7 +57,7 @@ describe('Sockets', () => {
     expect((await refusal(world.server, tenantToken(ada, { exp }))).error).to.equal('credential_expired');
   });
 
-  it('close with 4403 when the user is deactivated, and others stay', async () => {
+  it('close with 4403 when the user is deactivated, while those of other users stay open', async () => {
     const { world, tenant, ada, ben, id } = here();
     const cy = await tenant.person('Cy');
     const sockets = [await listen(world.server, cy.token), await listen(world.server, cy.token)];
@@ -70,7 +70,7 @@ describe('Sockets', () => {
     other.close();
   });
 
-  it('close with 4403 when the tenant is suspended, and other tenants’ stay', async () => {
+  it('close with 4403 when the tenant is suspended, while those of other tenants stay open', async () => {
     const { world, ada, ben, id } = here();
     const home = await world.tenant();
     const socket = await listen(world.server, home.admin.token);
@@ -131,7 +131,7 @@ describe('Sockets', () => {
     await world.restart();
   });
 
-  it('that do not answer the closing do not delay the stop', async () => {
+  it('do not delay the stop when they do not answer the close frame', async () => {
     const { world, ada } = here();
     const socket = await listen(world.server, ada.token);
     socket.raw.pause();

@@ -35,12 +35,12 @@ describe('Replay after a position', () => {
     await leave(again);
   });
 
-  it('sends nothing at the end of the log, and nothing without after', async () => {
+  it('sends nothing for a position at the end of the log, nor without a position', async () => {
     const { world, ada, ben, id } = here();
     const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' });
     const written = answer.header('x-event-position') ?? '';
     // `ready` may name a position before the last writes, which then follow live.
-    const readyAt = await eventually('the head', async () => {
+    const readyAt = await eventually('the end', async () => {
       const socket = await listen(world.server, ben.token);
       await leave(socket);
       return socket.readyAt >= written && socket.readyAt;
@@ -106,7 +106,7 @@ describe('Replay after a position', () => {
     await leave(socket);
   });
 
-  it('holds no text deleted since, of messages and snippets', async () => {
+  it('omits texts of messages and snippets that were deleted since', async () => {
     const { world, ada, ben, id } = here();
     const { readyAt } = await listen(world.server, ben.token);
     const gone = await say(ada, id, `a text to forget, ${token(ben)}`);

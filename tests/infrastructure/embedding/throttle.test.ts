@@ -3,7 +3,7 @@ import { EmbeddingThrottle, restAfter } from '../../../infrastructure/embedding/
 import { eventually } from '../../support/eventually.ts';
 
 describe('The throttle of background embedding', () => {
-  it('rests fifteen times as long as the work while the main thread is busy, else not', () => {
+  it('pauses fifteen times as long as the work, only while the main thread is busy', () => {
     expect(restAfter(100, 0.79)).to.equal(0);
     expect(restAfter(100, 0.8)).to.equal(1500);
     expect(restAfter(200, 1)).to.equal(3000);
@@ -36,7 +36,7 @@ describe('The throttle of background embedding', () => {
       () => {
         told += 1;
       },
-      // Busy at the beginning and the end of the work, and at three looks of the rest; idle at the next.
+      // Busy at the beginning and the end of the work, and at three checks of the pause; idle at the next.
       () => {
         looks += 1;
         return looks <= 5 ? 1 : 0.1;

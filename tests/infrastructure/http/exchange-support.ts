@@ -25,7 +25,7 @@ export const answered = (answer: OutboundAnswer) => {
 
 const stops: (() => Promise<void>)[] = [];
 
-/** A server that sends these bytes, or runs this, once data has arrived. */
+/** A server that sends the given text, or calls the given function, once data has arrived. */
 export const rawServer = async (act: string | ((socket: Socket) => void)) => {
   const sockets = new Set<Socket>();
   const heard: string[] = [];

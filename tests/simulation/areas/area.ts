@@ -6,12 +6,12 @@ import type { Fact } from '../log.ts';
 import type { Reply } from '../network.ts';
 import type { World } from '../world.ts';
 
-/** What users do in one area, and the promises that hold at the end. */
+/** Actions of users in one area, and the promises that hold at the end. */
 export interface Area {
   readonly name: string;
   /** Makes what the area needs in a new tenant. */
   prepare(tenant: Tenant): Promise<void>;
-  /** What a person can do now, with weights; 0 for what makes no sense yet. */
+  /** Actions that a person can take now, with weights; 0 for those that make no sense yet. */
   actions(tenant: Tenant, actor: Actor): readonly Choice[];
   /** Pages that a person may open at any time. */
   pages?(tenant: Tenant, actor: Actor): readonly Page[];
@@ -30,14 +30,14 @@ export interface Page {
   readonly status?: number;
   /**
    * The read model of which the answer adds up several documents. On a store without transactions it may see half a
-   * batch (docs/guarantees.md, Ledger): such an answer is not looked at.
+   * batch (docs/guarantees.md, Ledger): such an answer is not checked.
    */
   readonly agreesIn?: string;
-  /** What is wrong with the answer. */
+  /** Describes the error in an answer; undefined for a right one. */
   readonly wrong?: (body: unknown) => string | undefined;
 }
 
-/** Says that a list has an id twice. */
+/** Describes an id that a list has twice. */
 export const twiceIn = (rows: readonly { readonly id: string }[]): string | undefined =>
   new Set(rows.map(({ id }) => id)).size === rows.length ? undefined : 'a row is listed twice';
 
@@ -55,7 +55,7 @@ export interface Tenant {
   readonly admin: Actor;
 }
 
-/** What all areas of a run share. */
+/** Values that all areas of a run share. */
 export interface Context {
   readonly world: World;
   readonly dice: Dice;
@@ -70,7 +70,7 @@ export interface Context {
   readonly clientOf: (person: Person) => Client;
   /** A client with any credential; undefined for none. */
   readonly clientWith: (token: string | undefined) => Client;
-  /** Does something after so long (ms), while the person goes on with other things. */
+  /** Runs `work` after a time (ms), while the person continues with other things. */
   readonly later: (ms: number, work: () => Promise<void>) => void;
 }
 

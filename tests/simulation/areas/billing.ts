@@ -59,7 +59,7 @@ export class Billing implements Area {
   readonly #context: Context;
   readonly #partners = new Map<string, Client>();
   readonly #invoices = new PerTenant<string>();
-  /** What the billing system has, by idempotency key. */
+  /** Documents in the billing system, by idempotency key. */
   readonly #documents = new Map<string, string>();
   readonly #faults: string[] = [];
 

@@ -1,7 +1,7 @@
 /** A deliberate defect of the product: texts of a file that are replaced. */
 export interface Break {
   readonly name: string;
-  /** Finds it at present: tried first. */
+  /** A seed that finds it at present; it is tried first. */
   readonly seed: number;
   /** Size of the runs that look for it; default: 20. */
   readonly requests?: number;

@@ -5,8 +5,8 @@ import { addServices } from './service.ts';
 import { type Pace, usualPace } from './state.ts';
 
 /**
- * The process of the test server: `main.ts <port> <log file> <ms until ready>`. Sends its counts and changes its pace
- * on request.
+ * The process of the test server: `main.ts <port> <log file> <ms until ready>`. Sends its counts and changes its
+ * latencies on request.
  */
 const [port = '0', path = '', readyAfterMs = '0'] = process.argv.slice(2);
 const counts = noCounts();
@@ -25,8 +25,8 @@ server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error
   if (error !== null) throw error;
   process.send?.({ port: bound });
 });
-process.on('message', (told: 'counts' | Partial<Pace>) => {
-  if (told !== 'counts') Object.assign(pace, told);
+process.on('message', (message: 'counts' | Partial<Pace>) => {
+  if (message !== 'counts') Object.assign(pace, message);
   process.send?.({ counts });
 });
 process.on('disconnect', () => process.exit(0));

@@ -2,7 +2,7 @@ import { signed } from '../../simulation/client.ts';
 import { STARTED_AT, secretOf } from '../../simulation/world.ts';
 import type { Known } from './walk.ts';
 
-/** Who calls in the walk: `eve` is an admin of a tenant without the ledger. */
+/** Callers in the walk: `eve` is an admin of a tenant without the ledger. */
 export type Caller = 'platform' | 'partner' | 'ada' | 'ben' | 'cleo' | 'eve';
 
 const HOUR = 3_600;

@@ -19,7 +19,7 @@ export interface Example {
   readonly answers: Readonly<Record<string, unknown>>;
 }
 
-/** What `api/openapi/examples.json` holds of a run. */
+/** The part of a run that is stored in `api/openapi/examples.json`. */
 export interface Recorded {
   readonly operations: Readonly<Record<string, Example>>;
   readonly errors: Readonly<Record<string, unknown>>;

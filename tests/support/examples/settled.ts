@@ -1,4 +1,4 @@
-/** What differs from run to run: keys, hashes over it, times and places in the log; and what an example shows instead. */
+/** Replacements for values that differ from run to run: keys, hashes, times and positions. */
 const CHANCE: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'xxxxxxxx'],
   [/\b[0-9a-f]{64}\b/g, '0'.repeat(64)],

@@ -3,7 +3,7 @@ import type { Caller } from './callers.ts';
 /** One request of the story that the examples of the OpenAPI document tell, and what later ones use of its answer. */
 export interface Step {
   readonly operation: string;
-  /** Who calls; default `ada`, an admin of the tenant. */
+  /** The caller; default `ada`, an admin of the tenant. */
   readonly as?: Caller | 'nobody';
   /** Values of the path's parameters. */
   readonly path?: Readonly<Record<string, string>>;

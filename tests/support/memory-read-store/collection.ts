@@ -33,7 +33,7 @@ export interface Held {
   readonly text: string;
   /** Keys in each index. */
   readonly keys: readonly (readonly string[])[];
-  /** What filters read; undefined where the collection is not searchable. */
+  /** The values that filters read; undefined when the collection is not searchable. */
   readonly searched: JsonObject | undefined;
 }
 
@@ -207,7 +207,7 @@ const search = (entries: readonly Entry[], isLow: (order: number) => boolean, ke
   return low;
 };
 
-/** The same value, which nobody can change: all readers share it. */
+/** Freezes the value, since all readers share it. */
 const frozen = <T>(value: T): T => {
   if (typeof value !== 'object' || value === null) return value;
   for (const each of Object.values(value)) frozen(each);

@@ -136,7 +136,7 @@ const TurnView = ({ turn, onRepeat }: { turn: Turn; onRepeat: () => void }) => (
   </article>
 );
 
-/** What can be done about a refusal. */
+/** Advice to the user about a refusal. */
 const adviceFor = (error: unknown): string => {
   if (!(error instanceof ApiError)) return '';
   switch (error.code) {

@@ -7,7 +7,7 @@ export type Citation = components['schemas']['AssistantAnswer']['retrieved_chunk
 export interface Turn {
   readonly key: number;
   readonly question: string;
-  /** Undefined while it is awaited, or where it failed. */
+  /** Undefined while it is pending, and after a failure. */
   readonly reply?: string;
   readonly sources?: readonly Citation[];
   readonly error?: unknown;
@@ -15,7 +15,7 @@ export interface Turn {
 
 const KEY = ['assistant-thread'] as const;
 
-/** Earlier messages that the API takes. */
+/** Maximum of earlier messages that the API accepts. */
 const MOST = 50;
 
 /** The conversation, kept as long as the person is signed in: the server stores none. */
@@ -27,7 +27,7 @@ export const useThread = (): [
   const [turns, setTurns] = useState<readonly Turn[]>(() => {
     queries.setQueryDefaults(KEY, { gcTime: Number.POSITIVE_INFINITY });
     const kept = queries.getQueryData<readonly Turn[]>(KEY) ?? [];
-    // A question that was under way when the page was left can be asked again.
+    // A question that was pending when the page was left can be asked again.
     return kept.map((turn) =>
       turn.reply === undefined && turn.error === undefined
         ? { ...turn, error: new Error('You left the page before the answer came.') }
@@ -43,7 +43,7 @@ export const useThread = (): [
   return [turns, change];
 };
 
-/** What was said before, as the API takes it. */
+/** The previous turns in the format of the API. */
 export const historyOf = (turns: readonly Turn[]) =>
   turns
     .flatMap(({ question, reply }) =>

@@ -20,7 +20,7 @@ export const METERS: Readonly<Record<Meter, string>> = {
 export const meterOf = (text: string): Meter | undefined =>
   Object.keys(METERS).find((meter): meter is Meter => meter === text);
 
-/** Days, the last one not in the window; empty texts: this calendar month (UTC). */
+/** Half-open range of days (`to` excluded); empty strings mean the current calendar month (UTC). */
 export interface Range {
   readonly from: string;
   readonly to: string;
@@ -31,7 +31,7 @@ export const givenOf = ({ from, to }: Range) => ({
   ...(to === '' ? {} : { to }),
 });
 
-/** A window as a query; an instant of midnight is its day. */
+/** The range as a query string; an instant at midnight UTC is written as its day. */
 export const rangeQuery = ({ from, to }: Range): string => {
   const query = new URLSearchParams(givenOf({ from: dayOf(from), to: dayOf(to) })).toString();
   return query === '' ? '' : `?${query}`;
@@ -39,7 +39,7 @@ export const rangeQuery = ({ from, to }: Range): string => {
 
 const dayOf = (at: string): string => at.replace(/T00:00:00\.000Z$/, '');
 
-/** The window in the address of the page, and a function that changes it. */
+/** The range in the page's URL, and a function that changes it. */
 export const useRange = (): [Range, (range: Range) => void] => {
   const [params, setParams] = useSearchParams();
   const range = { from: params.get('from') ?? '', to: params.get('to') ?? '' };
@@ -57,7 +57,7 @@ export const useRange = (): [Range, (range: Range) => void] => {
   return [range, change];
 };
 
-/** The calendar month (UTC) that begins so many months before this one. */
+/** The calendar month (UTC) `months` before the current one. */
 export const monthBefore = (months: number, now = new Date()): Range => {
   const first = (back: number): string =>
     new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 10);
@@ -134,7 +134,7 @@ export const Percent = ({ of, to }: { of: number | null; to: string }) =>
     </Link>
   );
 
-/** The pages of billing beside each other; a window goes with those that have one. */
+/** Links between the billing pages; those with a range keep the current one. */
 export const BillingLinks = ({ at }: { at: string }) => {
   const [range] = useRange();
   return (

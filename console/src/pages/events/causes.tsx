@@ -3,15 +3,15 @@ import type { Client } from '../../../../client/src/index.ts';
 import { Pending, Time, useRead } from '../../kit/index.ts';
 import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
 
-/** How far around an event related ones are looked for. */
+/** Time before an event in which related ones are searched. */
 const BEFORE_MS = 60_000;
 const AFTER_MS = 5 * 60_000;
-/** Most events that are looked at. */
+/** Maximum of events that are searched. */
 const MOST = 2000;
 
 interface Related {
   readonly events: readonly AuditEvent[];
-  /** Whether events in this span were not looked at. */
+  /** Whether the search ended at the maximum. */
   readonly isCut: boolean;
 }
 
@@ -34,7 +34,7 @@ const relatedOf = async (client: Client, event: AuditEvent, signal: AbortSignal)
   return { events, isCut: false };
 };
 
-/** What caused an event and what it caused, as a tree that can be walked. */
+/** Tree of the causes and effects of an event; each links to its page. */
 export const Causes = ({ event }: { event: AuditEvent }) => {
   const related = useRead(['related', event.id], (client, signal) => relatedOf(client, event, signal), {
     stale: 60_000,

@@ -2,7 +2,7 @@
 export interface Difference {
   /** Names and indexes with dots between them; empty for the values themselves. */
   readonly path: string;
-  /** Undefined: there was nothing. */
+  /** Undefined when the value did not exist. */
   readonly before: unknown;
   readonly after: unknown;
 }
@@ -10,7 +10,7 @@ export interface Difference {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Lists of things that have an id are compared by it, so that an insertion changes one of them only. */
+/** Items with an id are compared by id, so that an insertion differs in one item only. */
 const keyed = (list: readonly unknown[]): ReadonlyMap<string, unknown> =>
   new Map(
     list.map((item, at) => {
@@ -22,7 +22,7 @@ const keyed = (list: readonly unknown[]): ReadonlyMap<string, unknown> =>
 const partsOf = (value: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> =>
   Array.isArray(value) ? keyed(value) : new Map(Object.entries(value));
 
-/** Where two JSON values differ, in the order of the later one. */
+/** The differences between two JSON values, in the order of the later one. */
 export const differences = (before: unknown, after: unknown, path = ''): readonly Difference[] => {
   if (Object.is(before, after)) return [];
   if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after)) {

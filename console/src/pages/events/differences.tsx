@@ -3,7 +3,7 @@ import { type Difference, differences } from './difference.ts';
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value, undefined, 1);
 
-/** What is different between two states, a line for each place. */
+/** The differences between two states, one line for each path. */
 export const Differences = ({ before, after }: { before: unknown; after: unknown }) => {
   const found = differences(before, after);
   if (found.length === 0) return <p className="muted">Nothing is different.</p>;

@@ -11,7 +11,7 @@ const textAt = (value: unknown, key: string): string | undefined => {
   return typeof found === 'string' ? found : undefined;
 };
 
-/** What the metadata of an event says, each part only if it can be read. */
+/** The metadata of an event; parts that cannot be parsed are undefined. */
 export interface Story {
   readonly at: string | undefined;
   readonly actorKind: string | undefined;
@@ -49,7 +49,7 @@ export const partsOf = (stream: string): { readonly category: string; readonly i
 export const streamPath = (stream: string, revision?: number): string =>
   `/events/streams/${encodeURIComponent(stream)}${revision === undefined ? '' : `?revision=${revision}`}`;
 
-/** The events of a thing, for those who may read the log. */
+/** Link to the stream of a resource, if the user may read the log. */
 export const useStreamOf = (category: string, id: string): string | undefined => useStreams()(category, id);
 
 export const useStreams = (): ((category: string, id: string) => string | undefined) => {
@@ -60,7 +60,7 @@ export const useStreams = (): ((category: string, id: string) => string | undefi
       : undefined;
 };
 
-/** The page that shows the thing that a stream is about; undefined where it has none. */
+/** Path of the page that shows the subject of a stream; undefined without one. */
 export const subjectPath = (stream: string): string | undefined => {
   const { category, id } = partsOf(stream);
   switch (category) {

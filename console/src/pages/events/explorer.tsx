@@ -23,7 +23,7 @@ import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
 import { EventLinks } from './links.tsx';
 import '../../styles/events.css';
 
-/** Events that the live view keeps. */
+/** Maximum of events in the live view. */
 const MOST = 2000;
 /** Lines of the log with which the live view begins. */
 const RECENT = 100;

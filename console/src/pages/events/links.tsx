@@ -7,5 +7,5 @@ const PAGES = [
   ['/events/verification', 'Verification'],
 ] as const;
 
-/** The pages on the log beside each other. */
+/** Links between the pages on the log. */
 export const EventLinks = ({ at }: { at: string }) => <PageLinks label="Events" at={at} pages={PAGES} />;

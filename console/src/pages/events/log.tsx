@@ -46,7 +46,7 @@ const COLUMNS: readonly Column<Line>[] = [
   { key: 'request', title: 'Request', min: 150, cell: ({ request_id }) => <code>{request_id}</code> },
 ];
 
-/** Who did what, newest first: a line per event, and per request under impersonation. */
+/** The event log, newest first: a line per event, and per request under impersonation. */
 export default function Log() {
   const filters = useFilters(['actor', 'action', 'from', 'to']);
   const given = (name: 'actor' | 'action') => (filters.of(name) === '' ? {} : { [name]: filters.of(name) });

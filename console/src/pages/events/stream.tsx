@@ -21,7 +21,7 @@ import '../../styles/events.css';
 
 const CRUMBS = [['/events', 'Events']] as const;
 
-/** Events that are read without being asked for, where no moment and no revision is chosen. */
+/** Events that are read when neither a moment nor a revision is chosen; more on demand. */
 const MOST_READ = 2000;
 
 const AGO = [
@@ -89,7 +89,7 @@ export default function Stream() {
 interface TimelineProps {
   readonly stream: string;
   readonly events: readonly AuditEvent[];
-  /** Reads further events; undefined when all are here. */
+  /** Reads further events; undefined when all are read. */
   readonly more: (() => void) | undefined;
 }
 
@@ -99,7 +99,7 @@ const indexAt = (events: readonly AuditEvent[], moment: string): number => {
   return events.findLastIndex((event) => Date.parse(storyOf(event).at ?? '') <= ms);
 };
 
-/** Whether the events that were read go as far as what is to be shown: a state of fewer events would be a wrong one. */
+/** Whether the events read so far include the chosen moment or revision: fewer would give a wrong state. */
 const reaches = (events: readonly AuditEvent[], of: (name: 'revision' | 'at') => string): boolean => {
   const [revision, at] = [of('revision'), of('at')];
   if (revision !== '') return events.length > Number(revision);
@@ -226,7 +226,7 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
   );
 };
 
-/** An instant as the text of a field for the reader's own time. */
+/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
 const localOf = (instant: string): string => {
   const date = new Date(instant);
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);

@@ -16,7 +16,7 @@ const KINDS = [
   ['workflow', 'Workflow (its name)'],
 ] as const;
 
-/** Asks for a thing and a moment; its stream then shows it as it was. */
+/** Asks for a resource and a moment, and opens its stream at that moment. */
 export default function Travel() {
   const [, navigate] = useLocation();
   const session = usePageSession();

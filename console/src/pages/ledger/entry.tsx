@@ -71,7 +71,7 @@ export default function Entry() {
   const askToDiscard = (): void =>
     confirm({
       title: 'Discard this draft?',
-      consequence: 'The draft leaves the journal. Its events stay in the log.',
+      consequence: 'The draft is removed from the list. Its events stay in the log.',
       action: 'Discard draft',
       run: async () => {
         await discard.mutateAsync();
@@ -174,7 +174,7 @@ const EntryLink = ({ id }: { id: string }) => (
   </Link>
 );
 
-/** Where an entry comes from: a person, or an event that a rule posted. */
+/** The source of an entry: a person, or the event that a posting rule was applied to. */
 const Source = ({
   kind,
   id,

@@ -4,10 +4,10 @@ import { useEffect, useState } from 'react';
 import { IconButton, MentionField, Problem, useAction, useMentions } from '../../kit/index.ts';
 import { addMessage } from './messages.ts';
 
-/** Texts that were begun, by conversation, until the page is closed. */
+/** Unsent texts by conversation; lost when the page is closed. */
 const drafts = new Map<string, string>();
 
-/** Writes into a conversation. What was typed stays until it has arrived. */
+/** Writes into a conversation. The text stays until the server has accepted it. */
 export const Composer = ({ conversation, title }: { conversation: string; title: string }) => {
   const mentions = useMentions();
   const queries = useQueryClient();
@@ -29,7 +29,7 @@ export const Composer = ({ conversation, title }: { conversation: string; title:
     try {
       const message = await send.mutateAsync(mentions.sent(text));
       addMessage(queries, conversation, message);
-      // What was typed on meanwhile stays.
+      // Text typed meanwhile is kept.
       setText((present) => (present === text ? '' : present));
     } catch {
       // Shown above the text.

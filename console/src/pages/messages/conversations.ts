@@ -76,14 +76,14 @@ export const useLiveConversations = (): void => {
     onEnvelopes: (envelopes) => {
       let isUnknown = false;
       for (const { conversation_id: id, message } of envelopes.filter(isMessage)) {
-        // Also a message of which this page has heard by its own answer.
+        // False for a message that this page has added from the answer to its own request.
         const isNew = addMessage(queries, id, { ...message, edited_at: null, deleted_at: null });
         const counts = isNew && message.sender_user_id !== self;
         const isListed = change(
           queries,
           id,
           (before) =>
-            // A list that was read meanwhile counts it already.
+            // A list that was read meanwhile includes the message in its count.
             before.last_message_at !== null && before.last_message_at >= message.created_at
               ? before
               : {

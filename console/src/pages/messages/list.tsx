@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import { Button, Empty, Failed, Pending, Time } from '../../kit/index.ts';
 import { titleOf, useConversations, useSelf } from './conversations.ts';
 
-/** Conversations, the one with the newest message first, with what is unread. */
+/** Conversations with their unread counts; the one with the newest message comes first. */
 export const ConversationList = ({ open }: { open: string | undefined }) => {
   const read = useConversations();
   const self = useSelf();

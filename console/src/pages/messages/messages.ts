@@ -11,7 +11,7 @@ import { useClient } from '../../kit/index.ts';
 export type Message = components['schemas']['Message'];
 
 const PAGE = 50;
-/** The socket does not tell of edits and deletions: the newest pages are read again. */
+/** Interval (ms) of re-reading the newest pages: the socket sends no edits and deletions. */
 const AGAIN_MS = 20_000;
 const FEW_PAGES = 3;
 
@@ -42,7 +42,7 @@ export const useMessages = (conversation: string): UseInfiniteQueryResult<Pages,
   });
 };
 
-/** Puts a message in its place. @returns false when it is there already */
+/** Inserts a message at its place. @returns false when it is already there */
 export const addMessage = (queries: QueryClient, conversation: string, message: Message): boolean => {
   let isNew = true;
   queries.setQueryData<Pages>(keyOf(conversation), (before) => {

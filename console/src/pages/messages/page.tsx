@@ -8,7 +8,7 @@ import { StartConversation } from './start.tsx';
 import { Thread } from './thread.tsx';
 import '../../styles/messages.css';
 
-/** Conversations beside the one that is open; on a narrow page one of the two. */
+/** The list of conversations beside the open one; a narrow page shows one of the two. */
 export default function Messages() {
   const { id } = useParams();
   const [isStarting, setStarting] = useState(false);

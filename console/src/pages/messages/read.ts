@@ -3,7 +3,7 @@ import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { useClient } from '../../kit/index.ts';
 import { type Conversation, showRead } from './conversations.ts';
 
-/** ms between two marks of an open conversation into which many write. */
+/** Minimum time (ms) between two read marks of an open conversation. */
 const LEAST_MS = 2000;
 
 const useIsVisible = (): boolean =>

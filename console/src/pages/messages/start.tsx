@@ -3,10 +3,10 @@ import { useLocation } from 'wouter';
 import { Button, Dialog, Pending, Problem, useAction, usePeople } from '../../kit/index.ts';
 import { useSelf } from './conversations.ts';
 
-/** Of people who fit. */
+/** Maximum of matching people that are shown. */
 const SHOWN = 50;
 
-/** Chooses people; those who have a conversation already get that one. */
+/** Chooses people and opens their conversation, which is created if there is none. */
 export const StartConversation = ({ onClose }: { onClose: () => void }) => {
   const people = usePeople();
   const self = useSelf();

@@ -8,12 +8,12 @@ import { MessageRow } from './message.tsx';
 import { type Message, useMessages } from './messages.ts';
 import { useMarkRead } from './read.ts';
 
-/** px from the oldest message at which older ones are read. */
+/** Distance (px) from the oldest message at which older ones are read. */
 const NEAR = 300;
-/** ms of silence after which a message has its sender and time again. */
+/** A pause (ms) after which a message shows sender and time again. */
 const PAUSE_MS = 300_000;
 
-/** One conversation: what was said, and the text that is being written. */
+/** One conversation: its messages and the composer. */
 export const Thread = ({ id }: { id: string }) => {
   const conversation = useConversation(id);
   const messages = useMessages(id);
@@ -34,7 +34,7 @@ export const Thread = ({ id }: { id: string }) => {
     if (messages.hasNextPage && !messages.isFetching) void messages.fetchNextPage();
   };
   const onScroll = ({ currentTarget: box }: UIEvent): void => {
-    // The box counts from its end, downwards below zero.
+    // The box is reversed: `scrollTop` is 0 at its end and negative above.
     if (box.scrollHeight - box.clientHeight + box.scrollTop < NEAR) readOlder();
   };
   return (

@@ -4,7 +4,7 @@ import { AdminTiles } from './admin-tiles.tsx';
 import { LiveEvents } from './live-events.tsx';
 import { PersonTiles } from './person-tiles.tsx';
 
-/** The tenant at a glance: what waits for the caller, and for admins what happens now and what went wrong. */
+/** Overview of the tenant: the caller's unread items, and for admins live events and failures. */
 const Overview = () => {
   const session = usePageSession();
   const isAdmin = session.kind === 'tenant' && session.role === 'admin';

@@ -1,5 +1,5 @@
 import { PAGES } from '../index.ts';
 
-/** A figure leads to its page once that page exists. */
+/** The path if its page exists; otherwise the figure has no link. */
 export const pathIfThere = (path: string): string | undefined =>
   PAGES.some((page) => page.path === path) ? path : undefined;

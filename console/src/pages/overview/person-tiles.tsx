@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 /** Subscriptions whose deliveries are counted. */
 const SUBSCRIPTIONS = 10;
 
-/** Figures of every person: messages, notifications, webhooks, failed postings. They follow the socket. */
+/** Tiles for every person: messages, notifications, webhooks, failed postings. Envelopes refresh the first two. */
 export const PersonTiles = () => {
   const queries = useQueryClient();
   const refresh = (): void => {
@@ -91,7 +91,7 @@ const Webhooks = () => {
     },
     { every: 30_000 },
   );
-  // The free plan has none.
+  // 403: the plan has no webhooks.
   if (figures.error instanceof ApiError && figures.error.status === 403) return null;
   const { data } = figures;
   const share = data === undefined || data.ended === 0 ? undefined : (100 * data.delivered) / data.ended;
@@ -123,7 +123,7 @@ const PostingFailures = () => {
     },
     { every: 30_000 },
   );
-  // A tenant without the ledger: 402.
+  // 402: the tenant has no ledger.
   if (failures.error instanceof ApiError && failures.error.status === 402) return null;
   const { data } = failures;
   return (

@@ -1,13 +1,13 @@
 import type { Rate } from './rate.ts';
 
 interface RateBarsProps {
-  /** What is shown, in a sentence, for those who do not see it. */
+  /** Text alternative for screen readers: one sentence. */
   readonly label: string;
   readonly rate: Rate;
 }
 
 const HEIGHT = 100;
-/** Of a second's width. */
+/** Width of a bar as a share of one second. */
 const BAR = 0.7;
 
 const time = (seconds: number | undefined): string =>

@@ -39,7 +39,7 @@ export const sumOf = (
     .filter(({ labels }) => Object.entries(where).every(([key, value]) => labels[key] === value))
     .reduce((sum, { value }) => sum + value, 0);
 
-/** The greatest sample and what it is of. */
+/** The greatest sample with its labels. */
 export const worstOf = (metrics: Metrics | undefined, name: string): Sample | undefined =>
   metrics?.get(name)?.reduce((worst, sample) => (sample.value > worst.value ? sample : worst));
 

@@ -118,7 +118,7 @@ const Projections = () => {
   );
 };
 
-/** A column of lags, each of which leads to the samples that it is one of. */
+/** A column of lags; each links to the samples of its metric. */
 const lag = <T,>(of: (row: T) => number | undefined, metric: string): Column<T> => ({
   key: 'lag',
   title: 'Lag',

@@ -17,7 +17,7 @@ interface Row {
   readonly value: number;
 }
 
-/** The samples of a metric: what figures of the platform are made of. */
+/** Path of the page with the samples of a metric. */
 export const samplesPath = (metric: string): string =>
   `/platform/overview?${new URLSearchParams({ metric })}`;
 
@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Row>[] = [
 
 const rowsOf = (metrics: Metrics, metric: string): readonly Row[] =>
   [...metrics]
-    // Buckets of histograms are thousands; they are found by name.
+    // There are thousands of histogram buckets; they are shown only when searched by name.
     .filter(([name]) => (metric === '' ? !name.endsWith('_bucket') : name.includes(metric)))
     .flatMap(([name, samples]) =>
       samples.map(({ labels, value }) => ({

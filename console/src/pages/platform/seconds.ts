@@ -1,4 +1,4 @@
-/** A lag for reading: 0.004 → "4 ms", 12.3 → "12.3 s", 4000 → "67 min". */
+/** Formats a lag: 0.004 → "4 ms", 12.3 → "12.3 s", 4000 → "67 min". */
 export const secondsText = (seconds: number | undefined): string => {
   if (seconds === undefined) return '–';
   if (seconds === 0) return '0 s';

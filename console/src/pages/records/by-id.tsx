@@ -3,7 +3,7 @@ import type { Client } from '../../../../client/src/index.ts';
 import { Card, Empty, Page, Pending, useRead } from '../../kit/index.ts';
 import { recordPath, useEntities } from './schema.ts';
 
-/** Entities that are asked at the same time. */
+/** Concurrent requests, one for each entity. */
 const AT_ONCE = 6;
 
 const holds = async (client: Client, name: string, id: string): Promise<boolean> => {
@@ -13,7 +13,7 @@ const holds = async (client: Client, name: string, id: string): Promise<boolean>
   return found.length > 0;
 };
 
-/** Leads to a record of which only the id is known, as in notifications and streams. */
+/** Finds the entity of a record by its id, for links of notifications and streams. */
 export const ById = ({ id }: { id: string }) => {
   const entities = useEntities();
   const names = entities.data?.map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** What can stand next in a filter, from its text up to the caret. The server's grammar is the authority: docs/expressions.md. */
+/** Suggests the next token of a filter from its text up to the caret. The server's grammar is the authority: docs/expressions.md. */
 
 type Kind =
   | 'text'
@@ -17,7 +17,7 @@ export interface FilterName {
   readonly key: string;
   readonly label: string;
   readonly type: Kind;
-  /** Values that can be offered, with what they mean. */
+  /** Values to suggest, with their descriptions. */
   readonly values?: readonly (readonly [value: string, label: string])[];
 }
 
@@ -170,9 +170,9 @@ export const completeFilter = (
     .filter(({ text: one, label, detail = '' }) =>
       [one, label, `"${detail}`, detail].some((part) => part.toLowerCase().startsWith(wanted)),
     )
-    // A text that was begun is free where no values are known.
+    // Inside a string, only known values are suggested.
     .filter(({ text: one }) => last?.kind !== 'string' || !isWord || (one.startsWith('"') && one !== '""'))
-    // A word that is whole needs none.
+    // A complete word needs no suggestion.
     .filter(({ text: one }) => one.trim() !== word)
     .slice(0, MOST);
   // An operator beside a name without a space between.
@@ -199,7 +199,7 @@ const nextOf = (
   const last = tokens.at(-1);
   const named = (token: Token | undefined): FilterName | undefined =>
     token?.kind === 'name' ? names.find(({ key }) => key === token.text) : undefined;
-  // "field.": what its texts are searched by.
+  // After "field.": the functions of texts.
   if (last?.text === '.') {
     const field = named(tokens.at(-2));
     if (field === undefined || !TEXTS.has(field.type)) return [];

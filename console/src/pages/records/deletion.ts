@@ -10,7 +10,7 @@ interface Referrers {
   readonly effect: 'restrict' | 'clear' | 'cascade';
 }
 
-/** What refers to a record, counted; further records that refer to those are not. */
+/** Counts the records that refer to a record directly. */
 const referrersOf = async (
   client: Client,
   entities: readonly Entity[],
@@ -49,7 +49,7 @@ const sentenceOf = ({ label, count, effect }: Referrers): string => {
   }
 };
 
-/** Asks before a record is deleted, and says what goes with it. */
+/** Asks before a record is deleted, and names the records that the deletion affects. */
 export const useDeletion = (entity: Entity, record: EntityRecord, onDone: () => void) => {
   const confirm = useConfirm();
   const client = useClient();

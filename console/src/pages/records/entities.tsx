@@ -73,7 +73,7 @@ const COLUMNS: readonly Column<Entity>[] = [
   ago('changed', 'Changed', ({ updated_at }) => updated_at),
 ];
 
-/** What kinds of records the tenant keeps. */
+/** The list of the tenant's entities. */
 export default function Entities() {
   const [, navigate] = useLocation();
   const [isAdding, setAdding] = useState(false);

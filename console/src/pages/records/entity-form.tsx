@@ -70,7 +70,7 @@ interface EntityDialogProps {
   readonly onClose: () => void;
 }
 
-/** Defines an entity, or adds fields and options to one. What would break stored records is not offered here. */
+/** Defines an entity, or adds fields and options to one. Changes that stored records could violate are not offered. */
 export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   // As it was when the form was opened.
   const [entity] = useState(given);

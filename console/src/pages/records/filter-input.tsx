@@ -4,7 +4,7 @@ import { Button, Completed, usePeople } from '../../kit/index.ts';
 import { completeFilter, type FilterName } from './complete-filter.ts';
 import type { Entity, Workflow } from './schema.ts';
 
-/** What filters of an entity can name, with the values that can be offered. */
+/** Names that filters of an entity can use, with the values to suggest for each. */
 export const useFilterNames = (entity: Entity, workflow: Workflow | undefined): readonly FilterName[] => {
   const people = usePeople();
   const fields = entity.fields.map(({ key, label, type, options }): FilterName => {
@@ -29,7 +29,7 @@ export const useFilterNames = (entity: Entity, workflow: Workflow | undefined): 
   ];
 };
 
-/** Where in the text a fault is, as the server says it; undefined for other errors. */
+/** Message and offset of a syntax error that the server found; undefined for other errors. */
 const faultOf = (error: unknown): { readonly message: string; readonly offset: number } | undefined => {
   if (!(error instanceof ApiError) || error.code !== 'invalid_filter') return undefined;
   const { offset } = error.details;
@@ -47,7 +47,7 @@ interface FilterProps {
   readonly error: unknown;
 }
 
-/** A filter as it is written: what can come next is offered, and a fault is shown at its place. */
+/** Input of a filter, with autocompletion and a mark at a syntax error. */
 export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   const [text, setText] = useState(applied);
   const id = useId();
@@ -94,7 +94,7 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   );
 };
 
-/** The text with the word marked at which it cannot be understood. */
+/** The text with a mark at the word of the syntax error. */
 const Fault = ({ text, offset }: { text: string; offset: number }) => {
   const word = /^(?:\w+|"[^"]*"?|'[^']*'?|[^\s\w])/.exec(text.slice(offset))?.[0] ?? '';
   return (

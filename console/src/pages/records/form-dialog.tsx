@@ -5,7 +5,7 @@ import { type Entity, useEntities } from './schema.ts';
 
 type FormView = components['schemas']['Form'];
 
-/** What strangers can be asked for: neither ids nor JSON. */
+/** Field types that a public form can ask for: neither ids nor JSON. */
 const ASKED = new Set(['text', 'long_text', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'enum']);
 
 const STATES = [

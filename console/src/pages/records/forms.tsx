@@ -31,7 +31,7 @@ const TONES: Readonly<Record<FormView['status'], Tone>> = {
   archived: 'neutral',
 };
 
-/** Forms by which strangers make records. */
+/** Public forms that create records. */
 export default function Forms() {
   const session = usePageSession();
   const isAdmin = session.kind === 'tenant' && session.role === 'admin';

@@ -14,7 +14,7 @@ const objectOf = (text: string): Record<string, unknown> => {
   return { ...value };
 };
 
-/** Asks for what a guard looks at. */
+/** Asks for the payload that a transition's guard reads. */
 export const PayloadDialog = ({ transition: { event_name, guard }, onClose, send }: PayloadProps) => (
   <Dialog title={event_name} onClose={onClose}>
     <Form

@@ -19,7 +19,7 @@ interface JobCardProps {
   readonly record: EntityRecord;
 }
 
-/** The job of a record: where it stands, and where it can go. */
+/** The job of a record: its state and its possible transitions. */
 export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
   const job = useJob(jobId);
   const workflow = useWorkflow(job.data?.workflow);
@@ -77,7 +77,7 @@ interface MovesProps {
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
-/** Why an event is not open to the reader, as far as the definition tells. The server's list does not look at fields. */
+/** Reasons why the user cannot send an event, by the definition: the server's list does not check fields. */
 const hindrancesOf = (
   { roles, required_fields: required = [], guard, guard_label: label }: Transition,
   { role, isListed }: { readonly role: string; readonly isListed: boolean },
@@ -125,7 +125,7 @@ const Moves = ({ job, definition, entity, record }: MovesProps) => {
   const isFinal = (state: string): boolean =>
     definition.states.find(({ key }) => key === state)?.final === true;
   const transitions = definition.transitions.filter((one) => startsOf(one).includes(job.state));
-  // Of another version: the server knows them, this definition does not.
+  // Events of another version, which this definition lacks.
   const others = job.allowed_events.filter((event) =>
     transitions.every(({ event_name }) => event_name !== event),
   );

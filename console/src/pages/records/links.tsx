@@ -6,5 +6,5 @@ const PAGES = [
   ['/forms', 'Forms'],
 ] as const;
 
-/** The pages on records beside each other. */
+/** Links between the pages on records. */
 export const RecordLinks = ({ at }: { at: string }) => <PageLinks label="Records" at={at} pages={PAGES} />;

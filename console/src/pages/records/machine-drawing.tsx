@@ -4,15 +4,15 @@ import { type Definition, drawingOf, pathOf, startsOf } from './machine.ts';
 interface DrawingProps {
   readonly name: string;
   readonly definition: Definition;
-  /** Of the job; undefined: the workflow alone. */
+  /** State of the job; undefined shows the workflow alone. */
   readonly state?: string;
   /** States that the job was in. */
   readonly visited?: ReadonlySet<string>;
-  /** Events that lead on for the reader. */
+  /** Events that the user can send now. */
   readonly allowed?: readonly string[];
 }
 
-/** A state machine as a picture, and as a list for those who do not see it. */
+/** A state machine as a drawing, and as a list for screen readers. */
 export const MachineDrawing = ({ name, definition, state, visited, allowed = [] }: DrawingProps) => {
   const id = useId();
   const [isTall] = useState(() => matchMedia('(max-width: 900px)').matches);

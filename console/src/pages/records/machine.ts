@@ -54,7 +54,7 @@ const measure = (() => {
   };
 })();
 
-/** Where states and transitions stand. Transitions between the same states share a line. */
+/** Lays out states and transitions. Transitions between the same states share a line. */
 export const drawingOf = ({ states, transitions }: Definition, isTall: boolean): Drawing => {
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({

@@ -14,7 +14,7 @@ import {
   usePages,
 } from '../../kit/index.ts';
 
-/** What people wrote about a record. */
+/** The notes on a record. */
 export const Notes = ({ name, id }: { name: string; id: string }) => {
   const path = { name, id };
   const session = usePageSession();

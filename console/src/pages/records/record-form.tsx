@@ -15,10 +15,10 @@ import {
 import { type Entity, type EntityField, type EntityRecord, titleOf, useEntity } from './schema.ts';
 
 const NONE = ['', '–'] as const;
-/** Records that are offered for a reference. */
+/** Maximum of records suggested for a reference. */
 const OFFERED = 20;
 
-/** An instant as a field of the browser takes it, in the reader's time zone. */
+/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
 const localText = (instant: string): string => {
   const at = new Date(instant);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
@@ -32,7 +32,7 @@ const textOf = ({ type }: EntityField, value: unknown): string => {
   return String(value);
 };
 
-/** The text of a field as a value; the server judges what is none. */
+/** Parses the text of a field; invalid text is sent as it is, and the server refuses it. */
 const parsedOf = ({ type }: EntityField, text: string): unknown => {
   if (text === '') return null;
   switch (type) {
@@ -94,7 +94,7 @@ interface RecordDialogProps {
 
 /** Makes or changes a record, with a field for each of its entity. */
 export const RecordDialog = ({ entity, record: present, onClose, onDone }: RecordDialogProps) => {
-  // As it was when the form was opened: what others change meanwhile must not count as typed here.
+  // The record when the form was opened: changes by others meanwhile must not count as input here.
   const [record] = useState(present);
   const queries = useQueryClient();
   const invalidates = [

@@ -12,7 +12,7 @@ interface RefusalProps {
   readonly labelOf: (state: string) => string;
 }
 
-/** Why a transition was refused: its guard, and the values that the guard looks at. */
+/** Explains a refused transition: its guard, and the values that the guard reads. */
 export const Refusal = ({ transition, error, entity, record, labelOf }: RefusalProps) => {
   if (!(error instanceof ApiError) || error.code !== 'guard_rejected') return <Problem error={error} />;
   const { guard, from, to } = error.details;

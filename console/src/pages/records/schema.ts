@@ -14,7 +14,7 @@ const all = async (client: Client): Promise<Entity[]> => {
   return entities;
 };
 
-/** All entities: for lists, and for what refers to what. */
+/** All entities, for lists and for the targets of references. */
 export const useEntities = (): Read<readonly Entity[]> =>
   useRead(['entities', 'all'], all, { stale: 30_000 });
 
@@ -36,7 +36,7 @@ export const useWorkflow = (name: string | null | undefined): Read<Workflow> =>
 export const recordPath = (entity: string, id: string): string =>
   `/records/${encodeURIComponent(entity)}/${encodeURIComponent(id)}`;
 
-/** What a record is called: its first text, of the required ones first. */
+/** Title of a record: its first text that is not empty; required fields come first. */
 export const titleOf = (fields: readonly EntityField[], { id, values }: EntityRecord): string => {
   const texts = fields.filter(({ type }) => type === 'text');
   for (const { key } of [...texts.filter(({ required }) => required), ...texts]) {

@@ -9,7 +9,7 @@ interface ValueProps {
 
 const decimal = /^(-?)(\d+)(\.\d+)?$/;
 
-/** With separators between thousands, and every digit as it is stored. */
+/** Formats a number with thousands separators, and keeps every stored digit. */
 const numberText = (value: unknown): string => {
   const text = String(value);
   const [, sign = '', whole = '', part = ''] = decimal.exec(text) ?? [];

@@ -4,7 +4,7 @@ const MOST = 32;
 /** The UUID at the end of the stream's name, and that of the event. */
 export const [OF_STREAM, OF_EVENT] = [0, 1];
 
-/** UUIDs that the event in work has named. */
+/** UUIDs that occurred so far in the event being packed or unpacked. */
 export class Uuids {
   readonly bytes = Buffer.alloc(MOST * BYTES.uuid);
   count = 0;
@@ -19,7 +19,7 @@ export class Uuids {
     for (let nth = 0; nth < BYTES.uuid; nth += 1) this.bytes[to + nth] = from[at + nth] ?? 0;
   }
 
-  /** Which one has the bytes at `at`; -1 for none. */
+  /** Index of the UUID with the bytes at `at`; -1 for none. */
   find(from: Uint8Array, at: number): number {
     for (let nth = 0; nth < this.count; nth += 1) {
       const place = this.placeOf(nth);
@@ -30,7 +30,7 @@ export class Uuids {
     return -1;
   }
 
-  /** Whether a UUID begins as that of the event. */
+  /** Whether a UUID has the same first bytes as that of the event. */
   isNear(from: Uint8Array, at: number): boolean {
     const place = this.placeOf(OF_EVENT);
     for (let nth = 0; nth < BYTES.shared; nth += 1) {

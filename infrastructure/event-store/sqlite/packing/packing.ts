@@ -144,7 +144,7 @@ export class Packing {
   }
 }
 
-/** The end of a part at `at`; -1 where another text stands. */
+/** The end of a part at `at`; -1 when the text there differs. */
 function afterPart(texts: Uint8Array, at: number, part: Uint8Array): number {
   for (let nth = 0; nth < part.length; nth += 1) if (texts[at + nth] !== part[nth]) return -1;
   return at + part.length;

@@ -31,7 +31,7 @@ export class ValueReader {
     this.#at = at;
     this.#stream = stream;
     this.#hash = own.hash;
-    // The name's own text is read where it is named.
+    // A UUID of the stream's name is read from the name itself.
     this.#uuids.count = OF_EVENT;
     this.#uuids.add(bytes, own.id);
     this.end = 0;

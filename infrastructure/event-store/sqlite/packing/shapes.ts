@@ -3,10 +3,10 @@ import { numberOf, textOf } from '../../../sqlite/connection.ts';
 
 /** Stands for a value in the stored text of a shape; JSON texts hold no control characters. */
 const VALUE = '\u0001';
-/** A shape is a row that stays: one of unusual texts would not pay. */
+/** Texts with more values are not packed: their shape would be stored for ever and hardly be used again. */
 const MOST_VALUES = 48;
 const MOST_LENGTH = 2_000;
-/** Of the table; numbers take two bytes. */
+/** Maximum of shapes in the table, since their numbers take two bytes. */
 const MOST_SHAPES = 4_096;
 /** Recent shapes of one kind of text that are tried before a text is parsed. */
 const RECENT = 6;
@@ -37,7 +37,7 @@ export class Shapes {
     this.#db = db;
   }
 
-  /** Shapes that texts of this kind had last. */
+  /** The most recent shapes of texts of this kind. */
   recent(kind: number): Shape[] {
     let shapes = this.#recent.get(kind);
     if (shapes === undefined) {

@@ -5,7 +5,7 @@
 export const TAGS = {
   end: 0,
   uuid: 1,
-  /** A UUID that the event has named before, or its stream: follows `uuid`. */
+  /** A UUID that occurs earlier in the event or in its stream's name; follows `uuid`. */
   knownUuid: 2,
   base64: 3,
   pieces: 4,
@@ -17,11 +17,11 @@ export const TAGS = {
   longLiteral: 9,
   /** The part of the stream's name before the dot. */
   quotedOwner: 10,
-  /** The hash that stands in the event's beginning. */
+  /** The hash at the beginning of the event. */
   quotedOwnHash: 11,
   /** A UUID whose first {@link BYTES.shared} bytes are those of the event's id, as of UUIDs of the same minute. */
   quotedNearUuid: 12,
-  /** A string that stands in the event's texts before: its place and length. */
+  /** A string that occurs earlier in the event's texts: its offset and length. */
   quotedCopy: 13,
   /** From here on `tag - literal` bytes. */
   literal: 16,
@@ -29,9 +29,9 @@ export const TAGS = {
   string: 136,
 } as const;
 
-/** Characters, and bytes, of what has a fixed length. */
+/** Lengths of values of a fixed length, in characters and in bytes. */
 export const LENGTHS = { uuid: 36, hash: 64, time: 24 } as const;
 export const BYTES = { uuid: 16, hash: 32, time: 9, shared: 5 } as const;
 
-/** UTF-16 units of the longest texts that are packed; longer ones gain little. */
+/** Maximum of UTF-16 units of texts that are packed; longer ones gain little. */
 export const MOST_UNITS = 16 * 1024;

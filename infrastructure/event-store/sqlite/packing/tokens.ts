@@ -75,7 +75,7 @@ export function readUuid(to: Uint8Array, at: number, from: Uint8Array, start: nu
   return at + LENGTHS.uuid;
 }
 
-/** Number of bytes written; -1 where the text is no base64 with padding, or another text stands for the same bytes. */
+/** Number of bytes written; -1 where the text is no base64 with padding, or not the canonical text of its bytes. */
 export function writeBase64(to: Uint8Array, at: number, text: Uint8Array, from: number, end: number): number {
   if ((end - from) % 4 !== 0 || end === from) return -1;
   const padding = text[end - 1] !== EQUALS ? 0 : text[end - 2] !== EQUALS ? 1 : 2;

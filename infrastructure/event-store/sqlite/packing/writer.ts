@@ -2,7 +2,7 @@ import { OF_STREAM, Uuids } from './known-uuids.ts';
 import { BYTES, LENGTHS, MOST_UNITS, TAGS } from './tags.ts';
 import { writeBase64, writeHex, writeTime, writeUuid } from './tokens.ts';
 
-/** Of the packed event and of its texts, also where nothing can be packed. */
+/** Size of the buffers of a packed event and of its texts, enough for an event in which nothing can be packed. */
 const ROOM = 4 * MOST_UNITS;
 const SHORT_LITERAL = TAGS.string - TAGS.literal - 1;
 const LONGEST_STRING = LENGTHS.uuid - 1;
@@ -12,12 +12,12 @@ const [LEAST_COPY, MOST_COPY] = [8, 80];
 const SEALED = Buffer.from('"v1:');
 const [QUOTE, DASH, COLON, DOT] = [34, 45, 58, 46];
 
-/** Packs values of texts, which stand in `texts` as UTF-8. */
+/** Packs values of the texts that `texts` holds as UTF-8. */
 export class ValueWriter {
   readonly texts = Buffer.allocUnsafeSlow(ROOM);
   readonly bytes = Buffer.allocUnsafeSlow(ROOM);
   at = 0;
-  /** The place of a hash that stands in the event's beginning, with its quotes. */
+  /** Offset of the hash that the beginning of the event holds, with its quotes. */
   hash = -1;
   readonly #stream = Buffer.allocUnsafeSlow(1024);
   #owner = 0;
@@ -41,7 +41,7 @@ export class ValueWriter {
     return true;
   }
 
-  /** Where to {@link rewind} to. */
+  /** The present state, for {@link rewind}. */
   get mark(): readonly [at: number, uuids: number] {
     return [this.at, this.#uuids.count];
   }
@@ -109,7 +109,7 @@ export class ValueWriter {
     return true;
   }
 
-  /** Refers to a string that stands in the texts before. */
+  /** Writes a reference to an earlier occurrence of the string, if there is one. */
   #isCopied(from: number, end: number): boolean {
     const { texts } = this;
     const place = texts.indexOf(texts.subarray(from, end));
@@ -170,7 +170,7 @@ export class ValueWriter {
     return this.#took(TAGS.end, 0);
   }
 
-  /** Writes the body of a sealed text, from `body` to a quote, after what stands before it from `start` on. */
+  /** Writes the body of a sealed text, from `body` to a quote, after its prefix from `start` on. */
   #base64(start: number, body: number, from: number, end: number): boolean {
     const { texts } = this;
     const open = texts.lastIndexOf(QUOTE, body - 1);

@@ -54,7 +54,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
   let whole: Export;
   /** The export as a file. */
   let wholePath: string;
-  /** Where each line starts, and where the last one ends. */
+  /** Offset of each line's start, then of the last one's end. */
   let starts: number[];
   let proof: Proof;
   let earlier: Proof;

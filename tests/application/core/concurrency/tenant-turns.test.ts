@@ -47,7 +47,7 @@ describe('the turns of tenants', () => {
           if (to > (at?.from ?? 0)) continue;
           spent.set(tenant, Math.max(spent.get(tenant) ?? 0, 0) + to - from);
         }
-        // What is left of a turn's time, and one work that began within it.
+        // The rest of a turn, and one piece of work that began within it.
         for (const ms of spent.values()) expect(ms).to.be.below(TURN_MS + 60);
         await Promise.all(all);
       },

@@ -83,24 +83,24 @@ describe('read models', () => {
     withFakeTimers(async ({ pass }) => {
       const models = reading();
       expect(models.longestWait()).to.equal(0);
-      const before = models.asked;
+      const before = models.requestCount;
       const refused = refusalCode(models.waitFor('acme', ['tallies'], FAR) ?? Promise.resolve());
       await pass(300);
       expect(models.longestWait()).to.equal(300);
       await pass(5000);
       expect(await refused).to.equal('read_model_behind');
       expect(models.longestWait()).to.equal(0);
-      expect(models.asked).to.be.greaterThan(before);
+      expect(models.requestCount).to.be.greaterThan(before);
     }));
 
   it('tell whether a projection folded here reaches a position in time', async () => {
     const models = await folding();
     const position = stamped((await kit.write('acme', 'a1')).position);
     await models.waitFor('acme', ['tallies'], undefined);
-    expect(await models.comesTo('tallies', position, 5000)).to.equal(true);
-    expect(await models.comesTo('tallies', FAR, 30)).to.equal(false);
-    expect(await models.comesTo('unknown', FAR, 30)).to.equal(true);
-    expect(await reading().comesTo('tallies', FAR, 30), 'folded elsewhere').to.equal(true);
+    expect(await models.reachesWithin('tallies', position, 5000)).to.equal(true);
+    expect(await models.reachesWithin('tallies', FAR, 30)).to.equal(false);
+    expect(await models.reachesWithin('unknown', FAR, 30)).to.equal(true);
+    expect(await reading().reachesWithin('tallies', FAR, 30), 'folded elsewhere').to.equal(true);
   });
 
   it('wait for all tenants’ writes when read across tenants', async () => {

@@ -394,7 +394,7 @@ describe('the log follower', () => {
       /** Batches after which it fails and restarts at the last handled position. */
       fails: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
       startsLate: fc.nat(20),
-      /** What it says when events of other types pass it; undefined when it is not asked. */
+      /** Result of its `onPassed` when events of other types pass it; undefined: it has no `onPassed`. */
       letsPass: fc.option(fc.boolean(), { nil: undefined }),
     });
     const writer = fc.record({

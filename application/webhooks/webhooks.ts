@@ -1,4 +1,4 @@
-import { notFound } from '../../domain/core/errors.ts';
+import { DomainError, invalidAt, notFound } from '../../domain/core/errors.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
 import type { Subscribed } from '../../domain/webhooks/event-types.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type Subscription,
   type SubscriptionEvent,
   type Subscriptions,
+  subscriptionIn,
   subscriptionOf,
   subscriptionsStream,
   WebhookCreated,
@@ -25,10 +26,8 @@ import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
-import { SubscriptionLookup } from './subscription-lookup.ts';
-import { checkedUrl } from './url-check.ts';
 
-export interface NewSubscription {
+interface NewSubscription {
   readonly url: string;
   readonly events: readonly Subscribed[];
   readonly description: string;
@@ -46,8 +45,6 @@ export class Webhooks extends WithDeps<{
   /** How long the previous secret stays valid after a rotation. */
   readonly graceMs: number;
 }> {
-  readonly #subscriptions = new SubscriptionLookup(this.deps.streams);
-
   /**
    * @returns the secret, which is not shown again
    * @throws `url_refused`, `plan_required`, `subscription_limit_reached`
@@ -58,7 +55,7 @@ export class Webhooks extends WithDeps<{
     plan: Plan,
     context: RequestContext,
   ): Promise<Changed & { secret: string }> {
-    await checkedUrl(this.deps.http, url);
+    await this.#checkUrl(url);
     const id = context.newId();
     const secret = this.deps.newSecret();
     const outcome = await this.#execute(tenantId, context, (state) =>
@@ -76,8 +73,8 @@ export class Webhooks extends WithDeps<{
     plan: Plan,
     context: RequestContext,
   ): Promise<Changed> {
-    const now = await this.#subscriptions.find(tenantId, id);
-    if (change.url !== undefined && change.url !== now.url) await checkedUrl(this.deps.http, change.url);
+    const now = await this.find(tenantId, id);
+    if (change.url !== undefined && change.url !== now.url) await this.#checkUrl(change.url);
     const outcome = await this.#execute(tenantId, context, (state) =>
       changeSubscription(state, id, change, plan),
     );
@@ -102,9 +99,18 @@ export class Webhooks extends WithDeps<{
     return position;
   }
 
-  /** @throws `not_found` */
-  async exists(tenantId: string, id: string): Promise<void> {
-    await this.#subscriptions.find(tenantId, id);
+  /** Reads the store before it reports a subscription as unknown. @throws `not_found` */
+  async find(tenantId: string, id: string): Promise<Subscription> {
+    const stream = this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS);
+    const state = await stream.loadWhere((cached) => subscriptionIn(cached, id) !== undefined);
+    return subscriptionOf(state, id);
+  }
+
+  /** @throws 400 for text that is not a URL, `url_refused` for a URL that calls may not reach */
+  async #checkUrl(url: string): Promise<void> {
+    if (!URL.canParse(url)) throw invalidAt('url', 'invalid_format', 'This is not a URL.');
+    const verdict = await this.deps.http.check(url);
+    if (!verdict.ok) throw new DomainError('url_refused', verdict.message, { reason: verdict.reason });
   }
 
   #execute(

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { SettledRow } from '../../../application/bulk/row-executor.ts';
-import { type RowJob, rowCausation } from '../../../application/bulk/row-job.ts';
+import { type CommitRun, rowCausation, type SettledRow } from '../../../application/bulk/row.ts';
 import { streamName } from '../../../application/core/events/stream-name.ts';
 import type { EventStore, Position } from '../../../application/ports/event-store.ts';
 import type { OpParams } from '../../../domain/bulk/session-events.ts';
@@ -22,7 +21,7 @@ const startNodes = async (): Promise<BulkNode> => {
 const beside = (node: BulkNode, wrap?: (events: EventStore) => EventStore): BulkNode =>
   startBulk(node.shared, memoryLeases(), wrap === undefined ? {} : { wrap });
 
-const jobIn = async (node: BulkNode, more: Partial<RowJob> = {}): Promise<RowJob> => ({
+const runIn = async (node: BulkNode, more: Partial<CommitRun> = {}): Promise<CommitRun> => ({
   tenantId: TENANT,
   sessionId: randomUUID(),
   entityName: 'node',
@@ -31,7 +30,7 @@ const jobIn = async (node: BulkNode, more: Partial<RowJob> = {}): Promise<RowJob
   committedBy: 'ann',
   cause: request().cause,
   since: (await node.events.end()) as Position,
-  isRetaken: false,
+  number: 1,
   ...more,
 });
 
@@ -44,7 +43,7 @@ const kindsOf = (settled: readonly SettledRow[]) =>
     return row.value.kind === 'error' ? row.value.refusal.code : row.value.kind;
   });
 
-describe('the row executor', () => {
+describe('row edits', () => {
   it('leaves the event of a single edit, chained to the one before', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(9), { minLength: 1, maxLength: 12 }), async (numbers) => {
@@ -55,13 +54,13 @@ describe('the row executor', () => {
           together.push(await create(node, { n }));
           single.push(await create(node, { n }));
         }
-        const job = await jobIn(node);
-        const kinds = kindsOf(await node.rows.apply(job, together, false));
+        const run = await runIn(node);
+        const kinds = kindsOf(await node.apply(run, together, false));
         for (const [i, id] of together.entries()) {
           const other = single[i] ?? '';
           const context = {
             ...request(),
-            cause: { ...job.cause, causationId: rowCausation(job.sessionId, other) },
+            cause: { ...run.cause, causationId: rowCausation(run.sessionId, other) },
           };
           const result = await node.records.update(TENANT, 'node', other, { values: { n: 5 } }, context);
           expect(kinds[i]).to.equal(result.changed ? 'succeeded' : 'skipped');
@@ -74,8 +73,8 @@ describe('the row executor', () => {
           const last = mine?.at(-1);
           if (last === undefined || !result.changed) continue;
           const event = node.codec.decodeOnce(last);
-          expect(event.causationId).to.equal(rowCausation(job.sessionId, id));
-          expect(event.actor).to.deep.equal(job.cause.actor);
+          expect(event.causationId).to.equal(rowCausation(run.sessionId, id));
+          expect(event.actor).to.deep.equal(run.cause.actor);
           expect(last.metadata).to.include(
             `"prev_hash":"${node.codec.decodeOnce(mine?.at(-2) ?? last).hash}"`,
           );
@@ -95,9 +94,9 @@ describe('the row executor', () => {
     ];
     await node.records.delete(TENANT, 'node', gone, {}, request());
     const filter = parseFilterText('n < 8', { n: { type: 'integer' } });
-    const job = await jobIn(node, { selectedBy: { filter, now: 0 } });
+    const run = await runIn(node, { selectedBy: { filter, now: 0 } });
     const rows = [plain, 'none', equal, drifted, gone, randomUUID()];
-    expect(kindsOf(await node.rows.apply(job, rows, false))).to.deep.equal([
+    expect(kindsOf(await node.apply(run, rows, false))).to.deep.equal([
       'succeeded',
       'record_not_found',
       'skipped',
@@ -114,10 +113,10 @@ describe('the row executor', () => {
     for (let n = 10; n < 60; n += 1) rows.push(await create(node, { n }));
     const { counting, counts } = countingEvents(node.shared.events);
     const cold = beside(node, () => counting);
-    const job = await jobIn(cold);
+    const run = await runIn(cold);
     await cold.schemas.fresh(TENANT, 'node');
     counts.reads = 0;
-    expect(new Set(kindsOf(await cold.rows.apply(job, rows, false)))).to.deep.equal(new Set(['succeeded']));
+    expect(new Set(kindsOf(await cold.apply(run, rows, false)))).to.deep.equal(new Set(['succeeded']));
     expect(counts.reads, 'events read stream by stream').to.be.at.most(1);
     for (const row of rows) expect(cold.states.cached(streamOf(row))).to.equal(undefined);
   });
@@ -130,7 +129,7 @@ describe('the row executor', () => {
       fields: [{ field_key, new_value }],
     });
     const refusedBy = async (opParams: OpParams) =>
-      kindsOf(await node.rows.apply(await jobIn(node, { opParams }), [row], false));
+      kindsOf(await node.apply(await runIn(node, { opParams }), [row], false));
     expect(await refusedBy(fields('n', 'text'))).to.deep.equal(['type_mismatch']);
     expect(await refusedBy(fields('unheard', 'x'))).to.deep.equal(['unknown_field']);
     expect(await refusedBy(fields('clear', randomUUID()))).to.deep.equal(['type_mismatch']);
@@ -142,7 +141,7 @@ describe('the row executor', () => {
     const target = await create(node);
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const opParams: OpParams = { kind: 'edit', fields: [{ field_key: 'clear', new_value: target }] };
-    const settled = await node.rows.apply(await jobIn(node, { opParams }), rows, false);
+    const settled = await node.apply(await runIn(node, { opParams }), rows, false);
     expect(kindsOf(settled)).to.deep.equal(['succeeded', 'succeeded']);
     const registered = (await typesOf(node, target)).filter((type) => type === 'ReferenceRegistered');
     expect(registered).to.have.length(2);
@@ -152,7 +151,7 @@ describe('the row executor', () => {
     const node = await startNodes();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const racing = beside(node, (events) => faultyEvents(events, ['lost race']));
-    expect(kindsOf(await racing.rows.apply(await jobIn(node), rows, false))).to.deep.equal([
+    expect(kindsOf(await racing.apply(await runIn(node), rows, false))).to.deep.equal([
       'succeeded',
       'succeeded',
     ]);
@@ -164,13 +163,10 @@ describe('the row executor', () => {
     const node = await startNodes();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const filter = parseFilterText('n < 4', { n: { type: 'integer' } });
-    const job = await jobIn(node, { selectedBy: { filter, now: 0 } });
+    const run = await runIn(node, { selectedBy: { filter, now: 0 } });
     const shaky = beside(node, (events) => faultyEvents(events, ['unavailable after']));
-    expect(kindsOf(await shaky.rows.apply(job, rows, false))).to.deep.equal([
-      'StoreUnavailable',
-      'succeeded',
-    ]);
-    expect(kindsOf(await beside(node).rows.apply(job, rows, true))).to.deep.equal(['succeeded', 'succeeded']);
+    expect(kindsOf(await shaky.apply(run, rows, false))).to.deep.equal(['StoreUnavailable', 'succeeded']);
+    expect(kindsOf(await beside(node).apply(run, rows, true))).to.deep.equal(['succeeded', 'succeeded']);
     for (const row of rows)
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
@@ -179,7 +175,7 @@ describe('the row executor', () => {
     const node = await startNodes();
     const row = await create(node, { n: 1 });
     expect(node.states.cached(streamOf(row))).to.not.equal(undefined);
-    await node.rows.apply(await jobIn(node), [row], false);
+    await node.apply(await runIn(node), [row], false);
     const { state } = await node.states.load(TENANT, recordStream, row);
     expect(state.status === 'live' && state.values.n).to.equal(5);
   });
@@ -188,8 +184,8 @@ describe('the row executor', () => {
     const node = await startNodes();
     const rows: string[] = [];
     for (let n = 10; n < 20; n += 1) rows.push(await create(node, { n }));
-    const job = await jobIn(node);
-    await Promise.all([node, beside(node)].map((one) => one.rows.apply(job, rows, false)));
+    const run = await runIn(node);
+    await Promise.all([node, beside(node)].map((one) => one.apply(run, rows, false)));
     for (const row of rows)
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
@@ -213,9 +209,9 @@ describe('the row executor', () => {
         });
         await node.schemas.define(TENANT, { name: 'node', label: 'N', fields: [field] }, request());
         const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
-        const job = await jobIn(node);
+        const run = await runIn(node);
         isSlow = true;
-        const editing = node.rows.apply(job, rows, false);
+        const editing = node.apply(run, rows, false);
         await ticks(before);
         const narrower = { fields: [{ ...field, max: 3 }] };
         const isNarrower = await node.schemas.change(TENANT, 'node', narrower, request()).then(
@@ -252,7 +248,7 @@ describe('the row executor', () => {
     );
     const opParams: OpParams = { kind: 'edit', fields: [{ field_key: 'f0', new_value: 'x'.repeat(63_000) }] };
     const other = beside(node);
-    const settled = await other.rows.apply(await jobIn(other, { opParams }), [long, large], false);
+    const settled = await other.apply(await runIn(other, { opParams }), [long, large], false);
     expect(kindsOf(settled)).to.deep.equal(['succeeded', 'type_mismatch']);
     expect((await typesOf(node, long)).length).to.equal(42);
     expect((await typesOf(node, large)).length).to.equal(1);

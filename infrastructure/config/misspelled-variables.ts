@@ -21,18 +21,20 @@ const distance = (left: string, right: string, most: number): number => {
 
 const allowed = (name: string): number => (name.length < 8 ? 1 : 2);
 
-export interface NearName {
+export interface MisspelledVariable {
   readonly variable: string;
   readonly meant: string;
 }
 
 /** Set variables whose names are nearly those of the configuration, in any case: they have no effect. */
-export const nearNames = (variables: Readonly<Record<string, string | undefined>>): NearName[] =>
+export const misspelledVariables = (
+  variables: Readonly<Record<string, string | undefined>>,
+): MisspelledVariable[] =>
   Object.keys(variables)
     .filter((name) => name.length <= 64 && !NAMES.includes(name) && !OTHERS.has(name))
     .flatMap((variable) => {
-      const meant = NAMES.find(
+      const suggestion = NAMES.find(
         (name) => distance(variable.toUpperCase(), name, allowed(name)) <= allowed(name),
       );
-      return meant === undefined ? [] : [{ variable, meant }];
+      return suggestion === undefined ? [] : [{ variable, meant: suggestion }];
     });

@@ -1,5 +1,9 @@
 import { notFound } from '../../domain/core/errors.ts';
 import {
+  DeliveryDeadLettered,
+  DeliveryFailed,
+  DeliveryRefused,
+  DeliverySucceeded,
   deliveryStream,
   requestReplay,
   type ScheduledDelivery,
@@ -7,25 +11,25 @@ import {
 } from '../../domain/webhooks/delivery.ts';
 import { TEST_DATA, TEST_EVENT } from '../../domain/webhooks/event-types.ts';
 import {
+  checkNotPaused,
   replayDeadLetters,
   SUBSCRIPTIONS,
+  subscriptionIn,
   subscriptionsStream,
   WebhookDeadLettersReplayed,
 } from '../../domain/webhooks/subscription.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
+import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
-import { storedBody } from './body.ts';
-import { envelopeText } from './envelopes.ts';
-import { SubscriptionLookup } from './subscription-lookup.ts';
-import { systemCause } from './system-cause.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import { bodyOf, envelopeText, readBody, storedBody } from './body.ts';
 
 /** A delivery in a dead-letter log. */
-export interface DeadLetter {
+interface DeadLetter {
   readonly id: string;
   /** RFC 3339; orders the log, ties by id. */
   readonly deadAt: string;
@@ -38,14 +42,49 @@ export type DeadLetterLog = (
   position: Position | undefined,
 ) => AsyncIterable<DeadLetter>;
 
-/** Tests and replays of deliveries (specification, Webhooks; decisions, section 8). */
+export interface PastAttempt {
+  readonly attempt: number;
+  /** ms; when its outcome was recorded. */
+  readonly at: number;
+  readonly status: 'delivered' | 'failed' | 'refused';
+  readonly responseCode: number | null;
+  /** Duration of the call; null for attempts of former versions. */
+  readonly ms: number | null;
+  readonly error: string | null;
+}
+
+interface DeliveryDetail {
+  readonly delivery: ScheduledDelivery;
+  /** The text of the body as sent. */
+  readonly body: string;
+  /** The latest, oldest first. */
+  readonly history: readonly PastAttempt[];
+}
+
+/** A replay adds an attempt, and there may be any number of replays. */
+const MAX_ATTEMPTS_SHOWN = 100;
+
+/** Deliveries as sent, their tests and replays (specification, Webhooks; decisions, section 8). */
 export class WebhookDeliveries extends WithDeps<{
   readonly streams: Streams;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterLog;
-  readonly head: () => Promise<Position | undefined>;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
 }> {
-  readonly #subscriptions = new SubscriptionLookup(this.deps.streams);
+  /** Reads a delivery with its body and its attempts from its stream. @throws `not_found` */
+  async read(tenantId: string, id: string): Promise<DeliveryDetail> {
+    const stream = this.deps.streams.of(deliveryStream, tenantId, id);
+    const { state: delivery, revision } = await stream.refresh();
+    if (delivery.kind !== 'scheduled') throw notFound();
+    const body = await readBody(this.deps, tenantId, id);
+    // A replayed attempt has two events: the request and the outcome.
+    const limit = 2 * MAX_ATTEMPTS_SHOWN;
+    const from = Math.max(body.length, revision + 1 - limit);
+    const events = await this.deps.events.readStream(stream.name, { from, limit });
+    const history = events.flatMap((stored) => attemptOf(this.deps.codec.decode(stored)) ?? []);
+    return { delivery, body: bodyOf(body).toString('utf8'), history: history.slice(-MAX_ATTEMPTS_SHOWN) };
+  }
 
   /** @throws `not_found`, `subscription_paused` */
   async test(
@@ -53,7 +92,7 @@ export class WebhookDeliveries extends WithDeps<{
     id: string,
     context: RequestContext,
   ): Promise<Written<{ deliveryId: string }>> {
-    await this.#subscriptions.active(tenantId, id);
+    await this.#checkNotPaused(tenantId, id);
     const deliveryId = context.newId();
     const occurredAt = this.deps.clock.now();
     const body = envelopeText({ id: deliveryId, event: TEST_EVENT, occurredAt, tenantId, data: TEST_DATA });
@@ -73,7 +112,7 @@ export class WebhookDeliveries extends WithDeps<{
   /** @throws `not_found`, `subscription_paused` */
   async replay(tenantId: string, deliveryId: string, context: RequestContext): Promise<Position | undefined> {
     const { subscriptionId } = await this.#delivery(tenantId, deliveryId);
-    await this.#subscriptions.active(tenantId, subscriptionId);
+    await this.#checkNotPaused(tenantId, subscriptionId);
     const replayId = context.newId();
     const { position } = await this.deps.streams
       .of(deliveryStream, tenantId, deliveryId)
@@ -91,10 +130,10 @@ export class WebhookDeliveries extends WithDeps<{
     id: string,
     context: RequestContext,
   ): Promise<Written<{ replayed: number }>> {
-    await this.#subscriptions.active(tenantId, id);
+    await this.#checkNotPaused(tenantId, id);
     let count = 0;
     let until = '';
-    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.head())) {
+    for await (const { deadAt } of this.deps.deadLetters(tenantId, id, await this.deps.events.end())) {
       count += 1;
       until = deadAt;
     }
@@ -117,10 +156,16 @@ export class WebhookDeliveries extends WithDeps<{
       if (deadAt > until) return;
       await this.deps.streams
         .of(deliveryStream, tenantId, deliveryId)
-        .execute({ cause: systemCause(event) }, (state) =>
+        .execute({ cause: systemCauseOf(event, 'webhooks') }, (state) =>
           state.kind === 'scheduled' ? requestReplay(state, { id: replayId, dueAt: at, order: deadAt }) : [],
         );
     }
+  }
+
+  /** @throws `not_found`, `subscription_paused` */
+  async #checkNotPaused(tenantId: string, id: string): Promise<void> {
+    const stream = this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS);
+    checkNotPaused(await stream.loadWhere((cached) => subscriptionIn(cached, id)?.state === 'active'), id);
   }
 
   /** @throws `not_found` */
@@ -131,3 +176,19 @@ export class WebhookDeliveries extends WithDeps<{
     return state;
   }
 }
+
+const attemptOf = (event: LoggedEvent): PastAttempt | undefined => {
+  const delivered = dataOf(DeliverySucceeded, event);
+  const refused = dataOf(DeliveryRefused, event);
+  const failed = dataOf(DeliveryFailed, event) ?? dataOf(DeliveryDeadLettered, event);
+  const data = delivered ?? refused ?? failed;
+  if (data === undefined) return undefined;
+  return {
+    attempt: data.attempt,
+    at: event.at,
+    status: delivered !== undefined ? 'delivered' : refused !== undefined ? 'refused' : 'failed',
+    responseCode: (delivered ?? failed)?.response_code ?? null,
+    ms: data.ms ?? null,
+    error: (refused ?? failed)?.error ?? null,
+  };
+};

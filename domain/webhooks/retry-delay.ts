@@ -1,11 +1,26 @@
 /** The time until a delivery is retried (specification, Limits; decisions, section 8). */
 
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/**
+ * Reads `Retry-After` of a 429 or 503, in ms from `now`; undefined for another status, or a header that is neither
+ * whole seconds nor a date.
+ */
+export const retryAfterOf = (status: number, header: string | undefined, now: number): number | undefined => {
+  if ((status !== 429 && status !== 503) || header === undefined) return undefined;
+  const value = header.trim();
+  if (/^[0-9]{1,9}$/.test(value)) return Number(value) * 1000;
+  if (!HTTP_DATE.test(value)) return undefined;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+};
+
 /** Maximum share by which jitter lengthens a delay; it never shortens one. */
 const JITTER = 0.1;
 /** Limits a receiver's `Retry-After` to this multiple of the delay. */
 const LONGEST = 2;
 
-export interface RetryPlan {
+interface RetryPlan {
   /** Seconds after attempt 1, 2, 3, 4. */
   readonly retrySeconds: readonly number[];
   readonly attempt: number;

@@ -2,6 +2,8 @@ import { countEnd } from '../../domain/webhooks/dead-letters.ts';
 import { DeliveryDeadLettered, DeliverySucceeded } from '../../domain/webhooks/delivery.ts';
 import {
   SUBSCRIPTIONS,
+  type Subscriptions,
+  subscriptionIn,
   subscriptionsStream,
   WebhookDeadLettersReplayed,
   WebhookDeleted,
@@ -11,11 +13,10 @@ import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { parseStreamName } from '../core/events/stream-name.ts';
 import { webhookKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import type { WebhookDeliveries } from './deliveries.ts';
-import { SubscriptionLookup } from './subscription-lookup.ts';
-import { systemCause } from './system-cause.ts';
+import type { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /**
  * Counts dead letters in log order, which pauses a subscription at the tenth (specification, Webhook subscription).
@@ -24,18 +25,31 @@ import { systemCause } from './system-cause.ts';
 export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
   /** Tenants whose count this process has read since it took the lease; no other process counts meanwhile. */
   const known = new Set<string>();
-  const subscriptions = new SubscriptionLookup(deps.streams);
+  const cachedOf = (tenantId: string) =>
+    deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached()?.state;
+  /** The state that was checked last, and whether no subscription in it has dead letters. */
+  let checked: { readonly state: Subscriptions; readonly isClean: boolean } | undefined;
+  const haveNoDeadLetters = (tenantId: string): boolean => {
+    const state = cachedOf(tenantId);
+    if (state === undefined) return false;
+    if (state !== checked?.state) {
+      const isClean = Object.values(state.byId).every(({ deadLetters }) => deadLetters.length === 0);
+      checked = { state, isClean };
+    }
+    return checked.isClean;
+  };
   /** A success without dead letters to reset changes nothing. */
   const isNothing = (event: LoggedEvent): boolean => {
     const success = dataOf(DeliverySucceeded, event);
     if (success === undefined || !known.has(event.tenantId)) return false;
-    return subscriptions.known(event.tenantId, success.subscription_id)?.deadLetters.length === 0;
+    const cached = cachedOf(event.tenantId) ?? { byId: {} };
+    return subscriptionIn(cached, success.subscription_id)?.deadLetters.length === 0;
   };
   /** A success needs no work when the tenant has no dead letters. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (type !== DeliverySucceeded.type) return false;
     const { tenantId } = parseStreamName(stream);
-    return known.has(tenantId) && subscriptions.haveNoDeadLetters(tenantId);
+    return known.has(tenantId) && haveNoDeadLetters(tenantId);
   };
   const handle = async (event: LoggedEvent): Promise<void> => {
     const dead = dataOf(DeliveryDeadLettered, event);
@@ -43,7 +57,7 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     if (end === undefined || isNothing(event)) return;
     await deps.streams
       .of(subscriptionsStream, event.tenantId, SUBSCRIPTIONS)
-      .execute({ cause: systemCause(event) }, (state) =>
+      .execute({ cause: systemCauseOf(event, 'webhooks') }, (state) =>
         countEnd(state, {
           subscriptionId: end.subscription_id,
           deliveryId: end.delivery_id,

@@ -6,7 +6,7 @@ import {
   RecordUpdated,
 } from '../../domain/entities/record.ts';
 import { FormSubmitted } from '../../domain/forms/submission.ts';
-import type { TEST_EVENT, WebhookEvent } from '../../domain/webhooks/event-types.ts';
+import type { WebhookEvent } from '../../domain/webhooks/event-types.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 
 /** Event types that webhooks deliver. */
@@ -19,14 +19,14 @@ export const WEBHOOK_SOURCES = [
   RecordDeleted,
 ].map(({ type }) => type);
 
-/** The public form of an event (decisions, section 8, Data). */
-export interface Notice {
+/** The public name and data of an event (decisions, section 8, Data). */
+export interface WebhookEventData {
   readonly event: WebhookEvent;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** Undefined for an event that no webhook delivers. */
-export const noticeOf = (logged: LoggedEvent): Notice | undefined => {
+export const webhookDataOf = (logged: LoggedEvent): WebhookEventData | undefined => {
   const actor = { kind: logged.actor.kind, id: logged.actor.id };
   const moved = dataOf(JobTransitioned, logged);
   if (moved !== undefined) {
@@ -45,10 +45,10 @@ export const noticeOf = (logged: LoggedEvent): Notice | undefined => {
     const { form_id, submission_id, entity_name, entity_id, values } = form;
     return { event: 'form.submitted', data: { form_id, submission_id, entity_name, entity_id, values } };
   }
-  return recordNoticeOf(logged);
+  return recordDataOf(logged);
 };
 
-const recordNoticeOf = (logged: LoggedEvent): Notice | undefined => {
+const recordDataOf = (logged: LoggedEvent): WebhookEventData | undefined => {
   const created = dataOf(RecordCreated, logged);
   if (created !== undefined) {
     return { event: 'entity.created', data: { ...entityOf(created), values: created.values, version: 1 } };
@@ -78,20 +78,3 @@ const jobOf = (data: { record_id: string; entity_name: string; from_state: strin
   from_state: data.from_state,
   to_state: data.to_state,
 });
-
-/** The body of a delivery (specification, Webhook events, Envelope). */
-export const envelopeText = (envelope: {
-  readonly id: string;
-  readonly event: WebhookEvent | typeof TEST_EVENT;
-  /** ms */
-  readonly occurredAt: number;
-  readonly tenantId: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}): string =>
-  JSON.stringify({
-    id: envelope.id,
-    event: envelope.event,
-    occurred_at: new Date(envelope.occurredAt).toISOString(),
-    tenant_id: envelope.tenantId,
-    data: envelope.data,
-  });

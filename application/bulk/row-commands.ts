@@ -1,0 +1,146 @@
+import {
+  recordNotFound,
+  refusalOfTransition,
+  selectionDrift,
+  withoutJob,
+} from '../../domain/bulk/outcomes.ts';
+import type { OpParams } from '../../domain/bulk/session-events.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { isUuid } from '../../domain/core/text.ts';
+import { type LiveRecord, type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { Position } from '../ports/event-store.ts';
+import { deletionPrefix, isDeletionOf } from './deletions.ts';
+import {
+  errored,
+  isLostRace,
+  isSelected,
+  lostRace,
+  RowOperation,
+  type RowResult,
+  refused,
+  refuseMixUp,
+  type SettledRow,
+  stateOf,
+  versionOf,
+} from './row.ts';
+
+type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
+type Params = Exclude<OpParams, { kind: 'edit' }>;
+
+const SUCCEEDED: RowResult = { kind: 'succeeded' };
+/** Tries of a row that loses races before it is retried later. */
+const RACES = 5;
+
+/** Deletions and transitions: a command per row, since they wait for read models and guards. */
+export class RowCommands extends RowOperation<Params> {
+  /** Completes a deletion that the session started. */
+  override async isDone(recordId: string): Promise<boolean> {
+    if (this.params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
+    const { state, position } = await this.#stream(recordId).refresh();
+    const result = await this.#gone(state, position);
+    if (result === 'again') throw lostRace();
+    return result.kind === 'succeeded';
+  }
+
+  protected override async applyAll(
+    ids: readonly string[],
+    mayBeDone: boolean,
+  ): Promise<readonly SettledRow[]> {
+    const cold = ids.filter((id) => this.#stream(id).cached() === undefined);
+    // Loads states into the cache, where the commands find them. A state that cannot be read fails its own command.
+    const loaded = await this.deps.streams
+      .loadAll(recordStream, this.run.tenantId, cold, { passing: false })
+      .catch(() => []);
+    const heads = new Map(cold.map((id, at) => [id, loaded[at]]));
+    const settled = await Promise.allSettled(ids.map((id) => this.#applyOne(id, heads.get(id), mayBeDone)));
+    for (const id of cold) this.#stream(id).evict();
+    return settled;
+  }
+
+  async #applyOne(recordId: string, loaded: Head | undefined, mayBeDone: boolean): Promise<RowResult> {
+    for (let tries = 0; tries < RACES; tries += 1) {
+      const head: Head =
+        tries === 0 && loaded !== undefined ? loaded : await this.#stream(recordId).refresh();
+      refuseMixUp(head.state, recordId);
+      const result = await this.#decide(head);
+      if (result === 'again') continue;
+      if (result.kind === 'succeeded' || !mayBeDone) return result;
+      // A row applied earlier must not be reported as unchanged.
+      return (await this.isDone(recordId)) ? SUCCEEDED : result;
+    }
+    throw lostRace();
+  }
+
+  async #decide({ state, position }: Head): Promise<RowResult | 'again'> {
+    const { params } = this;
+    if (state.status !== 'live' || state.entityName !== this.run.entityName) {
+      return params.kind === 'delete' ? this.#gone(state, position) : errored(recordNotFound, '');
+    }
+    if (!isSelected(this.run, state)) return errored(selectionDrift, stateOf(state));
+    return params.kind === 'delete' ? this.#delete(state) : this.#transition(state, params.event_name);
+  }
+
+  async #transition(state: LiveRecord, eventName: string): Promise<RowResult | 'again'> {
+    if (state.job === undefined) return errored(withoutJob, '');
+    const { tenantId, committedBy } = this.run;
+    const actor = { id: committedBy, role: 'admin' } as const;
+    const command = { eventName, ifVersion: versionOf(this.run, state) };
+    const context = this.contextOf(state.id);
+    const result = await this.deps.jobs.tryTransition(tenantId, state.id, command, actor, context);
+    switch (result.outcome) {
+      case 'moved':
+        return { kind: 'succeeded', position: result.position };
+      case 'not_found':
+        return 'again';
+      case 'refused': {
+        const refusal = refusalOfTransition(result.refusal);
+        return refusal === undefined ? 'again' : errored(refusal, stateOf(state));
+      }
+      default:
+        return result satisfies never;
+    }
+  }
+
+  async #delete(state: LiveRecord): Promise<RowResult | 'again'> {
+    const { tenantId, entityName, sessionId } = this.run;
+    const newId = () => `${deletionPrefix(sessionId)}${this.deps.ids.next()}`;
+    const context = { ...this.contextOf(state.id), priorAttempt: undefined, newId };
+    const command = { ifVersion: versionOf(this.run, state), untilSwept: true };
+    try {
+      const position = await this.deps.deletions.delete(tenantId, entityName, state.id, command, context);
+      return { kind: 'succeeded', position };
+    } catch (thrown) {
+      return isLostRace(thrown) ? 'again' : { ...refused(thrown, state), blockedBy: blockerIn(thrown) };
+    }
+  }
+
+  /** The result for a deleted record: this session may have deleted it, by itself or by a cascade. */
+  async #gone(state: RecordState, position: Position | undefined): Promise<RowResult | 'again'> {
+    const { tenantId, sessionId } = this.run;
+    if (state.status !== 'deleting' && state.status !== 'deleted') return errored(recordNotFound, '');
+    const { id: deletionId, cascadeOf } = state.deletion;
+    if (!isDeletionOf(sessionId, deletionId)) return errored(recordNotFound, '');
+    const attempt = { deletionId, rootId: cascadeOf ?? state.id };
+    const { cause } = this.contextOf(state.id);
+    if (state.status === 'deleting') {
+      if (cascadeOf === undefined) await this.deps.deletions.resume(tenantId, attempt, cause);
+      else await this.deps.deletions.follow(tenantId, state.id, attempt, cause);
+      return 'again';
+    }
+    // An earlier run may have stopped before the cascade was complete.
+    if (cascadeOf === undefined) await this.deps.deletions.sweep(tenantId, attempt, cause, position);
+    return SUCCEEDED;
+  }
+
+  #stream(recordId: string) {
+    return this.deps.streams.of(recordStream, this.run.tenantId, recordId);
+  }
+}
+
+/** The record that refers to the one to delete. */
+const blockerIn = (thrown: unknown): string | undefined => {
+  if (!(thrown instanceof DomainError) || thrown.code !== 'in_use') return undefined;
+  const id = thrown.details?.record_id;
+  return typeof id === 'string' ? id : undefined;
+};

@@ -1,0 +1,111 @@
+import { recordNotFound, selectionDrift } from '../../domain/bulk/outcomes.ts';
+import {
+  type LiveRecord,
+  type RecordEvent,
+  type RecordState,
+  recordStream,
+} from '../../domain/entities/record.ts';
+import {
+  type LinkFacts,
+  resolve,
+  type SchemaView,
+  updateRecord,
+} from '../../domain/entities/record-values.ts';
+import type { StreamCommand } from '../core/commands/command.ts';
+import { writersOf } from '../entities/schemas.ts';
+import {
+  type EditParams,
+  errored,
+  inputOf,
+  isSelected,
+  RowOperation,
+  type RowResult,
+  refused,
+  refuseMixUp,
+  type SettledRow,
+  stateOf,
+  versionOf,
+} from './row.ts';
+
+/** The edit of one row as a command, with the reason why its last decision wrote nothing. */
+interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
+  seen?: LiveRecord | undefined;
+  refusal?: RowResult | undefined;
+  /** Set when the values refer to other records; such an edit needs a command of its own. */
+  linking?: LiveRecord | undefined;
+}
+
+const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
+
+/** Edits all rows in one group commit; rows whose values refer to other records follow as single commands. */
+export class RowEdits extends RowOperation<EditParams> {
+  readonly #values = inputOf(this.params);
+
+  protected override async applyAll(ids: readonly string[]): Promise<readonly SettledRow[]> {
+    const { tenantId, entityName } = this.run;
+    const edits = ids.map((id) => this.#editOf(id));
+    try {
+      const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
+        this.deps.streams.executeAll(recordStream, tenantId, edits, {
+          passing: true,
+          prepare: () => this.deps.schemas.fresh(tenantId, entityName),
+        }),
+      );
+      return await Promise.allSettled(
+        edits.map(async (edit, at): Promise<RowResult> => {
+          const outcome = settled[at];
+          if (outcome?.status !== 'fulfilled') return refused(outcome?.reason, edit.seen);
+          const { events, position } = outcome.value;
+          if (events.length > 0) return { kind: 'succeeded', position };
+          return edit.linking === undefined
+            ? (edit.refusal ?? { kind: 'skipped' })
+            : this.#editLinked(edit.linking);
+        }),
+      );
+    } catch (reason) {
+      return ids.map(() => ({ status: 'rejected', reason }));
+    }
+  }
+
+  #editOf(id: string): RowEdit {
+    const edit: RowEdit = {
+      id,
+      context: this.contextOf(id),
+      decide: (state, _at, schema) => {
+        edit.seen = undefined;
+        edit.refusal = undefined;
+        edit.linking = undefined;
+        refuseMixUp(state, id);
+        if (state.status !== 'live' || state.entityName !== this.run.entityName) {
+          edit.refusal = errored(recordNotFound, '');
+          return [];
+        }
+        edit.seen = state;
+        if (!isSelected(this.run, state)) {
+          edit.refusal = errored(selectionDrift, stateOf(state));
+          return [];
+        }
+        const resolved = resolve(schema.fields, state.values, this.#values);
+        if (resolved.links.length > 0) {
+          edit.linking = state;
+          return [];
+        }
+        return updateRecord(state, schema, { values: this.#values }, NO_LINKS, resolved);
+      },
+    };
+    return edit;
+  }
+
+  /** Edits one row, which registers its references first (decision 11). */
+  async #editLinked(state: LiveRecord): Promise<RowResult> {
+    const { tenantId, entityName } = this.run;
+    const command = { values: this.#values, ifVersion: versionOf(this.run, state) };
+    const context = this.contextOf(state.id);
+    try {
+      const edited = await this.deps.records.update(tenantId, entityName, state.id, command, context);
+      return edited.changed ? { kind: 'succeeded', position: edited.position } : { kind: 'skipped' };
+    } catch (thrown) {
+      return refused(thrown, state);
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import { notProcessable } from '../../domain/bulk/outcomes.ts';
+import { Interrupted, isTransient, OutOfReach, type RetryPolicy } from '../core/concurrency/retry-policy.ts';
+import type { TenantTurns } from '../core/concurrency/tenant-turns.ts';
+import type { Logger } from '../ports/logger.ts';
+import { BatchSizer, type ForegroundLoad } from './batch-sizer.ts';
+import type { Frozen } from './frozen-rows.ts';
+import type { Recorder } from './recorder.ts';
+import {
+  type CommitRun,
+  errored,
+  type RowDeps,
+  type RowOperation,
+  type RowResult,
+  type SettledRow,
+} from './row.ts';
+import { RowCommands } from './row-commands.ts';
+import { RowEdits } from './row-edits.ts';
+import { RowQueue } from './row-queue.ts';
+
+export interface RowLoopDeps extends RowDeps {
+  /** Load of requests, which have priority over a commit. */
+  readonly foreground: ForegroundLoad;
+  /** Each batch of rows takes a turn of its tenant. */
+  readonly turns: TenantTurns;
+  readonly logger: Logger;
+  /** Rows processed at the same time. */
+  readonly width: number;
+  /** Retries unavailable stores and rows that keep losing races. */
+  readonly policy: RetryPolicy;
+}
+
+export const operationOf = (deps: RowDeps, run: CommitRun): RowOperation =>
+  run.opParams.kind === 'edit'
+    ? new RowEdits(deps, run, run.opParams)
+    : new RowCommands(deps, run, run.opParams);
+
+/** Concurrent batches of deletions and transitions, which wait for read models and guards. */
+const BATCHES = 4;
+const UNEXPECTED_TRIES = 3;
+
+/** Applies the rows of one run in batches. */
+export class RowLoop {
+  readonly #deps: RowLoopDeps;
+  readonly #run: CommitRun;
+  readonly #ids: readonly string[];
+  readonly #operation: RowOperation;
+  readonly #queue: RowQueue;
+  readonly #recorder: Recorder;
+  readonly #sizer: BatchSizer;
+  readonly #batches: number;
+  /** An earlier run may have applied rows without recording them. */
+  readonly #isRerun: boolean;
+  /** Started rows without a known result. */
+  readonly #open = new Set<number>();
+
+  constructor(
+    deps: RowLoopDeps,
+    run: CommitRun,
+    frozen: Pick<Frozen, 'rows' | 'isDone'>,
+    recorder: Recorder,
+  ) {
+    this.#deps = deps;
+    this.#run = run;
+    this.#ids = frozen.rows;
+    this.#operation = operationOf(deps, run);
+    this.#queue = new RowQueue(frozen.rows, frozen.isDone);
+    this.#recorder = recorder;
+    // Edits share one group commit, so batches of them do not run concurrently.
+    this.#batches = run.opParams.kind === 'edit' ? 1 : BATCHES;
+    this.#sizer = new BatchSizer(Math.ceil(deps.width / this.#batches), deps.foreground);
+    this.#isRerun = run.number > 1;
+  }
+
+  /** Resolves when no row is left. */
+  async applyAll(signal: AbortSignal): Promise<void> {
+    const running = new Set<Promise<void>>();
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      for (;;) {
+        await this.#recorder.ready();
+        await this.#sizer.ready();
+        if (signal.aborted) throw new Interrupted();
+        if (failure !== undefined) throw failure.error;
+        const rows = running.size < this.#batches ? this.#take() : [];
+        if (rows.length === 0 && running.size === 0) return;
+        if (rows.length === 0) await Promise.race(running);
+        else {
+          const batch = this.#apply(rows)
+            .catch((error: unknown) => {
+              failure ??= { error };
+            })
+            .finally(() => running.delete(batch));
+          running.add(batch);
+        }
+      }
+    } finally {
+      await Promise.all(running);
+    }
+  }
+
+  /** Records as succeeded the rows that were applied although their result is unknown. */
+  async settle(): Promise<void> {
+    const { policy } = this.#deps;
+    for (const row of [...this.#queue.left()]) {
+      if (!this.#open.has(row) && !this.#isRerun) continue;
+      const isDone = await policy.retryForever(() => this.#isDone(this.#idOf(row)));
+      if (isDone) this.#recorder.add(row, this.#idOf(row), { kind: 'succeeded' });
+    }
+    await this.#recorder.flush('retryForever');
+  }
+
+  #take(): readonly number[] {
+    const rows: number[] = [];
+    const most = this.#sizer.size();
+    while (rows.length < most) {
+      const row = this.#queue.take();
+      if (row === undefined) break;
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  /** @throws {OutOfReach}, {Interrupted}; rows without a result stay open */
+  async #apply(rows: readonly number[]): Promise<void> {
+    for (const row of rows) this.#open.add(row);
+    const ids = rows.map((row) => this.#idOf(row));
+    const turn = await this.#deps.turns.take(this.#run.tenantId, 'bulkRows');
+    await turn.begin();
+    const settled = await this.#operation.apply(ids, this.#isRerun).finally(turn.end);
+    const finished = await Promise.allSettled(rows.map((row, at) => this.#finishRow(row, settled[at])));
+    this.#sizer.wrote(settled);
+    for (const each of finished) if (each.status === 'rejected') throw each.reason;
+  }
+
+  async #finishRow(row: number, settled: SettledRow | undefined): Promise<void> {
+    const id = this.#idOf(row);
+    const result =
+      settled?.status === 'fulfilled' ? settled.value : await this.#retryRow(id, settled?.reason);
+    this.#open.delete(row);
+    const blockedBy = result.kind === 'error' ? result.blockedBy : undefined;
+    if (blockedBy !== undefined && this.#queue.putBack(row, blockedBy)) return;
+    this.#queue.done(row, result.kind === 'succeeded' && this.#run.opParams.kind === 'delete');
+    this.#recorder.add(row, id, result);
+  }
+
+  /** Retries a row until its result is known. @throws {OutOfReach}, {Interrupted} */
+  async #retryRow(id: string, reason: unknown): Promise<RowResult> {
+    const { policy, logger } = this.#deps;
+    let error = reason;
+    for (let failures = 1; ; ) {
+      if (error instanceof OutOfReach || error instanceof Interrupted) throw error;
+      if (!isTransient(error)) {
+        const { sessionId: session_id } = this.#run;
+        logger.error({ err: error, session_id, record_id: id }, 'a row of a bulk session failed');
+        if (failures >= UNEXPECTED_TRIES) break;
+        failures += 1;
+      }
+      try {
+        return await policy.retry(async () => {
+          const [settled] = await this.#operation.apply([id], true);
+          if (settled?.status === 'fulfilled') return settled.value;
+          throw settled?.reason;
+        });
+      } catch (thrown) {
+        error = thrown;
+      }
+    }
+    const isDone = await policy.retry(() => this.#isDone(id));
+    return isDone ? { kind: 'succeeded' } : errored(notProcessable, '');
+  }
+
+  async #isDone(id: string): Promise<boolean> {
+    try {
+      return await this.#operation.isDone(id);
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      // A record that cannot be decoded was not changed by an earlier run either.
+      return false;
+    }
+  }
+
+  #idOf(row: number): string {
+    return this.#ids[row] ?? '';
+  }
+}

@@ -1,0 +1,185 @@
+import { type RowRefusal, recordNotFound, refusalOfError, tooLarge } from '../../domain/bulk/outcomes.ts';
+import type { OpParams } from '../../domain/bulk/session-events.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { isUuid } from '../../domain/core/text.ts';
+import type { JsonValue } from '../../domain/entities/fields.ts';
+import { type LiveRecord, type RecordState, recordStream } from '../../domain/entities/record.ts';
+import { type Filter, matches } from '../../domain/expressions/filter.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { WriterGate } from '../core/commands/writer-gate.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
+import type { Deletions } from '../entities/deletions.ts';
+import type { Records } from '../entities/records.ts';
+import type { Schemas } from '../entities/schemas.ts';
+import type { Ids } from '../ports/clock.ts';
+import { EventTooLarge, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { Jobs } from '../workflow/jobs.ts';
+
+/** A filter and the time it is evaluated at. */
+export interface SelectedBy {
+  readonly filter: Filter;
+  /** `now()` of the filter (ms). */
+  readonly now: number;
+}
+
+/** One run of a commit over the rows of a session. */
+export interface CommitRun {
+  readonly tenantId: string;
+  readonly sessionId: string;
+  /** From 1. */
+  readonly number: number;
+  readonly entityName: string;
+  readonly opParams: OpParams;
+  /** For a selection by filter: rows that it no longer selects stay unchanged. */
+  readonly selectedBy: SelectedBy | undefined;
+  readonly committedBy: string;
+  /** The cause of the commit; each row has its own causation id. */
+  readonly cause: Cause;
+  /** Position of the commit's start. */
+  readonly since: Position;
+}
+
+// Results
+
+interface ErroredRow {
+  readonly kind: 'error';
+  readonly currentState: string;
+  readonly refusal: RowRefusal;
+  /** The record that must be deleted first. */
+  readonly blockedBy?: string | undefined;
+}
+
+export type RowResult =
+  | { readonly kind: 'succeeded'; readonly position?: Position | undefined }
+  | { readonly kind: 'skipped' }
+  | ErroredRow;
+
+export type SettledRow = PromiseSettledResult<RowResult>;
+
+export const errored = (refusal: RowRefusal, currentState: string): ErroredRow => ({
+  kind: 'error',
+  currentState,
+  refusal,
+});
+
+export const lostRace = (): DomainError =>
+  new DomainError('unavailable', 'The record is too busy at the moment.');
+
+export const isLostRace = (thrown: unknown): boolean =>
+  thrown instanceof DomainError && (thrown.code === 'conflict' || thrown.code === 'not_found');
+
+/** @throws `unavailable` after a lost race, and errors that are no result of a row */
+export const refused = (thrown: unknown, state: LiveRecord | undefined): ErroredRow => {
+  if (state === undefined || thrown instanceof StoreUnavailable) throw thrown;
+  if (thrown instanceof EventTooLarge) return errored(tooLarge, stateOf(state));
+  if (isLostRace(thrown)) throw lostRace();
+  const refusal = refusalOfError(thrown);
+  if (refusal === undefined) throw thrown;
+  return errored(refusal, stateOf(state));
+};
+
+// Records and values
+
+/** The job's state; empty without a job. */
+export const stateOf = (state: RecordState): string =>
+  state.status === 'live' ? (state.job?.state ?? '') : '';
+
+export type EditParams = Extract<OpParams, { kind: 'edit' }>;
+
+/** The values that an edit sets, by field. */
+export const inputOf = ({ fields }: EditParams): Readonly<Record<string, JsonValue>> =>
+  Object.fromEntries(fields.map(({ field_key, new_value }) => [field_key, new_value]));
+
+/** Whether the session's selection still includes the record. */
+export const isSelected = ({ selectedBy }: CommitRun, record: LiveRecord): boolean =>
+  selectedBy === undefined || matches(selectedBy.filter, fieldsOf(record), selectedBy.now);
+
+/** The fields of a record for filters. */
+const fieldsOf = (record: LiveRecord) => ({
+  id: record.id,
+  state: record.job?.state ?? null,
+  // Getters, since few filters use times.
+  get created_at() {
+    return new Date(record.createdAt).toISOString();
+  },
+  get updated_at() {
+    return new Date(record.updatedAt).toISOString();
+  },
+  values: record.values,
+});
+
+/** A selection by filter must hold for the version that is changed. */
+export const versionOf = ({ selectedBy }: CommitRun, { version }: LiveRecord): number | undefined =>
+  selectedBy === undefined ? undefined : version;
+
+/** Detects a tampered log, so that another record is not changed. */
+export const refuseMixUp = (state: RecordState, recordId: string): void => {
+  if ('id' in state && state.id !== recordId) throw new Error('a record bears the id of another');
+};
+
+// Operations
+
+/** The causation id of a row's events (decision 15). Request ids have no colon and cannot equal it. */
+export const rowCausation = (sessionId: string, recordId: string): string => `bulk:${sessionId}:${recordId}`;
+
+export interface RowDeps {
+  readonly streams: Streams;
+  readonly schemas: Schemas;
+  readonly writers: WriterGate;
+  readonly records: Records;
+  readonly deletions: Deletions;
+  readonly jobs: Jobs;
+  readonly ids: Ids;
+}
+
+/**
+ * Applies a session's operation to rows, by the decisions of single commands. Repeats have no further effect, since the
+ * causation identifies a row's events (decision 15).
+ */
+export abstract class RowOperation<Params extends OpParams = OpParams> extends WithDeps<RowDeps> {
+  protected readonly run: CommitRun;
+  protected readonly params: Params;
+
+  constructor(deps: RowDeps, run: CommitRun, params: Params) {
+    super(deps);
+    this.run = run;
+    this.params = params;
+  }
+
+  /**
+   * Applies rows together; never rejects. A row is rejected with {StoreUnavailable}, `unavailable` or
+   * `read_model_behind` when its outcome is unknown and it must be retried.
+   * @param mayBeDone an earlier try may have applied some of them
+   */
+  async apply(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {
+    const settled = await this.applyAll(ids.filter(isUuid), mayBeDone);
+    let next = 0;
+    return ids.map((id): SettledRow => {
+      const row = isUuid(id) ? settled[next++] : undefined;
+      return row ?? { status: 'fulfilled', value: errored(recordNotFound, '') };
+    });
+  }
+
+  /** @param ids of rows that can have a stream */
+  protected abstract applyAll(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]>;
+
+  /** Whether the session has applied the row. @throws as {@link apply} */
+  async isDone(recordId: string): Promise<boolean> {
+    if (!isUuid(recordId)) return false;
+    const { events } = await this.deps.streams
+      .of(recordStream, this.run.tenantId, recordId)
+      .execute(this.contextOf(recordId), () => []);
+    return events.length > 0;
+  }
+
+  protected contextOf(recordId: string): RequestContext {
+    const { cause, sessionId, since } = this.run;
+    return {
+      cause: { ...cause, causationId: rowCausation(sessionId, recordId) },
+      priorAttempt: { after: since },
+      newId: () => this.deps.ids.next(),
+    };
+  }
+}

@@ -1,0 +1,243 @@
+import {
+  type Delivery,
+  deliveryStream,
+  type RecordAttempt,
+  recordAttempt,
+} from '../../domain/webhooks/delivery.ts';
+import type { StreamState, StreamStates } from '../core/commands/stream-states.ts';
+import type { StreamCommand, Streams } from '../core/commands/streams.ts';
+import { isUnavailable } from '../core/concurrency/retry-policy.ts';
+import type { Cause, EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import { clearTimeout, monotonic, setImmediate, setTimeout, type Timer } from '../core/runtime/timers.ts';
+import { WithDeps } from '../core/with-deps.ts';
+import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
+import { isWhole, partsOf } from './body.ts';
+
+/** A delivery as just read, with the events of its body that were read. */
+interface LoadedDelivery {
+  readonly loaded: StreamState<Delivery>;
+  readonly body: readonly LoggedEvent[];
+}
+
+/** A delivery that was read ahead. */
+export interface FoundDelivery extends LoadedDelivery {
+  /** As `monotonic()`. */
+  readonly readAt: number;
+}
+
+/** Data already at hand for an attempt. */
+export interface KnownDelivery {
+  /** The first event of the delivery. */
+  readonly scheduledEvent?: LoggedEvent | undefined;
+  /** The delivery from {@link DeliveryBatches.readAhead}; undefined when it was not found or has changed since. */
+  readonly found?: (() => FoundDelivery | undefined) | undefined;
+}
+
+/** A finished attempt, and the delivery's state when it began. */
+interface DoneAttempt {
+  readonly tenantId: string;
+  readonly deliveryId: string;
+  readonly loaded: StreamState<Delivery>;
+  readonly record: RecordAttempt;
+  readonly cause: Cause;
+}
+
+interface QueuedAttempt {
+  readonly done: DoneAttempt;
+  readonly tries: number;
+  readonly resolve: (position: Position | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How long (ms) data read ahead is used. */
+const FRESH_MS = 500;
+/** Characters of events read ahead for one worker; the rest is read when it is sent. */
+const MAX_AHEAD = 256 * 1024;
+/** Limit of characters for all workers, since most of many may wait for long. */
+const MAX_TOTAL_AHEAD = 128 * MAX_AHEAD;
+/** Workers that read ahead at the same time; each read may return one oversized delivery. */
+const MAX_READERS = 16;
+
+/** A batch of this size is written at once. */
+const FULL = 192;
+/** After a batch of this size the next one waits for further attempts. */
+const BUSY = 8;
+/** Longest wait (ms) of a batch. */
+const LINGER_MS = 20;
+const TRIES = 6;
+
+/**
+ * Reads deliveries ahead of their attempts, and records the outcomes, many at a time (decision 21). Each outcome is
+ * decided on the state its attempt began with; for a delivery changed since, `executeAll` decides it again on the new state.
+ */
+export class DeliveryBatches extends WithDeps<{
+  readonly streams: Streams;
+  readonly states: StreamStates;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly logger: Logger;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}> {
+  /** Characters held now. */
+  #ahead = 0;
+  #readers = 0;
+  #queued: QueuedAttempt[] = [];
+  #lastSize = 0;
+  #timer: Timer | undefined;
+  #isDue = false;
+
+  /**
+   * Reads deliveries without further events and with the body in one event, nearly all of them, in one query. Leaves
+   * out others, and all when too much is held or being read. Clears the result when it is too old.
+   */
+  async readAhead(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
+    const found = new Map<string, FoundDelivery>();
+    const wanted = ids.filter((id) => this.deps.states.cached(streamOf(tenantId, id)) === undefined);
+    if (this.#readers >= MAX_READERS || this.#ahead + MAX_AHEAD > MAX_TOTAL_AHEAD) return found;
+    this.#readers += 1;
+    this.#ahead += MAX_AHEAD;
+    let unused = MAX_AHEAD;
+    try {
+      if (wanted.length > 0) unused = await this.#readInto(found, tenantId, wanted);
+    } finally {
+      this.#readers -= 1;
+      this.#ahead -= unused;
+      setTimeout(() => {
+        found.clear();
+        this.#ahead -= MAX_AHEAD - unused;
+      }, FRESH_MS).unref();
+    }
+    return found;
+  }
+
+  /** @returns the unused characters of {@link MAX_AHEAD}; 0 when they were exceeded */
+  async #readInto(
+    found: Map<string, FoundDelivery>,
+    tenantId: string,
+    ids: readonly string[],
+  ): Promise<number> {
+    const readAt = monotonic();
+    const streams = ids.map((id) => streamOf(tenantId, id));
+    const read = await this.deps.events.readStreams(streams, 2, MAX_AHEAD);
+    let left = MAX_AHEAD;
+    for (const [nth, id] of ids.entries()) {
+      const events = read[nth] ?? [];
+      for (const { data, metadata } of events) left -= data.length + metadata.length;
+      if (left < 0) return 0;
+      const [first] = events;
+      const event = first === undefined || events.length > 1 ? undefined : this.#decoded(first);
+      if (event !== undefined && isWhole([event]))
+        found.set(id, { loaded: stateAfter(event), body: [event], readAt });
+    }
+    return left;
+  }
+
+  /** An event that cannot be decoded fails later, in its own attempt. */
+  #decoded(stored: StoredEvent): LoggedEvent | undefined {
+    try {
+      return this.deps.codec.decodeOnce(stored);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Synchronous when the state is cached, or was read ahead and is still fresh. */
+  load(tenantId: string, id: string, known: KnownDelivery): LoadedDelivery | Promise<LoadedDelivery> {
+    const { scheduledEvent } = known;
+    const found = known.found?.();
+    const stream = streamOf(tenantId, id);
+    const cached = this.deps.states.cachedOf(deliveryStream, stream);
+    if (cached !== undefined)
+      return { loaded: cached, body: scheduledEvent === undefined ? (found?.body ?? []) : [scheduledEvent] };
+    if (found !== undefined && monotonic() - found.readAt < FRESH_MS) return found;
+    return this.#read(stream);
+  }
+
+  async #read(stream: string): Promise<LoadedDelivery> {
+    const body: LoggedEvent[] = [];
+    const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
+    const loaded = await this.deps.states.refresh(stream, deliveryStream, see);
+    return { loaded, body: body.slice(0, partsOf(body[0])) };
+  }
+
+  /**
+   * @returns the position of the delivery's last event
+   * @throws {StoreUnavailable}, `unavailable` after a few tries
+   */
+  record(done: DoneAttempt, urgency: 'soon' | 'with others'): Promise<Position | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#queued.push({ done, tries: 1, resolve, reject });
+      if (urgency === 'soon' || this.#lastSize < BUSY || this.#queued.length >= FULL) this.flushNow();
+      else this.#timer ??= setTimeout(this.#flush, LINGER_MS);
+    });
+  }
+
+  /** Writes all queued attempts at the end of this tick. */
+  flushNow(): void {
+    if (this.#queued.length === 0 || this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isDue = false;
+    if (this.#queued.length === 0) return;
+    const batch = this.#queued;
+    this.#queued = [];
+    this.#lastSize = batch.length;
+    const byTenant = Map.groupBy(batch, ({ done }) => done.tenantId);
+    for (const [tenantId, attempts] of byTenant) void this.#write(tenantId, attempts);
+  };
+
+  /** Never rejects. */
+  async #write(tenantId: string, batch: readonly QueuedAttempt[]): Promise<void> {
+    const commands = batch.map(commandOf);
+    const settled = await this.deps.streams
+      .executeAll(deliveryStream, tenantId, commands, { passing: true })
+      .catch((reason: unknown) => batch.map(() => ({ status: 'rejected' as const, reason })));
+    for (const [nth, attempt] of batch.entries()) {
+      const outcome = settled[nth];
+      if (outcome?.status === 'fulfilled') attempt.resolve(outcome.value.position);
+      else void this.#retry(attempt, outcome?.reason);
+    }
+  }
+
+  /** A delivery without a record would be sent again. */
+  async #retry(attempt: QueuedAttempt, error: unknown): Promise<void> {
+    const { done, tries, reject } = attempt;
+    if (!isUnavailable(error) || tries >= TRIES) return reject(error);
+    const { logger, sleep } = this.deps;
+    logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded yet');
+    await sleep(50 * 2 ** tries, NEVER);
+    this.#queued.push({ ...attempt, tries: tries + 1 });
+    this.flushNow();
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+const streamOf = (tenantId: string, id: string): string => streamName(tenantId, deliveryStream.category, id);
+
+/** The state of a delivery with no other event. */
+const stateAfter = (scheduledEvent: LoggedEvent): StreamState<Delivery> => {
+  const { revision, hash, at, position } = scheduledEvent;
+  // An event of a delivery's stream.
+  const event = scheduledEvent as Parameters<typeof deliveryStream.evolve>[1];
+  const state = deliveryStream.evolve(deliveryStream.initial, event, { at, revision });
+  return { state, revision, hash, at, position };
+};
+
+const commandOf = ({
+  done: { deliveryId, loaded, record, cause },
+  tries,
+}: QueuedAttempt): StreamCommand<Delivery, ReturnType<typeof recordAttempt>[number]> => ({
+  id: deliveryId,
+  context: { cause },
+  // An earlier try may have been stored although its answer was lost.
+  loaded: tries === 1 ? loaded : undefined,
+  decide: (state, at) => recordAttempt(state, record, at),
+});

@@ -1,0 +1,128 @@
+import type { Position } from '../ports/event-store.ts';
+
+/** Names a queue: deliveries replayed in order form a separate one. */
+export interface QueueName {
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly ordered: boolean;
+}
+
+export interface Due {
+  readonly id: string;
+  /** ms */
+  readonly dueAt: number;
+}
+
+/** Waiting deliveries, from a read model. */
+export interface PendingDeliveries {
+  /** Subscriptions with deliveries, read at a position or later. */
+  subscriptions(seen: Position | undefined): AsyncIterable<Pick<QueueName, 'tenantId' | 'subscriptionId'>>;
+  /** The first waiting deliveries, due or not; read at a position or later, if one is given. */
+  of(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
+}
+
+const PAGE = 256;
+/** Longest time (ms) in which pages are read without waiting for the read model. */
+const MAX_UNWAITED_MS = 1_000;
+/** Most ended deliveries remembered until the read model has them. */
+const MAX_ENDED = 1_024;
+
+/**
+ * The deliveries of a queue: a page that waits, from the read model, and those under way. While more than a page waits,
+ * pages are read without waiting for the read model, leaving out deliveries known to have ended: waiting after each
+ * attempt would make it fold in small steps. Only a page read with waiting can show that the queue is empty.
+ */
+export class EndpointQueue {
+  readonly #name: QueueName;
+  readonly #pending: PendingDeliveries;
+  /** Due times (ms) of the last page's deliveries, without those that were started. */
+  #waiting = new Map<string, number>();
+  /** Due times (ms) of started deliveries; undefined for those that are no longer counted. */
+  readonly #underWay = new Map<string, number | undefined>();
+  /** Ended deliveries that the read model may still return. */
+  readonly #ended = new Set<string>();
+  #isLong = false;
+  /** When the read model was last waited for (ms). */
+  #waitedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(name: QueueName, pending: PendingDeliveries) {
+    this.#name = name;
+    this.#pending = pending;
+  }
+
+  /** Number of deliveries under way. */
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
+  isUnderWay(id: string): boolean {
+    return this.#underWay.has(id);
+  }
+
+  /** @param now due time (ms) of a delivery that is not in the page */
+  start(id: string, now: number): void {
+    this.#underWay.set(id, this.#waiting.get(id) ?? now);
+    this.#waiting.delete(id);
+  }
+
+  /** Records that an attempt has ended, or that the delivery was dropped. */
+  end(id: string): void {
+    this.#underWay.delete(id);
+    if (this.#isLong) this.#ended.add(id);
+  }
+
+  /**
+   * Reads the next page.
+   * @param now for what is due (ms)
+   * @param seen the position that the queue has seen
+   * @returns deliveries in the order of their attempts, due ones first
+   */
+  async next(now: number, seen: Position | undefined): Promise<readonly Due[]> {
+    const underWay = this.#underWay.size;
+    const isRecent = Math.abs(now - this.#waitedAt) < MAX_UNWAITED_MS;
+    if (this.#isLong && isRecent && !this.#name.ordered && this.#ended.size < MAX_ENDED) {
+      const limit = PAGE + underWay + this.#ended.size;
+      const found = await this.#pending.of(this.#name, limit, undefined);
+      const due = this.#open(found).filter(({ dueAt }) => dueAt <= now);
+      this.#forgetKnown(found);
+      if (due.length > 0) return this.#take(due);
+    }
+    // A delivery that ends during the read may still be in its result.
+    this.#ended.clear();
+    this.#isLong = true;
+    this.#waitedAt = now;
+    const limit = PAGE + underWay;
+    const found = await this.#pending.of(this.#name, limit, seen);
+    const waiting = this.#open(found);
+    this.#isLong = found.length >= limit;
+    if (!this.#isLong) this.#ended.clear();
+    return this.#take(waiting);
+  }
+
+  #open(found: readonly Due[]): readonly Due[] {
+    return found.filter(({ id }) => !this.#ended.has(id) && !this.#underWay.has(id));
+  }
+
+  #take(page: readonly Due[]): readonly Due[] {
+    this.#waiting = new Map(page.map(({ id, dueAt }) => [id, dueAt]));
+    return page;
+  }
+
+  /** Forgets ended deliveries that the read model no longer returns. */
+  #forgetKnown(found: readonly Due[]): void {
+    const waiting = new Set(found.map(({ id }) => id));
+    for (const id of this.#ended) if (!waiting.has(id)) this.#ended.delete(id);
+  }
+
+  /** Counts none of its present deliveries any longer: they may not be sent for now. */
+  suspend(): void {
+    this.#waiting.clear();
+    for (const id of this.#underWay.keys()) this.#underWay.set(id, undefined);
+  }
+
+  /** Number of deliveries that wait or are under way, and the first due time (ms), for metrics. */
+  get summary(): { readonly count: number; readonly dueAt: number } {
+    const dueAts = [...this.#waiting.values(), ...this.#underWay.values()].filter((at) => at !== undefined);
+    return { count: dueAts.length, dueAt: Math.min(Number.POSITIVE_INFINITY, ...dueAts) };
+  }
+}
