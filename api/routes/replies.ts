@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { notFound } from '../../domain/core/errors.ts';
 import { iso, type Page, type PageRequest } from '../../domain/core/projection.ts';
 import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Reply } from '../http/route.ts';
+import type { Method, Reply } from '../http/route.ts';
 import { cursor, limit } from '../http/schemas.ts';
 
 /** Replies that the routes of several areas give. */
@@ -14,6 +14,17 @@ export const pageQuery = z.object({ limit: limit(), cursor });
 /** The parts of a route that every list in pages has. */
 export const pagedList = <V extends z.ZodType>(view: V) =>
   ({ method: 'get', query: pageQuery, responses: { 200: z.array(view) } }) as const;
+
+/** The parts of a route on the one resource that its path names. */
+export const one = <M extends Method, V extends z.ZodType, P extends z.ZodType>(
+  method: M,
+  view: V,
+  params: P,
+) => ({ method, params, responses: { 200: view } }) as const;
+
+/** As {@link one}, for a removal, whose answer has no body. */
+export const removal = <P extends z.ZodType>(params: P) =>
+  ({ method: 'delete', params, responses: { 204: null } }) as const;
 
 /**
  * A page of a list.

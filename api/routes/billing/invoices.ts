@@ -10,7 +10,7 @@ import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
 import { INVOICE_PAGE_HEADERS, invoicePage } from '../../pages/invoice-page.ts';
 import { billed } from '../partners/partner-portal.ts';
-import { found, listReply, pageQuery } from '../replies.ts';
+import { found, listReply, one, pageQuery } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
@@ -89,13 +89,11 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      method: 'get',
+      ...one('get', invoiceView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getInvoice',
       summary: 'One invoice',
       description: 'Lines and texts are as they were when the invoice was generated.',
-      params: idParams,
-      responses: { 200: invoiceView },
       reads: READS,
       handle: async ({ principal, params }) => ({
         status: 200,
@@ -155,14 +153,12 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      method: 'post',
+      ...one('post', invoiceView, idParams),
       path: `${BASE}/:id/void`,
       operationId: 'voidInvoice',
       summary: 'Void an invoice that is not issued: its window is free again',
       description:
         'Only a generated invoice can be voided. The next invoice of its window has a higher `revision`.',
-      params: idParams,
-      responses: { 200: invoiceView },
       errors: ['invoice_locked'],
       reads: READS,
       handle: async ({ principal, params, context }) =>

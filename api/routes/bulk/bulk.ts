@@ -18,7 +18,7 @@ import { pageInParts } from '../../http/page-parts.ts';
 import type { TakePreviewRows } from '../../http/preview-limit.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, text } from '../../http/schemas.ts';
-import { download, listReply, pagedList } from '../replies.ts';
+import { download, listReply, one, pagedList } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 import { sessionView, viewOf } from './bulk-views.ts';
 import { checkedIds, MAX_GIVEN_IDS, rowIds } from './row-ids.ts';
@@ -193,15 +193,13 @@ export const bulkRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'get',
+      ...one('get', sessionView, idParams),
       path: `${SESSIONS}/:id`,
       operationId: 'getBulkSession',
       summary: 'A session with its preview and, once it has ended, its result',
       description:
         'Poll it after a commit of 1,000 rows or more, until `status` is `committed` or `errored`; ' +
         '`progress` counts rows until then.',
-      params: idParams,
-      responses: { 200: sessionView },
       reads: READS,
       handle: async ({ principal: { tenantId }, params }) => {
         const now = await bulk.session(tenantId, params.id);
@@ -232,13 +230,11 @@ export const bulkRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'post',
+      ...one('post', sessionView, idParams),
       path: `${SESSIONS}/:id/cancel`,
       operationId: 'cancelBulkSession',
       summary: 'Give up a session that was previewed',
       description: 'Only a session that is `previewed` can be cancelled.',
-      params: idParams,
-      responses: { 200: sessionView },
       errors: ['invalid_transition'],
       reads: READS,
       handle: async ({ principal: { tenantId }, params, context }) => {

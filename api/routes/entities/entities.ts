@@ -11,7 +11,7 @@ import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { found, listReply, one, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -94,14 +94,12 @@ export const entityRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...one('get', entityView, entityParams),
       path: `${ENTITIES}/:name`,
       operationId: 'getEntity',
       summary: 'An entity and its fields',
       description: 'The schema of one entity.',
       scope: 'data:read',
-      params: entityParams,
-      responses: { 200: entityView },
       reads: READS,
       handle: async ({ principal, params }) => {
         const body = found(await entityByName(reader, principal.tenantId, params.name));
@@ -110,7 +108,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'patch',
+      ...one('patch', entityView, entityParams),
       path: `${ENTITIES}/:name`,
       operationId: 'changeEntity',
       summary: 'Change an entity; `fields` is the full list',
@@ -119,9 +117,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
         '`in_use`.',
       scope: 'data:write',
       roles: ['admin'],
-      params: entityParams,
       body: entityChange.extend(tenantId),
-      responses: { 200: entityView },
       errors: ['constraint_violated', 'in_use', 'conflict', 'read_model_behind'],
       handle: async ({ principal, params, body: { tenant_id: _checked, ...change }, context }) =>
         reply(200, await deps.schemas.change(principal.tenantId, params.name, change, context)),

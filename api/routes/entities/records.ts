@@ -13,7 +13,7 @@ import { countRecordsOf, recordById, searchRecordsOf } from '../../../projection
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { uuid } from '../../http/schemas.ts';
-import { found, listReply, pageQuery } from '../replies.ts';
+import { found, listReply, one, pageQuery, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 import { ENTITIES, entityParams } from './entities.ts';
 import { docView, etagOf, ifMatch, liveView, recordBody, recordView } from './record-requests.ts';
@@ -147,14 +147,12 @@ export const recordRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...one('get', recordView, recordParams),
       path: `${BASE}/:id`,
       operationId: 'getRecord',
       summary: 'A record',
       description: '`ETag` holds the version, to be sent as `If-Match` with a change.',
       scope: 'data:read',
-      params: recordParams,
-      responses: { 200: recordView },
       reads: READS,
       handle: async ({ principal, params }) => {
         const doc = found(await recordById(reader, principal.tenantId, params.name, params.id));
@@ -164,7 +162,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'patch',
+      ...one('patch', recordView, recordParams),
       path: `${BASE}/:id`,
       operationId: 'changeRecord',
       summary: 'Change values of a record; null clears, equal values change nothing',
@@ -172,9 +170,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
         'Send the values that change. With `If-Match`, a record that somebody else has changed since is 409 ' +
         '`conflict`.',
       scope: 'data:write',
-      params: recordParams,
       body: recordBody,
-      responses: { 200: recordView },
       honoursIfMatch: true,
       errors: ['constraint_violated', 'conflict'],
       handle: async ({ principal: { tenantId }, params: { name, id }, body, headers, context }) => {
@@ -184,7 +180,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'delete',
+      ...removal(recordParams),
       path: `${BASE}/:id`,
       operationId: 'deleteRecord',
       summary: 'Delete a record; what points to it is cleared, goes along, or stands against it',
@@ -192,8 +188,6 @@ export const recordRoutes = (deps: Deps): Route[] => {
         'References decide what happens to records that point to it: `restrict` is 409 `in_use`, `clear` ' +
         'empties them, `cascade` deletes them. Each has an event of its own.',
       scope: 'data:write',
-      params: recordParams,
-      responses: { 204: null },
       honoursIfMatch: true,
       errors: ['in_use', 'conflict', 'read_model_behind'],
       handle: async ({ principal: { tenantId }, params: { name, id }, headers, context }) => {

@@ -9,7 +9,7 @@ import { extensionsOf } from '../../../projections/extensions/extensions.ts';
 import type { Route } from '../../http/route.ts';
 import { filledText, timestamp } from '../../http/schemas.ts';
 import { bearerReply, mintedBearer, scopeList } from '../identity/api-tokens.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { listReply, one, pagedList, removal } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -83,13 +83,11 @@ export const extensionRoutes = (deps: Deps): Route[] => {
     description: string,
   ) =>
     adminRoute({
-      method: 'post',
+      ...one('post', extensionView, params),
       path: `${BASE}/:id/${action}`,
       operationId,
       summary,
       description,
-      params,
-      responses: { 200: extensionView },
       handle: async ({ principal: { tenantId }, params, context }) => {
         const changed = await deps.extensions[action](tenantId, params.id, context);
         return { status: 200, body: viewOf(changed.extension), position: changed.position };
@@ -147,13 +145,11 @@ export const extensionRoutes = (deps: Deps): Route[] => {
       ),
 
       adminRoute({
-        method: 'delete',
+        ...removal(params),
         path: `${BASE}/:id`,
         operationId: 'uninstallExtension',
         summary: 'Uninstall an extension: its tokens count no longer; it may be installed again',
         description: 'The extension is gone from the list; what it has written stays.',
-        params,
-        responses: { 204: null },
         handle: async ({ principal: { tenantId }, params, context }) => ({
           status: 204,
           position: await deps.extensions.uninstall(tenantId, params.id, context),

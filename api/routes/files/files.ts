@@ -9,7 +9,7 @@ import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { byteRange } from '../../http/byte-range.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { found, listReply, one, pagedList, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -127,14 +127,12 @@ export const fileRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...one('get', fileView, idParams),
       path: `${BASE}/files/:id`,
       operationId: 'getFile',
       summary: 'Name, type, size and digest of a file',
       description: 'The bytes are at `/content`.',
       scope: 'files:read',
-      params: idParams,
-      responses: { 200: fileView },
       reads: ['files'],
       handle: async ({ principal, params }) => ({
         status: 200,
@@ -179,14 +177,12 @@ export const fileRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'delete',
+      ...removal(idParams),
       path: `${BASE}/files/:id`,
       operationId: 'deleteFile',
       summary: 'Delete a file',
       description: 'The bytes are deleted, and the assistant forgets them.',
       scope: 'files:write',
-      params: idParams,
-      responses: { 204: null },
       handle: async ({ principal, params, context }) => ({
         status: 204,
         position: await files.delete(principal.tenantId, params.id, context),

@@ -9,7 +9,7 @@ import { isSlug } from '../../../domain/forms/slug.ts';
 import { type FormDoc, formById, formsOf } from '../../../projections/forms/forms.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { found, listReply, one, pagedList, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -101,14 +101,12 @@ export const formRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...one('get', formView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getForm',
       summary: 'A form',
       description: 'The form with its fields, in its present state.',
       scope: 'forms:read',
-      params: idParams,
-      responses: { 200: formView },
       reads: ['forms'],
       handle: async ({ principal, params }) => {
         const body = found(await formById(reader, principal.tenantId, params.id));
@@ -117,21 +115,19 @@ export const formRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'patch',
+      ...one('patch', formView, idParams),
       path: `${BASE}/:id`,
       operationId: 'changeForm',
       summary: 'Change a form; of a published one the change counts at once. `fields` is the full list',
       description: 'Send the parts that change.',
       scope: 'forms:write',
       roles: ['admin'],
-      params: idParams,
       body: z.object({
         slug: slug.optional(),
         title: named.optional(),
         entity_name: entityName.optional(),
         fields: fields.optional(),
       }),
-      responses: { 200: formView },
       errors: ['already_exists', 'constraint_violated', 'conflict'],
       handle: async ({ principal: { tenantId }, params, body: { entity_name, ...rest }, context }) => {
         const change = { ...rest, entityName: entity_name };
@@ -140,44 +136,38 @@ export const formRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'post',
+      ...one('post', formView, idParams),
       path: `${BASE}/:id/publish`,
       operationId: 'publishForm',
       summary: 'Open a form to the public, an archived one again; a published one stays as it is',
       description: 'From now on `/public/forms/{tenant}/{slug}` shows it, without a sign-in.',
       scope: 'forms:admin',
       roles: ['admin'],
-      params: idParams,
-      responses: { 200: formView },
       errors: ['constraint_violated'],
       handle: async ({ principal: { tenantId }, params, context }) =>
         reply(200, await deps.forms.publish(tenantId, params.id, context)),
     }),
 
     scopedRoute({
-      method: 'post',
+      ...one('post', formView, idParams),
       path: `${BASE}/:id/archive`,
       operationId: 'archiveForm',
       summary: 'Close a form, a draft too; it keeps its slug, and publishing opens it again',
       description: 'The public page answers 404 until the form is published again.',
       scope: 'forms:admin',
       roles: ['admin'],
-      params: idParams,
-      responses: { 200: formView },
       handle: async ({ principal: { tenantId }, params, context }) =>
         reply(200, await deps.forms.archive(tenantId, params.id, context)),
     }),
 
     scopedRoute({
-      method: 'delete',
+      ...removal(idParams),
       path: `${BASE}/:id`,
       operationId: 'deleteForm',
       summary: 'Delete a form; its slug is free again, and what was submitted stays',
       description: 'Records that came in through the form stay.',
       scope: 'forms:admin',
       roles: ['admin'],
-      params: idParams,
-      responses: { 204: null },
       handle: async ({ principal: { tenantId }, params, context }) => ({
         status: 204,
         position: await deps.forms.delete(tenantId, params.id, context),

@@ -11,7 +11,7 @@ import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { apiTokenById, apiTokensOf } from '../../../projections/identity/api-tokens.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, pagedList } from '../replies.ts';
+import { found, isoOrNull, listReply, one, pagedList } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -128,14 +128,12 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'get',
+      ...one('get', tokenView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getApiToken',
       summary: 'One API token, revoked and expired ones too, without its secret',
       description: 'As the list shows it; the secret is shown at the minting alone.',
       refuses: ['api_token'],
-      params: idParams,
-      responses: { 200: tokenView },
       reads: ['api_tokens'],
       handle: async ({ principal, params }) => ({
         status: 200,
@@ -144,15 +142,13 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'delete',
+      ...one('delete', tokenView, idParams),
       path: `${BASE}/:id`,
       aliases: ['/tenant/api-tokens/:id'],
       operationId: 'revokeApiToken',
       summary: 'Revoke an API token at once; the record stays, and revoking it again changes nothing',
       description: 'Requests with the token fail from now on with 401. The record stays for the audit.',
       refuses: ['api_token'],
-      params: idParams,
-      responses: { 200: tokenView },
       handle: async ({ principal: { tenantId }, params, context }) => {
         const { token, position } = await deps.apiTokens.revoke(tenantId, params.id, context);
         const body = {

@@ -9,7 +9,7 @@ import { DomainError } from '../../../domain/core/errors.ts';
 import { type UserDoc, usersOf } from '../../../projections/identity/users.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, text, timestamp } from '../../http/schemas.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { listReply, one, pagedList } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -109,13 +109,11 @@ export const userRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', userView, userParams),
       path: `${BASE}/users/:id`,
       operationId: 'getUser',
       summary: 'One person of the tenant, deactivated ones too',
       description: 'Deactivated and forgotten people are found too; a forgotten one shows as `[erased]`.',
-      params: userParams,
-      responses: { 200: userView },
       handle: async ({ principal, params }) => ({
         status: 200,
         body: await deps.identity.get(principal.tenantId, params.id),
@@ -142,21 +140,19 @@ export const userRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'patch',
+      ...one('patch', userView, userParams),
       path: `${BASE}/users/:id`,
       operationId: 'changeUser',
       summary: 'Rename, change the role, deactivate, or give a new password',
       description:
         'Send the fields that change. A deactivated person is refused with the next request, and open ' +
         'sockets are closed. Nobody changes the own role or status.',
-      params: userParams,
       body: z.object({
         display_name: displayName.optional(),
         role: role.optional(),
         status: z.enum(['active', 'deactivated']).optional(),
         password: password.optional(),
       }),
-      responses: { 200: userView },
       errors: ['conflict', 'invalid_transition'],
       handle: async ({ principal, params, body: { display_name: displayName, ...given }, context }) => {
         const { tenantId, userId } = principal;

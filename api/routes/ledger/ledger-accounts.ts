@@ -4,7 +4,7 @@ import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accou
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import { accountByCode, accountsOf } from '../../../projections/ledger/ledger.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { found, listReply, one, pagedList } from '../replies.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
@@ -65,13 +65,11 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', accountView, z.object({ code: existingCode })),
       path: `${GL}/accounts/:code`,
       operationId: 'getAccount',
       summary: 'One account; its code in any case',
       description: 'Active or not. The code counts without regard to case, as in lines.',
-      params: z.object({ code: existingCode }),
-      responses: { 200: accountView },
       reads: LEDGER_READS,
       handle: async ({ principal, params }) => ({
         status: 200,
@@ -80,14 +78,12 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'patch',
+      ...one('patch', accountView, z.object({ code: existingCode })),
       path: `${GL}/accounts/:code`,
       operationId: 'changeAccount',
       summary: 'Rename, recategorize or deactivate an account; code and type stay once a line was posted',
       description: 'An inactive account takes no new lines; its history stays in the reports.',
-      params: z.object({ code: existingCode }),
       body: accountChange,
-      responses: { 200: accountView },
       errors: ['already_exists', 'in_use'],
       handle: async ({ principal, params, body, context }) =>
         reply(200, await deps.chart.changeAccount(principal.tenantId, params.code, body, context)),

@@ -7,7 +7,7 @@ import { invalid } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { found, listReply, pageQuery } from '../replies.ts';
+import { found, listReply, one, pageQuery, removal } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   day,
@@ -107,13 +107,11 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', entryView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getEntry',
       summary: 'One entry with its lines',
       description: 'Account names are frozen when the entry is posted.',
-      params: idParams,
-      responses: { 200: entryView },
       reads: LEDGER_READS,
       handle: async ({ principal, params }) => {
         const doc = found(await entryById(reader, principal.tenantId, params.id));
@@ -123,27 +121,23 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'patch',
+      ...one('patch', entryView, idParams),
       path: `${BASE}/:id`,
       operationId: 'changeEntry',
       summary: 'Change a draft; it may be unbalanced until it is posted',
       description: 'Send the parts that change; `lines` replaces all lines.',
-      params: idParams,
       body: entryChange,
-      responses: { 200: entryView },
       errors: ['immutable', 'unknown_account', 'account_inactive', 'mixed_currency'],
       handle: async ({ principal: { tenantId }, params, body, context }) =>
         draftReply(200, tenantId, await deps.entries.change(tenantId, params.id, body, context)),
     }),
 
     personRoute({
-      method: 'delete',
+      ...removal(idParams),
       path: `${BASE}/:id`,
       operationId: 'discardEntry',
       summary: 'Discard a draft',
       description: 'Only a draft can be discarded; a posted entry is reversed instead.',
-      params: idParams,
-      responses: { 204: null },
       errors: ['immutable'],
       handle: async ({ principal, params, context }) => ({
         status: 204,
@@ -152,15 +146,13 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...one('post', entryView, idParams),
       path: `${BASE}/:id/post`,
       operationId: 'postEntry',
       summary: 'Post a draft: it gets the next number and stays as it is for ever',
       description:
         'Checks the balance, the accounts and the period lock once more. Of several callers one wins, the ' +
         'others get 409 `immutable`.',
-      params: idParams,
-      responses: { 200: entryView },
       errors: ['immutable', 'unbalanced', 'unknown_account', 'account_inactive', 'period_locked'],
       handle: async ({ principal, params, context }) =>
         postedReply(200, await deps.posting.post(principal.tenantId, params.id, context)),

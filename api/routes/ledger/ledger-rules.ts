@@ -8,7 +8,7 @@ import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
 import { failuresOf, ruleById, rulesOf } from '../../../projections/ledger/posting-rules.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { found, listReply, one, pagedList } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
@@ -111,13 +111,11 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', ruleView, idParams),
       path: `${RULES}/:id`,
       operationId: 'getPostingRule',
       summary: 'One posting rule',
       description: 'Switched on or off, as the list shows it.',
-      params: idParams,
-      responses: { 200: ruleView },
       reads: READS,
       handle: async ({ principal, params }) => ({
         status: 200,
@@ -126,28 +124,24 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'patch',
+      ...one('patch', ruleView, idParams),
       path: `${RULES}/:id`,
       operationId: 'changePostingRule',
       summary: 'Change a rule, or switch it on or off; equal values change nothing',
       description: 'Entries that the rule has made stay as they are.',
-      params: idParams,
       body: ruleChange,
-      responses: { 200: ruleView },
       errors: ACCOUNTS,
       handle: async ({ principal, params, body: { tenant_id: _own, ...change }, context }) =>
         ruleReply(200, await deps.postingRules.change(principal.tenantId, params.id, change, context)),
     }),
 
     personRoute({
-      method: 'post',
+      ...one('post', previewView, idParams),
       path: `${RULES}/:id/preview`,
       operationId: 'previewPostingRule',
       summary: 'What the rule would make of a payload now; nothing is saved',
       description: 'Send a payload as the source would give it.',
-      params: idParams,
       body: previewBody,
-      responses: { 200: previewView },
       errors: [...ACCOUNTS, 'constraint_violated', 'unbalanced', 'period_locked'],
       handle: async ({ principal, params, body }) => {
         const { tenantId } = principal;
@@ -175,13 +169,11 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...one('post', failureView, idParams),
       path: `${FAILURES}/:id/retry`,
       operationId: 'retryPostingFailure',
       summary: 'Apply the rule as it is now to the event; the answer says whether it is resolved',
       description: 'Repair the cause first, for example open the missing account.',
-      params: idParams,
-      responses: { 200: failureView },
       handle: async ({ principal, params, context }) => {
         const { failure, position } = await deps.postingRules.retry(principal.tenantId, params.id, context);
         return { status: 200, body: viewOfFailure(failure), position };

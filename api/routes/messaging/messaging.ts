@@ -18,7 +18,7 @@ import {
 } from '../../../projections/messaging/conversations.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, limit, uuid } from '../../http/schemas.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { found, listReply, one, pagedList } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
@@ -134,13 +134,11 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', listedConversationView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getConversation',
       summary: 'One conversation of the caller, as in the list',
       description: 'With its unread count, as the list shows it. Participants only.',
-      params: idParams,
-      responses: { 200: listedConversationView },
       errors: ['not_a_participant'],
       reads: READS,
       handle: async ({ principal: { tenantId, userId }, params }) => {
@@ -196,14 +194,12 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'patch',
+      ...one('patch', messageView, messageParams),
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'editMessage',
       summary: 'Change the text of an own message',
       description: 'Sets `edited_at`. An edit notifies nobody and sends no envelope.',
-      params: messageParams,
       body: messageBody,
-      responses: { 200: messageView },
       errors: ['not_a_participant', 'not_the_sender', 'invalid_transition'],
       handle: async ({ principal: { tenantId, userId }, params: { id, mid }, body, context }) => {
         const edited = await deps.messaging.edit(tenantId, id, mid, userId, body.body, context);
@@ -212,15 +208,13 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'delete',
+      ...one('delete', messageView, messageParams),
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'deleteMessage',
       summary: 'Delete an own message; its text cannot be had back',
       description:
         'The text is erased from the log, the read models, stored answers and the snippets of ' +
         'notifications. Repeating it changes nothing.',
-      params: messageParams,
-      responses: { 200: messageView },
       errors: ['not_a_participant', 'not_the_sender'],
       handle: async ({ principal: { tenantId, userId }, params: { id, mid }, context }) => {
         const deleted = await deps.messaging.delete(tenantId, id, mid, userId, context);

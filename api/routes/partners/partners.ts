@@ -6,7 +6,7 @@ import { type ExistingPartner, isPartnerId } from '../../../domain/partners/part
 import { allPartners, type PartnerDoc } from '../../../projections/partners/partners.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { listReply, one, pagedList } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -81,25 +81,21 @@ export const partnerRoutes = (deps: Deps): Route[] => {
     }),
 
     platformRoute({
-      method: 'get',
+      ...one('get', partnerView, partnerParams),
       ...bothPaths('/super/partners/:id'),
       operationId: 'getPartner',
       summary: 'One partner',
       description: 'The name of a partner and its own tenant.',
-      params: partnerParams,
-      responses: { 200: partnerView },
       handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.partners.get(params.id)) }),
     }),
 
     platformRoute({
-      method: 'patch',
+      ...one('patch', partnerView, partnerParams),
       ...bothPaths('/super/partners/:id'),
       operationId: 'changePartner',
       summary: 'Change a partner’s name or its own tenant',
       description: 'Send the fields that change.',
-      params: partnerParams,
       body: partnerChange,
-      responses: { 200: partnerView },
       errors: ['constraint_violated'],
       handle: async ({ params, body, context }) => {
         const changed = await deps.partners.change(params.id, body, context);

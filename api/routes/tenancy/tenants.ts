@@ -13,7 +13,7 @@ import { allTenants } from '../../../projections/tenancy/tenants.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
 import { displayName, emailAddress, password, userView } from '../identity/users.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { listReply, one, pagedList } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -178,27 +178,23 @@ export const tenantRoutes = (deps: Deps): Route[] => {
     }),
 
     platformRoute({
-      method: 'get',
+      ...one('get', tenantView, tenantParams),
       ...bothPaths('/super/tenants/:id'),
       operationId: 'getTenant',
       summary: 'One tenant',
       description: 'The settings of a tenant as a platform admin sees them.',
-      params: tenantParams,
-      responses: { 200: tenantView },
       handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.tenancy.get(params.id)) }),
     }),
 
     platformRoute({
-      method: 'patch',
+      ...one('patch', changedTenantView, tenantParams),
       ...bothPaths('/super/tenants/:id'),
       operationId: 'changeTenant',
       summary: 'Change, suspend or reactivate a tenant, or appoint an admin; entitlements merge',
       description:
         'Send the fields that change; `entitlements` are merged. A suspended tenant is refused with 403 ' +
         '`tenant_suspended` until it is active again.',
-      params: tenantParams,
       body: tenantChange.extend({ sso }),
-      responses: { 200: changedTenantView },
       errors: ['constraint_violated', 'already_exists', 'invalid_transition'],
       handle: async ({ params, body, context }) => {
         const { tenant, admin: appointed, position } = await deps.tenancy.change(params.id, body, context);

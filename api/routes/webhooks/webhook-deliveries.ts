@@ -9,7 +9,7 @@ import { deliveriesOf } from '../../../projections/webhooks/webhook-deliveries.t
 import { listName } from '../../http/cursor.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, instant, timestamp, uuid } from '../../http/schemas.ts';
-import { isoOrNull, listReply, pagedList, pageQuery } from '../replies.ts';
+import { isoOrNull, listReply, one, pagedList, pageQuery } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -121,13 +121,11 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', detailView, z.object({ delivery_id: uuid })),
       path: `${WEBHOOKS}/deliveries/:delivery_id`,
       operationId: 'readWebhookDelivery',
       summary: 'One delivery with its body as sent and its attempts',
       description: 'Use it to see what a receiver was sent and what it answered, attempt by attempt.',
-      params: z.object({ delivery_id: uuid }),
-      responses: { 200: detailView },
       handle: async ({ principal: { tenantId }, params: { delivery_id } }) => {
         const { delivery, body, history } = await deps.webhookDeliveries.read(tenantId, delivery_id);
         await deps.webhooks.find(tenantId, delivery.subscriptionId);

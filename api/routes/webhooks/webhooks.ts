@@ -8,7 +8,7 @@ import type { Subscription } from '../../../domain/webhooks/subscription.ts';
 import { subscriptionDocOf, subscriptionsOf } from '../../../projections/webhooks/webhooks.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, text, timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, pagedList } from '../replies.ts';
+import { found, isoOrNull, listReply, one, pagedList, removal } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -125,13 +125,11 @@ export const webhookRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...one('get', view, idParams),
       path: `${WEBHOOKS}/:id`,
       operationId: 'readWebhook',
       summary: 'One subscription, without its secret',
       description: '`consecutive_dead_letters` counts towards the automatic pause after ten.',
-      params: idParams,
-      responses: { 200: view },
       reads: ['webhooks'],
       handle: async ({ principal, params }) => {
         const { subscription } = found(await subscriptionDocOf(reader, principal.tenantId, params.id));
@@ -140,15 +138,13 @@ export const webhookRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'patch',
+      ...one('patch', view, idParams),
       path: `${WEBHOOKS}/:id`,
       operationId: 'changeWebhook',
       summary: 'Change URL, events or description, pause, or make active again; equal values change nothing',
       description:
         'A paused subscription gets no events, and those that happen meanwhile are not kept for it.',
-      params: idParams,
       body: change,
-      responses: { 200: view },
       errors: ['plan_required', 'url_refused', 'subscription_limit_reached'],
       handle: async ({ principal: { tenantId, rights }, params, body, context }) => {
         const changed = await deps.webhooks.change(tenantId, params.id, body, rights.plan, context);
@@ -157,13 +153,11 @@ export const webhookRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'delete',
+      ...removal(idParams),
       path: `${WEBHOOKS}/:id`,
       operationId: 'deleteWebhook',
       summary: 'Delete a subscription; what waits to be delivered is dropped',
       description: 'Its history of deliveries is gone as well.',
-      params: idParams,
-      responses: { 204: null },
       handle: async ({ principal: { tenantId }, params, context }) => ({
         status: 204,
         position: await deps.webhooks.delete(tenantId, params.id, context),
@@ -171,13 +165,11 @@ export const webhookRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...one('post', viewWithSecret, idParams),
       path: `${WEBHOOKS}/:id/rotate-secret`,
       operationId: 'rotateWebhookSecret',
       summary: 'A new signing secret, shown once; the one before signs a second header for a while',
       description: 'For 24 hours each delivery carries a second signature, made with the secret before.',
-      params: idParams,
-      responses: { 200: viewWithSecret },
       handle: async ({ principal, params, context }) =>
         withSecret(200, await deps.webhooks.rotate(principal.tenantId, params.id, context)),
     }),

@@ -10,7 +10,7 @@ import { type JobDoc, jobById, jobsOf, movesOf } from '../../../projections/work
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, text } from '../../http/schemas.ts';
-import { found, listReply, pageQuery } from '../replies.ts';
+import { found, listReply, one, pageQuery } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 import { jobDetailView, jobView, viewOfDoc, viewOfJob, viewOfMove } from './job-views.ts';
 
@@ -92,7 +92,7 @@ export const jobRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...one('get', jobDetailView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getJob',
       summary: 'One job, where it has been, and where the caller can take it',
@@ -100,8 +100,6 @@ export const jobRoutes = (deps: Deps): Route[] => {
         '`history` lists each move with its actor; `allowed_events` names the moves that the caller may ' +
         'make now.',
       scope: 'workflow:read',
-      params: idParams,
-      responses: { 200: jobDetailView },
       reads: READS,
       handle: async ({ principal, params }) => {
         const { tenantId } = principal;
@@ -120,7 +118,7 @@ export const jobRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'post',
+      ...one('post', jobView, idParams),
       path: `${BASE}/:id/transitions`,
       operationId: 'transitionJob',
       summary: 'Move a job along a transition; the loser of a race gets a conflict',
@@ -129,13 +127,11 @@ export const jobRoutes = (deps: Deps): Route[] => {
         'this state is 409 `invalid_transition`. With `expected_state` the move is made only from that ' +
         'state.',
       scope: 'workflow:execute',
-      params: idParams,
       body: z.object({
         event_name: text({ max: 200 }),
         payload: payload.optional(),
         expected_state: text({ max: 200 }).optional(),
       }),
-      responses: { 200: jobView },
       errors: ['conflict', 'invalid_transition', 'constraint_violated', 'guard_rejected'],
       handle: async ({ principal, params, body, context }) => {
         const { event_name: eventName, payload: given, expected_state: expectedState } = body;
@@ -146,7 +142,7 @@ export const jobRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'post',
+      ...one('post', jobView, idParams),
       path: `${BASE}/:id/override`,
       operationId: 'overrideJob',
       summary: 'Put a job into any other state of its workflow',
@@ -155,12 +151,10 @@ export const jobRoutes = (deps: Deps): Route[] => {
         '`job.admin_override`.',
       scope: 'workflow:admin',
       roles: ['admin'],
-      params: idParams,
       body: z.object({
         to_state: text({ max: 200 }),
         reason: filledText(1000, 'The reason must not be blank.'),
       }),
-      responses: { 200: jobView },
       errors: ['conflict', 'invalid_transition'],
       handle: async ({ principal, params, body: { to_state: toState, reason }, context }) =>
         reply(await deps.jobs.override(principal.tenantId, params.id, { toState, reason }, context)),

@@ -6,7 +6,7 @@ import type { PageRequest } from '../../../domain/core/projection.ts';
 import { linksOf } from '../../../projections/entities/links.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { listReply, pagedList } from '../replies.ts';
+import { listReply, one, pagedList, removal } from '../replies.ts';
 import { bothPaths, publicRoute, scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -100,14 +100,12 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'delete',
+      ...removal(idParams.extend({ link_id: uuid })),
       path: `${BASE}/:link_id`,
       operationId: 'revokeLink',
       summary: 'Revoke a public link at once; again changes nothing',
       description: 'The link answers 404 from now on.',
       scope: 'workflow:execute',
-      params: idParams.extend({ link_id: uuid }),
-      responses: { 204: null },
       handle: async ({ principal, params: { id, link_id: linkId }, context }) => ({
         status: 204,
         position: await deps.publicLinks.revoke(principal.tenantId, id, linkId, context),
@@ -115,14 +113,12 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
     }),
 
     publicRoute({
-      method: 'get',
+      ...one('get', targetView, z.object({ token: z.string().max(200) })),
       ...bothPaths(`${PUBLIC}/:token`),
       operationId: 'validateLink',
       summary: 'What a public link leads to',
       description: 'A link that is unknown, ended or revoked is the same 404.',
       limit: 'public',
-      params: z.object({ token: z.string().max(200) }),
-      responses: { 200: targetView },
       reads: ['links'],
       handle: async ({ params }) => {
         const target = await deps.publicLinks.validate(params.token);

@@ -14,7 +14,7 @@ import { type WorkflowDoc, workflowByName, workflowsOf } from '../../../projecti
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, pagedList } from '../replies.ts';
+import { found, isoOrNull, listReply, one, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -115,14 +115,12 @@ export const workflowRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'get',
+      ...one('get', workflowView, nameParams),
       path: `${BASE}/:name`,
       operationId: 'getWorkflow',
       summary: 'One workflow: its draft, or without a newer draft the published definition',
       description: '`version` is the newest published version, with which new jobs begin.',
       scope: 'workflow:read',
-      params: nameParams,
-      responses: { 200: workflowView },
       reads: ['workflows'],
       handle: async ({ principal, params }) => {
         const doc = found(await workflowByName(reader, principal.tenantId, params.name));
@@ -131,16 +129,14 @@ export const workflowRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'put',
+      ...one('put', workflowView, nameParams),
       path: `${BASE}/:name`,
       operationId: 'saveWorkflowDraft',
       summary: 'Save the next draft; what is published stays as it is',
       description: 'Replaces the draft. Jobs are not affected until it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
-      params: nameParams,
       body: workflowDefinition.extend({ name: workflowName.optional(), ...tenantId }),
-      responses: { 200: workflowView },
       handle: async ({
         principal,
         params: { name },
@@ -153,7 +149,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
     }),
 
     scopedRoute({
-      method: 'post',
+      ...one('post', workflowView, nameParams),
       path: `${BASE}/:name/publish`,
       operationId: 'publishWorkflow',
       expensive: true,
@@ -163,8 +159,6 @@ export const workflowRoutes = (deps: Deps): Route[] => {
         'the workflow. Running jobs stay on the version that they began with.',
       scope: 'workflow:admin',
       roles: ['admin'],
-      params: nameParams,
-      responses: { 200: workflowView },
       errors: ['constraint_violated', 'conflict'],
       // Waits for the read model of the entities that run the workflow.
       reads: ['entities'],
