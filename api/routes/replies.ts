@@ -1,5 +1,6 @@
 import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
+import type { Position } from '../../application/ports/event-store.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { iso, type Page, type PageRequest } from '../../domain/core/projection.ts';
 import { decodeCursor, nextPage } from '../http/cursor.ts';
@@ -41,6 +42,11 @@ export const listReply = async <D>(
   const { docs, next } = await find({ limit: query.limit, after });
   return { status: 200, body: await Promise.all(docs.map((doc) => view(doc))), next: nextPage(next, list) };
 };
+
+export const ok = (body: unknown): Reply => ({ status: 200, body });
+
+/** The answer of a write that has nothing to show. */
+export const gone = (position: Position | undefined): Reply => ({ status: 204, position });
 
 export const isoOrNull = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : iso(ms);

@@ -6,6 +6,7 @@ import { SOURCE_KINDS } from '../../../application/ports/corpus-store.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
+import { ok } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -107,10 +108,7 @@ export const assistantRoutes = (deps: Deps): Route[] =>
             .meta({ id: 'BackfillCounts', description: 'Sources, by what was done with them.' }),
         },
         errors: ['embedding_model_unavailable'],
-        handle: async ({ principal }) => ({
-          status: 200,
-          body: await deps.backfills.run(principal.tenantId),
-        }),
+        handle: async ({ principal }) => ok(await deps.backfills.run(principal.tenantId)),
       }),
     ],
     { entitlement: 'assistant' },

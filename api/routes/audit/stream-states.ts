@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { At, TimeTravel } from '../../../application/audit/time-travel.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, position, timestamp } from '../../http/schemas.ts';
+import { ok } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -37,10 +38,8 @@ export const streamStateRoutes = (deps: Deps): Route[] =>
         }),
       }),
       responses: { 200: pastState },
-      handle: async ({ principal, params, query }) => ({
-        status: 200,
-        body: await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at)),
-      }),
+      handle: async ({ principal, params, query }) =>
+        ok(await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at))),
     }),
   ]);
 

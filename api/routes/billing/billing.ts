@@ -11,7 +11,7 @@ import { decodePosition, listName, nextPosition } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { etagOf, ifMatch } from '../entities/record-requests.ts';
 import { billed } from '../partners/partner-portal.ts';
-import { download, pageQuery } from '../replies.ts';
+import { download, ok, pageQuery } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import {
   csvOfReconciliation,
@@ -111,10 +111,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       responses: { 200: z.array(statementView) },
       reads: READS,
       errors: ['constraint_violated'],
-      handle: async ({ principal, query }) => ({
-        status: 200,
-        body: await statementsOf(principal.partnerId, query),
-      }),
+      handle: async ({ principal, query }) => ok(await statementsOf(principal.partnerId, query)),
     }),
 
     partnerRoute({
@@ -176,10 +173,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       responses: { 200: reconciliationView },
       reads: READS,
       errors: ['constraint_violated'],
-      handle: async ({ principal, query }) => ({
-        status: 200,
-        body: await reconciliationOf(principal.partnerId, query),
-      }),
+      handle: async ({ principal, query }) => ok(await reconciliationOf(principal.partnerId, query)),
     }),
 
     partnerRoute({

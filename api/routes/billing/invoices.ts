@@ -10,7 +10,7 @@ import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
 import { INVOICE_PAGE_HEADERS, invoicePage } from '../../pages/invoice-page.ts';
 import { billed } from '../partners/partner-portal.ts';
-import { found, listReply, one, pageQuery } from '../replies.ts';
+import { found, listReply, ok, one, pageQuery } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
@@ -95,10 +95,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       summary: 'One invoice',
       description: 'Lines and texts are as they were when the invoice was generated.',
       reads: READS,
-      handle: async ({ principal, params }) => ({
-        status: 200,
-        body: viewOfInvoice(await find(principal.partnerId, params.id)),
-      }),
+      handle: async ({ principal, params }) => ok(viewOfInvoice(await find(principal.partnerId, params.id))),
     }),
 
     partnerRoute({

@@ -9,7 +9,7 @@ import { extensionsOf } from '../../../projections/extensions/extensions.ts';
 import type { Route } from '../../http/route.ts';
 import { filledText, timestamp } from '../../http/schemas.ts';
 import { bearerReply, mintedBearer, scopeList } from '../identity/api-tokens.ts';
-import { listReply, one, pagedList, removal } from '../replies.ts';
+import { gone, listReply, one, pagedList, removal } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -150,10 +150,8 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         operationId: 'uninstallExtension',
         summary: 'Uninstall an extension: its tokens count no longer; it may be installed again',
         description: 'The extension is gone from the list; what it has written stays.',
-        handle: async ({ principal: { tenantId }, params, context }) => ({
-          status: 204,
-          position: await deps.extensions.uninstall(tenantId, params.id, context),
-        }),
+        handle: async ({ principal: { tenantId }, params, context }) =>
+          gone(await deps.extensions.uninstall(tenantId, params.id, context)),
       }),
 
       personRoute({

@@ -9,7 +9,7 @@ import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { byteRange } from '../../http/byte-range.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { found, listReply, one, pagedList, removal } from '../replies.ts';
+import { found, gone, listReply, ok, one, pagedList, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -134,10 +134,8 @@ export const fileRoutes = (deps: Deps): Route[] => {
       description: 'The bytes are at `/content`.',
       scope: 'files:read',
       reads: ['files'],
-      handle: async ({ principal, params }) => ({
-        status: 200,
-        body: viewOf(found(await fileById(reader, principal.tenantId, params.id))),
-      }),
+      handle: async ({ principal, params }) =>
+        ok(viewOf(found(await fileById(reader, principal.tenantId, params.id)))),
     }),
 
     scopedRoute({
@@ -183,10 +181,8 @@ export const fileRoutes = (deps: Deps): Route[] => {
       summary: 'Delete a file',
       description: 'The bytes are deleted, and the assistant forgets them.',
       scope: 'files:write',
-      handle: async ({ principal, params, context }) => ({
-        status: 204,
-        position: await files.delete(principal.tenantId, params.id, context),
-      }),
+      handle: async ({ principal, params, context }) =>
+        gone(await files.delete(principal.tenantId, params.id, context)),
     }),
   ]);
 };

@@ -9,7 +9,7 @@ import { isSlug } from '../../../domain/forms/slug.ts';
 import { type FormDoc, formById, formsOf } from '../../../projections/forms/forms.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { found, listReply, one, pagedList, removal } from '../replies.ts';
+import { found, gone, listReply, one, pagedList, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -168,10 +168,8 @@ export const formRoutes = (deps: Deps): Route[] => {
       description: 'Records that came in through the form stay.',
       scope: 'forms:admin',
       roles: ['admin'],
-      handle: async ({ principal: { tenantId }, params, context }) => ({
-        status: 204,
-        position: await deps.forms.delete(tenantId, params.id, context),
-      }),
+      handle: async ({ principal: { tenantId }, params, context }) =>
+        gone(await deps.forms.delete(tenantId, params.id, context)),
     }),
   ]);
 };

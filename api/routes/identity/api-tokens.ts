@@ -11,7 +11,7 @@ import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { apiTokenById, apiTokensOf } from '../../../projections/identity/api-tokens.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, one, pagedList } from '../replies.ts';
+import { found, isoOrNull, listReply, ok, one, pagedList } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -135,10 +135,8 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       description: 'As the list shows it; the secret is shown at the minting alone.',
       refuses: ['api_token'],
       reads: ['api_tokens'],
-      handle: async ({ principal, params }) => ({
-        status: 200,
-        body: found(await apiTokenById(reader, principal.tenantId, params.id)),
-      }),
+      handle: async ({ principal, params }) =>
+        ok(found(await apiTokenById(reader, principal.tenantId, params.id))),
     }),
 
     adminRoute({

@@ -4,6 +4,7 @@ import { iso } from '../../../domain/core/projection.ts';
 import type { Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
 import { PASSWORD_PAGE_HEADERS, passwordPage } from '../../pages/password-page.ts';
+import { gone } from '../replies.ts';
 import { adminRoute, personRoute, publicRoute, tagged } from '../route-kinds.ts';
 import { signedIn, signedInAnswer } from './auth.ts';
 import { password } from './users.ts';
@@ -101,9 +102,7 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       body: z.object({ link: given, new_password: password }),
       responses: { 204: null },
       errors: ['invalid_credential'],
-      handle: async ({ body, requestId }) => ({
-        status: 204,
-        position: await deps.passwordChanges.reset(body.link, body.new_password, requestId),
-      }),
+      handle: async ({ body, requestId }) =>
+        gone(await deps.passwordChanges.reset(body.link, body.new_password, requestId)),
     }),
   ]);

@@ -9,7 +9,7 @@ import { DomainError } from '../../../domain/core/errors.ts';
 import { type UserDoc, usersOf } from '../../../projections/identity/users.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, text, timestamp } from '../../http/schemas.ts';
-import { listReply, one, pagedList } from '../replies.ts';
+import { listReply, ok, one, pagedList } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -92,7 +92,7 @@ export const userRoutes = (deps: Deps): Route[] => {
       handle: async ({ principal: { tenantId, userId, role: effective, impersonatedBy } }) => {
         const view = await deps.identity.get(tenantId, userId);
         const body = { ...view, role: effective, tenant_id: tenantId, impersonated_by: impersonatedBy };
-        return { status: 200, body };
+        return ok(body);
       },
     }),
 
@@ -114,10 +114,7 @@ export const userRoutes = (deps: Deps): Route[] => {
       operationId: 'getUser',
       summary: 'One person of the tenant, deactivated ones too',
       description: 'Deactivated and forgotten people are found too; a forgotten one shows as `[erased]`.',
-      handle: async ({ principal, params }) => ({
-        status: 200,
-        body: await deps.identity.get(principal.tenantId, params.id),
-      }),
+      handle: async ({ principal, params }) => ok(await deps.identity.get(principal.tenantId, params.id)),
     }),
 
     adminRoute({

@@ -4,7 +4,7 @@ import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accou
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import { accountByCode, accountsOf } from '../../../projections/ledger/ledger.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { found, listReply, one, pagedList } from '../replies.ts';
+import { found, listReply, ok, one, pagedList } from '../replies.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
@@ -71,10 +71,8 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       summary: 'One account; its code in any case',
       description: 'Active or not. The code counts without regard to case, as in lines.',
       reads: LEDGER_READS,
-      handle: async ({ principal, params }) => ({
-        status: 200,
-        body: viewOfAccountDoc(found(await accountByCode(reader, principal.tenantId, params.code))),
-      }),
+      handle: async ({ principal, params }) =>
+        ok(viewOfAccountDoc(found(await accountByCode(reader, principal.tenantId, params.code)))),
     }),
 
     personRoute({
@@ -96,10 +94,8 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       summary: 'Through which day the ledger is locked',
       description: '`locked_through` is null when nothing is locked.',
       responses: { 200: lockView },
-      handle: async ({ principal }) => ({
-        status: 200,
-        body: { locked_through: (await deps.journal.load(principal.tenantId)).lockedThrough },
-      }),
+      handle: async ({ principal }) =>
+        ok({ locked_through: (await deps.journal.load(principal.tenantId)).lockedThrough }),
     }),
 
     adminRoute({

@@ -7,7 +7,7 @@ import { invalid } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { found, listReply, one, pageQuery, removal } from '../replies.ts';
+import { found, gone, listReply, one, pageQuery, removal } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   day,
@@ -139,10 +139,8 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       summary: 'Discard a draft',
       description: 'Only a draft can be discarded; a posted entry is reversed instead.',
       errors: ['immutable'],
-      handle: async ({ principal, params, context }) => ({
-        status: 204,
-        position: await deps.entries.discard(principal.tenantId, params.id, context),
-      }),
+      handle: async ({ principal, params, context }) =>
+        gone(await deps.entries.discard(principal.tenantId, params.id, context)),
     }),
 
     personRoute({

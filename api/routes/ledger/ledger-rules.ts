@@ -8,7 +8,7 @@ import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
 import { failuresOf, ruleById, rulesOf } from '../../../projections/ledger/posting-rules.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { found, listReply, one, pagedList } from '../replies.ts';
+import { found, listReply, ok, one, pagedList } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
@@ -104,10 +104,8 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       summary: 'What rules can be made for, and what the payload of each kind holds',
       description: 'Each source with the paths and types of its payload.',
       responses: { 200: z.array(sourceView) },
-      handle: async () => ({
-        status: 200,
-        body: SOURCES.map(({ kind, title, payload }) => ({ kind, title, payload: [...payload] })),
-      }),
+      handle: async () =>
+        ok(SOURCES.map(({ kind, title, payload }) => ({ kind, title, payload: [...payload] }))),
     }),
 
     personRoute({
@@ -117,10 +115,8 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       summary: 'One posting rule',
       description: 'Switched on or off, as the list shows it.',
       reads: READS,
-      handle: async ({ principal, params }) => ({
-        status: 200,
-        body: viewOfRule(found(await ruleById(reader, principal.tenantId, params.id)).rule),
-      }),
+      handle: async ({ principal, params }) =>
+        ok(viewOfRule(found(await ruleById(reader, principal.tenantId, params.id)).rule)),
     }),
 
     personRoute({

@@ -18,7 +18,7 @@ import {
 } from '../../../projections/messaging/conversations.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, limit, uuid } from '../../http/schemas.ts';
-import { found, listReply, one, pagedList } from '../replies.ts';
+import { found, gone, listReply, one, pagedList } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
@@ -231,10 +231,8 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       params: idParams,
       responses: { 204: null },
       errors: ['not_a_participant'],
-      handle: async ({ principal: { tenantId, userId }, params, context }) => ({
-        status: 204,
-        position: await deps.messaging.read(tenantId, params.id, userId, context),
-      }),
+      handle: async ({ principal: { tenantId, userId }, params, context }) =>
+        gone(await deps.messaging.read(tenantId, params.id, userId, context)),
     }),
   ]);
 };

@@ -12,7 +12,7 @@ import {
 } from '../../../projections/notifications/notifications.ts';
 import type { Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
-import { listReply, pageQuery } from '../replies.ts';
+import { listReply, ok, pageQuery } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -95,10 +95,8 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       description: 'The number for the badge of a bell.',
       responses: { 200: z.object({ unread: z.int().nonnegative() }) },
       reads: READS,
-      handle: async ({ principal: { tenantId, userId } }) => ({
-        status: 200,
-        body: { unread: await unreadCountOf(reader, tenantId, userId) },
-      }),
+      handle: async ({ principal: { tenantId, userId } }) =>
+        ok({ unread: await unreadCountOf(reader, tenantId, userId) }),
     }),
 
     personRoute({

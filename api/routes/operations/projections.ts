@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Operations } from '../../../application/operations/operations.ts';
 import type { Route } from '../../http/route.ts';
+import { ok } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -38,7 +39,7 @@ export const projectionRoutes = (deps: Deps): Route[] =>
         'Shows for each read model how far it has folded the event log, and tenants whose events could not ' +
         'be folded.',
       responses: { 200: z.array(projectionView) },
-      handle: async () => ({ status: 200, body: await deps.operations.projections() }),
+      handle: async () => ok(await deps.operations.projections()),
     }),
 
     platformRoute({

@@ -8,6 +8,7 @@ import type { Partners } from '../../../application/partners/partners.ts';
 import { TEMPLATE_VARIABLES } from '../../../domain/billing/template.ts';
 import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
+import { ok } from '../replies.ts';
 import { partnerRoute, publicRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -91,10 +92,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       summary: 'How invoice lines read',
       description: 'The templates from which the names and descriptions of invoice lines are made.',
       responses: { 200: profile },
-      handle: async ({ principal }) => ({
-        status: 200,
-        body: await deps.billingProfiles.get(principal.partnerId),
-      }),
+      handle: async ({ principal }) => ok(await deps.billingProfiles.get(principal.partnerId)),
     }),
 
     partnerRoute({

@@ -6,7 +6,7 @@ import { type ExistingPartner, isPartnerId } from '../../../domain/partners/part
 import { allPartners, type PartnerDoc } from '../../../projections/partners/partners.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
-import { listReply, one, pagedList } from '../replies.ts';
+import { listReply, ok, one, pagedList } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -86,7 +86,7 @@ export const partnerRoutes = (deps: Deps): Route[] => {
       operationId: 'getPartner',
       summary: 'One partner',
       description: 'The name of a partner and its own tenant.',
-      handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.partners.get(params.id)) }),
+      handle: async ({ params }) => ok(viewOf(await deps.partners.get(params.id))),
     }),
 
     platformRoute({

@@ -13,7 +13,7 @@ import { allTenants } from '../../../projections/tenancy/tenants.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
 import { displayName, emailAddress, password, userView } from '../identity/users.ts';
-import { listReply, one, pagedList } from '../replies.ts';
+import { listReply, ok, one, pagedList } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -183,7 +183,7 @@ export const tenantRoutes = (deps: Deps): Route[] => {
       operationId: 'getTenant',
       summary: 'One tenant',
       description: 'The settings of a tenant as a platform admin sees them.',
-      handle: async ({ params }) => ({ status: 200, body: viewOf(await deps.tenancy.get(params.id)) }),
+      handle: async ({ params }) => ok(viewOf(await deps.tenancy.get(params.id))),
     }),
 
     platformRoute({

@@ -8,7 +8,7 @@ import type { Subscription } from '../../../domain/webhooks/subscription.ts';
 import { subscriptionDocOf, subscriptionsOf } from '../../../projections/webhooks/webhooks.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, text, timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, one, pagedList, removal } from '../replies.ts';
+import { found, gone, isoOrNull, listReply, one, pagedList, removal } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -158,10 +158,8 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       operationId: 'deleteWebhook',
       summary: 'Delete a subscription; what waits to be delivered is dropped',
       description: 'Its history of deliveries is gone as well.',
-      handle: async ({ principal: { tenantId }, params, context }) => ({
-        status: 204,
-        position: await deps.webhooks.delete(tenantId, params.id, context),
-      }),
+      handle: async ({ principal: { tenantId }, params, context }) =>
+        gone(await deps.webhooks.delete(tenantId, params.id, context)),
     }),
 
     personRoute({

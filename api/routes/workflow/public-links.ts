@@ -6,7 +6,7 @@ import type { PageRequest } from '../../../domain/core/projection.ts';
 import { linksOf } from '../../../projections/entities/links.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { listReply, one, pagedList, removal } from '../replies.ts';
+import { gone, listReply, one, pagedList, removal } from '../replies.ts';
 import { bothPaths, publicRoute, scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -106,10 +106,8 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       summary: 'Revoke a public link at once; again changes nothing',
       description: 'The link answers 404 from now on.',
       scope: 'workflow:execute',
-      handle: async ({ principal, params: { id, link_id: linkId }, context }) => ({
-        status: 204,
-        position: await deps.publicLinks.revoke(principal.tenantId, id, linkId, context),
-      }),
+      handle: async ({ principal, params: { id, link_id: linkId }, context }) =>
+        gone(await deps.publicLinks.revoke(principal.tenantId, id, linkId, context)),
     }),
 
     publicRoute({
