@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { codeOf } from './error-code.ts';
 
 /** Syncs a folder, so that the names of new files in it are durable; Windows has no such call. */
 export const syncFolder = async (path: string): Promise<void> => {
@@ -55,5 +56,15 @@ export const linkFirst = (finished: string, path: string): void => {
     linkSync(finished, path);
   } catch (error) {
     if (!existsSync(path)) throw error;
+  }
+};
+
+/** Undefined when the file is absent, or was deleted in the meantime. */
+export const orMissing = async <T>(work: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
   }
 };

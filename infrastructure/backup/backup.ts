@@ -3,11 +3,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { blobPaths } from '../blob-store/paths.ts';
 import { syncFolder } from '../durable-files.ts';
 import { formatPosition } from '../event-store/positions.ts';
 import { EventRows, TEXT_COLUMNS } from '../event-store/sqlite/event-rows.ts';
 import { textOf } from '../sqlite/connection.ts';
-import { blobPaths, copyBlobs, copyDatabase, digestOf, sync } from './copies.ts';
+import { copyBlobs, copyDatabase, digestOf, sync } from './copies.ts';
 import {
   BackupError,
   BLOB_LIST,

@@ -3,8 +3,10 @@ import { createReadStream, existsSync, readdirSync } from 'node:fs';
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { syncFolder } from '../durable-files.ts';
-import { type Copied, copyFile, isBlobPath, isMissing } from './copies.ts';
+import type { StoredBlob } from '../../application/ports/blob-store.ts';
+import { isBlobPath } from '../blob-store/paths.ts';
+import { orMissing, syncFolder } from '../durable-files.ts';
+import { copyFile } from './copies.ts';
 import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest } from './manifest.ts';
 
 export interface RestorePlan {
@@ -74,14 +76,15 @@ const placeKeys = async (from: string, into: string, { files }: Manifest): Promi
   await syncFolder(into);
 };
 
-const place = async (from: string, into: string, name: string, wanted: Copied, as = name): Promise<void> => {
-  let found: Copied;
-  try {
-    found = await copyFile(join(from, name), join(into, as));
-  } catch (error) {
-    if (isMissing(error)) throw new BackupError(`${join(from, name)} is not there.`);
-    throw error;
-  }
+const place = async (
+  from: string,
+  into: string,
+  name: string,
+  wanted: StoredBlob,
+  as = name,
+): Promise<void> => {
+  const found = await orMissing(copyFile(join(from, name), join(into, as)));
+  if (found === undefined) throw new BackupError(`${join(from, name)} is not there.`);
   if (found.size !== wanted.size || found.sha256 !== wanted.sha256) {
     throw new BackupError(`${join(from, name)} is not what was backed up: its checksum differs.`);
   }

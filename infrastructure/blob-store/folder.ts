@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Dirent } from 'node:fs';
-import { link, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { Transform } from 'node:stream';
+import { link, mkdir, open, rename, rm, stat, utimes } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import { syncFolder } from '../durable-files.ts';
+import { orMissing, syncFolder } from '../durable-files.ts';
 import { codeOf } from '../error-code.ts';
-import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
+import { blobPaths, names } from './paths.ts';
+import { checkRef, guarded, measuring } from './refs.ts';
 
 /** Folder of unfinished files. No tenant id begins like this. */
 const INCOMING = '.incoming';
@@ -41,13 +40,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
       const target = pathOf(ref);
       guarded(source);
       const part = newPart();
-      const { add, total } = measure();
-      const through = new Transform({
-        transform: (chunk: Buffer, _encoding, done) => {
-          add(chunk);
-          done(null, chunk);
-        },
-      });
+      const { through, total } = measuring();
       try {
         // `flush` makes the bytes durable before the stream reports its end.
         const file = await open(part, 'wx', 0o600);
@@ -103,7 +96,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
     list: () => blobsIn(folder),
 
     tidy: async (before) => {
-      for (const { name } of await entries(incoming)) {
+      for (const name of await names(incoming)) {
         const part = join(incoming, name);
         const found = await orMissing(stat(part));
         if (found !== undefined && found.mtimeMs < before) await rm(part, { force: true });
@@ -118,26 +111,12 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
 };
 
 async function* blobsIn(folder: string): AsyncGenerator<{ ref: BlobRef; at: number }> {
-  for (const tenant of await entries(folder)) {
-    if (!isTenantId(tenant.name)) continue;
-    for (const first of await entries(join(folder, tenant.name))) {
-      for (const second of await entries(join(folder, tenant.name, first.name))) {
-        const within = join(folder, tenant.name, first.name, second.name);
-        for (const { name } of await entries(within)) {
-          const found = isBlobId(name) ? await orMissing(stat(join(within, name))) : undefined;
-          if (found !== undefined) yield { ref: { tenantId: tenant.name, id: name }, at: found.mtimeMs };
-        }
-      }
-    }
+  for await (const path of blobPaths(folder)) {
+    const found = await orMissing(stat(join(folder, path)));
+    const [tenantId = ''] = path.split('/');
+    if (found !== undefined) yield { ref: { tenantId, id: basename(path) }, at: found.mtimeMs };
   }
 }
-
-/** Entries of a folder; none for an absent folder. */
-const entries = async (folder: string): Promise<Dirent[]> => {
-  const found: Dirent[] = [];
-  for await (const entry of (await orMissing(opendir(folder))) ?? []) found.push(entry);
-  return found;
-};
 
 /** Creates the folder and its parents, and syncs each. */
 const makeFolder = async (folder: string): Promise<void> => {
@@ -151,15 +130,6 @@ const unavailable = (error: unknown): unknown =>
   error instanceof Error && 'syscall' in error
     ? new StoreUnavailable('the blob folder cannot be written', { cause: error })
     : error;
-
-const orMissing = async <T>(work: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-};
 
 const unlessThere = (error: unknown): void => {
   if (codeOf(error) !== 'EEXIST') throw error;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import type { BlobRef, StoredBlob } from '../../application/ports/blob-store.ts';
 
 const TENANT = /^[a-z][a-z0-9_]{0,39}$/;
@@ -24,6 +24,18 @@ export const measure = (): { readonly add: (chunk: Buffer) => void; readonly tot
     },
     total: () => ({ size, sha256: hash.digest('hex') }),
   };
+};
+
+/** As {@link measure}, as a stage of a pipeline. */
+export const measuring = (): { readonly through: Transform; readonly total: () => StoredBlob } => {
+  const { add, total } = measure();
+  const through = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      add(chunk);
+      done(null, chunk);
+    },
+  });
+  return { through, total };
 };
 
 /** A source may fail before anything reads it; the reader gets the error then. */
