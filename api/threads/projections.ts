@@ -14,12 +14,7 @@ import type { ProjectionMetrics } from '../../application/ports/metrics.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { startThread } from '../../infrastructure/threads.ts';
 import { projections } from '../../projections/all.ts';
-import {
-  type FromProjections,
-  fromProjections,
-  type ProjectionMetric,
-  type ToProjections,
-} from './protocol.ts';
+import type { FromProjections, ProjectionMetric, ToProjections } from './protocol.ts';
 
 export interface ThreadData {
   readonly config: Config;
@@ -112,7 +107,7 @@ export const startProjections = (
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     worker = thread;
-    thread.on('message', (message: unknown) => take(fromProjections.parse(message)));
+    thread.on('message', take);
     thread.on('error', (error) => deps.logger.error({ err: error }, 'the projections’ thread failed'));
     ended = new Promise((resolve) => {
       thread.once('exit', () => {

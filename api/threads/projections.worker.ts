@@ -18,7 +18,7 @@ import { projections } from '../../projections/all.ts';
 import { startTracing } from '../tracing.ts';
 import { ProgressReports } from './progress-reports.ts';
 import type { ThreadData } from './projections.ts';
-import { type FromProjections, type ProjectionMetric, toProjections } from './protocol.ts';
+import type { FromProjections, ProjectionMetric, ToProjections } from './protocol.ts';
 
 /**
  * Folds projections in a thread with its own connections, so that it does not block requests. Projections never open
@@ -79,8 +79,7 @@ const run = async (): Promise<void> => {
       }),
     ]),
   );
-  port.on('message', (received: unknown) => {
-    const message = toProjections.parse(received);
+  port.on('message', (message: ToProjections) => {
     switch (message.kind) {
       case 'appended':
         if (message.growths.length === 0) relay.notify();

@@ -1,52 +1,39 @@
-import { z } from 'zod';
 import type { LogPage } from '../../application/core/subscriptions/log-follower.ts';
 import type { LogGrowth, Position } from '../../application/ports/event-store.ts';
 
-/** Messages between the main thread and the projections' thread. */
+/** Messages between the main thread and the projections' thread of the same release, so they are not validated. */
 
-/** Not validated: the same release sends it within the process. */
-const growth = z.custom<LogGrowth>(
-  (value) => typeof value === 'object' && value !== null && 'events' in value,
-);
-
-const position = z.custom<Position>((value) => typeof value === 'string');
-
-/** Not validated, like a growth. */
-const page = z.custom<LogPage>((value) => typeof value === 'object' && value !== null && 'events' in value);
-
-export const toProjections = z.discriminatedUnion('kind', [
+export type ToProjections =
   /** The log has grown, with the new events if they came from a remote store; others are read from it. */
-  z.object({ kind: z.literal('appended'), growths: z.array(growth) }),
+  | { readonly kind: 'appended'; readonly growths: readonly LogGrowth[] }
   /** Requests the page of the log after a position, or the first page. */
-  z.object({ kind: z.literal('read'), id: z.number(), after: position.optional() }),
+  | { readonly kind: 'read'; readonly id: number; readonly after?: Position }
   /** Whether a reader waits for a projection. */
-  z.object({ kind: z.literal('hurry'), projection: z.string(), waiting: z.boolean() }),
-  z.object({ kind: z.literal('stop') }),
-]);
-export type ToProjections = z.output<typeof toProjections>;
+  | { readonly kind: 'hurry'; readonly projection: string; readonly waiting: boolean }
+  | { readonly kind: 'stop' };
 
-const metric = z.discriminatedUnion('name', [
-  z.object({ name: z.literal('projected'), projection: z.string(), count: z.number(), seconds: z.number() }),
-  z.object({ name: z.literal('lag'), projection: z.string(), seconds: z.number() }),
-  z.object({ name: z.literal('parked'), projection: z.string(), count: z.number() }),
-]);
-export type ProjectionMetric = z.output<typeof metric>;
+export type ProjectionMetric =
+  | {
+      readonly name: 'projected';
+      readonly projection: string;
+      readonly count: number;
+      readonly seconds: number;
+    }
+  | { readonly name: 'lag'; readonly projection: string; readonly seconds: number }
+  | { readonly name: 'parked'; readonly projection: string; readonly count: number };
 
 /** A generation has folded and stored up to `checkpoint`. */
-const progress = z.object({
-  projection: z.string(),
-  tag: z.string(),
-  checkpoint: z.string().optional(),
-  parked: z.array(z.string()),
-});
-export type ProjectionProgress = z.output<typeof progress>;
+export interface ProjectionProgress {
+  readonly projection: string;
+  readonly tag: string;
+  readonly checkpoint?: string | undefined;
+  readonly parked: readonly string[];
+}
 
-export const fromProjections = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('progress'), made: z.array(progress) }),
+export type FromProjections =
+  | { readonly kind: 'progress'; readonly made: readonly ProjectionProgress[] }
   /** This thread no longer folds a generation. */
-  z.object({ kind: z.literal('ended'), projection: z.string(), tag: z.string() }),
+  | { readonly kind: 'ended'; readonly projection: string; readonly tag: string }
   /** The answer to `read`. */
-  z.object({ kind: z.literal('page'), id: z.number(), page }),
-  z.object({ kind: z.literal('metrics'), metrics: z.array(metric) }),
-]);
-export type FromProjections = z.output<typeof fromProjections>;
+  | { readonly kind: 'page'; readonly id: number; readonly page: LogPage }
+  | { readonly kind: 'metrics'; readonly metrics: readonly ProjectionMetric[] };

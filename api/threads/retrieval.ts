@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { startThread } from '../../infrastructure/threads.ts';
-import { fromRetrieval, type ToRetrieval } from './retrieval-protocol.ts';
+import type { FromRetrieval, ToRetrieval } from './retrieval-protocol.ts';
 
 export interface RetrievalThreadData {
   readonly config: Config;
@@ -37,8 +37,7 @@ export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: 
       workerData: data,
     });
     thread.unref();
-    thread.on('message', (received: unknown) => {
-      const message = fromRetrieval.parse(received);
+    thread.on('message', (message: FromRetrieval) => {
       const asker = waiting.get(message.id);
       waiting.delete(message.id);
       if (message.kind === 'found') asker?.resolve(message.passages);

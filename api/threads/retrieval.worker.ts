@@ -4,7 +4,7 @@ import { TenantIndexes } from '../../application/assistant/tenant-indexes.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { openCorpus } from '../../infrastructure/stores.ts';
 import type { RetrievalThreadData } from './retrieval.ts';
-import { type FromRetrieval, toRetrieval } from './retrieval-protocol.ts';
+import type { FromRetrieval, ToRetrieval } from './retrieval-protocol.ts';
 
 /** Maximum bytes of all tenants' indexes. */
 const MAX_BYTES = 768 * 1024 * 1024;
@@ -24,8 +24,7 @@ const run = async (): Promise<void> => {
     yieldTick,
   });
   const post = (message: FromRetrieval): void => port.postMessage(message);
-  port.on('message', (received: unknown) => {
-    const { id, tenantId, query } = toRetrieval.parse(received);
+  port.on('message', ({ id, tenantId, query }: ToRetrieval) => {
     indexes.search(tenantId, query).then(
       (passages) => post({ kind: 'found', id, passages }),
       (error: unknown) =>

@@ -2,7 +2,7 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { ready } from '@energetic-ai/core';
 import { type EmbeddingsModelSource, initModel } from '@energetic-ai/embeddings';
 import { yieldToOtherThreads } from '../thread-priority.ts';
-import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protocol.ts';
+import type { EmbedderThreadData, FromEmbedder, ToEmbedder } from './protocol.ts';
 import { normalised } from './vectors.ts';
 
 /** Its own declarations are of a package that is not installed. */
@@ -49,8 +49,7 @@ const run = async (): Promise<void> => {
     return;
   }
   let turn = Promise.resolve();
-  port.on('message', (received: unknown) => {
-    const { id, texts } = toEmbedder.parse(received);
+  port.on('message', ({ id, texts }: ToEmbedder) => {
     turn = turn.then(async () => {
       try {
         const vectors = normalised(await embed(texts.map(embeddable)), dimensions);

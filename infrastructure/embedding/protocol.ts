@@ -1,18 +1,16 @@
-import { z } from 'zod';
-
 /** Messages between the embedder and its thread; one group of texts is in flight at a time. */
 
-export const toEmbedder = z.object({ id: z.number(), texts: z.array(z.string()) });
-export type ToEmbedder = z.output<typeof toEmbedder>;
+export interface ToEmbedder {
+  readonly id: number;
+  readonly texts: readonly string[];
+}
 
-export const fromEmbedder = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('loaded') }),
+export type FromEmbedder =
+  | { readonly kind: 'loaded' }
   /** The model cannot be used: its files are missing, or it does not run here. */
-  z.object({ kind: z.literal('unavailable'), message: z.string() }),
-  z.object({ kind: z.literal('embedded'), id: z.number(), vectors: z.array(z.instanceof(Float32Array)) }),
-  z.object({ kind: z.literal('failed'), id: z.number(), message: z.string() }),
-]);
-export type FromEmbedder = z.output<typeof fromEmbedder>;
+  | { readonly kind: 'unavailable'; readonly message: string }
+  | { readonly kind: 'embedded'; readonly id: number; readonly vectors: readonly Float32Array[] }
+  | { readonly kind: 'failed'; readonly id: number; readonly message: string };
 
 export interface EmbedderThreadData {
   /** The package that holds the model. */

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { startThread } from '../threads.ts';
 import { JobQueue, type Part } from './job-queue.ts';
-import { type EmbedderThreadData, fromEmbedder, type ToEmbedder } from './protocol.ts';
+import type { EmbedderThreadData, FromEmbedder, ToEmbedder } from './protocol.ts';
 import { EmbeddingThrottle } from './throttle.ts';
 
 export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
@@ -74,8 +74,7 @@ class ThreadedEmbedder implements Embedder {
     const worker = startThread('embedder', new URL('./embedder.worker.ts', import.meta.url), { workerData });
     // An idle model does not keep the process alive.
     worker.unref();
-    worker.on('message', (received: unknown) => {
-      const message = fromEmbedder.parse(received);
+    worker.on('message', (message: FromEmbedder) => {
       switch (message.kind) {
         case 'loaded':
           return resolve();
