@@ -1,5 +1,6 @@
 import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
 import type { Position } from './event-store.ts';
+import type { ReadLeases } from './read-leases.ts';
 
 export type JsonValue =
   | string
@@ -190,11 +191,25 @@ export interface ActiveGeneration {
   readonly building: string | undefined;
 }
 
-export interface Lease {
-  readonly name: string;
-  readonly owner: string;
-  /** Fencing token: grows with every new holder and never restarts. */
-  readonly fence: number;
+/** Progress of projections and subscribers, protected by the fences of their leases. */
+export interface ReadProgress {
+  /** Stores each checkpoint as a {@link ReadStore.commit} without documents does: `Fenced` in the place of one that is refused. */
+  saveCheckpoints(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]>;
+  state(generation: GenerationId): Promise<GenerationState>;
+  /** The state of each generation, in their order. */
+  states(generations: readonly GenerationId[]): Promise<GenerationState[]>;
+  park(generation: GenerationId, fence: number, parked: ParkedTenant): Promise<void>;
+  unpark(generation: GenerationId, fence: number, tenant: string): Promise<void>;
+  activeGeneration(projection: string): Promise<ActiveGeneration>;
+  /** Those of several projections, in their order. */
+  activeGenerations(projections: readonly string[]): Promise<ActiveGeneration[]>;
+  setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
+  /** Progress of a subscriber, which writes no documents. */
+  subscriberProgress(name: string): Promise<SubscriberProgress | undefined>;
+  /** @throws {Fenced} also when the position would move back */
+  saveSubscriberProgress(name: string, fence: number, progress: SubscriberProgress): Promise<void>;
+  /** Positions of all subscribers, by name. */
+  subscriberCheckpoints(): Promise<ReadonlyMap<string, Position>>;
 }
 
 /**
@@ -202,7 +217,7 @@ export interface Lease {
  * projection (`v1`, or `v1.2` for a rebuild), so that a new one is built beside the active one. Every document belongs
  * to one tenant, and every read names the tenant.
  */
-export interface ReadStore {
+export interface ReadStore extends ReadProgress, ReadLeases {
   /** Creates collections, indexes and state of a generation. Safe to repeat, also concurrently. */
   prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
   load(generation: GenerationId, keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]>;
@@ -213,13 +228,6 @@ export interface ReadStore {
    * @throws {Fenced} when the fence is not the lease's, or the checkpoint would move back
    */
   commit(batch: BatchWrite): Promise<void>;
-  /** Stores each checkpoint as a {@link ReadStore.commit} without documents does: `Fenced` in the place of one that is refused. */
-  saveCheckpoints(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]>;
-  state(generation: GenerationId): Promise<GenerationState>;
-  /** The state of each generation, in their order. */
-  states(generations: readonly GenerationId[]): Promise<GenerationState[]>;
-  park(generation: GenerationId, fence: number, parked: ParkedTenant): Promise<void>;
-  unpark(generation: GenerationId, fence: number, tenant: string): Promise<void>;
   get(generation: GenerationId, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: GenerationId, query: FindQuery): Promise<FindResult>;
   /**
@@ -259,27 +267,9 @@ export interface ReadStore {
     after: Pick<DocKey, 'tenant' | 'id'> | undefined,
     limit: number,
   ): Promise<readonly ListedDoc[]>;
-  activeGeneration(projection: string): Promise<ActiveGeneration>;
-  /** Those of several projections, in their order. */
-  activeGenerations(projections: readonly string[]): Promise<ActiveGeneration[]>;
-  setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
   /** Tags of all stored generations of a projection. */
   generations(projection: string): Promise<readonly string[]>;
   drop(generation: GenerationId): Promise<void>;
-  /** Takes or renews a lease for `ttlMs` by the store's clock; undefined while another owner holds it. */
-  acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
-  /** Takes or renews each lease as `acquireLease` does, by its name; each on its own, not all or none. */
-  acquireLeases(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
-  /** Ends the lease if it is still this one; its fence is kept. */
-  releaseLease(lease: Lease): Promise<void>;
-  /** Whether any owner holds the lease now, by the store's clock. */
-  isLeaseHeld(name: string): Promise<boolean>;
-  /** Progress of a subscriber, which writes no documents. */
-  subscriberProgress(name: string): Promise<SubscriberProgress | undefined>;
-  /** @throws {Fenced} also when the position would move back */
-  saveSubscriberProgress(name: string, fence: number, progress: SubscriberProgress): Promise<void>;
-  /** Positions of all subscribers, by name. */
-  subscriberCheckpoints(): Promise<ReadonlyMap<string, Position>>;
   /** A round trip to the store. @throws {StoreUnavailable} */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -4,13 +4,8 @@ import type { EventStore, Position, StoredEvent } from '../../ports/event-store.
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import type { ProjectionMetrics } from '../../ports/metrics.ts';
-import {
-  type GenerationId,
-  type Lease,
-  leaseNameOf,
-  type ParkedTenant,
-  type ReadStore,
-} from '../../ports/read-store.ts';
+import type { Lease } from '../../ports/read-leases.ts';
+import { type GenerationId, leaseNameOf, type ParkedTenant, type ReadStore } from '../../ports/read-store.ts';
 import type { Span } from '../../ports/tracing.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { occurredAt, traceparentOf } from '../events/occurred-at.ts';

@@ -1,5 +1,6 @@
 import type { Logger } from '../../ports/logger.ts';
-import type { Lease, ReadStore } from '../../ports/read-store.ts';
+import type { Lease } from '../../ports/read-leases.ts';
+import type { ReadStore } from '../../ports/read-store.ts';
 import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
 import { monotonic, pause } from '../runtime/timers.ts';
 

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
-import type { Lease } from '../../../application/ports/read-store.ts';
+import { type Lease, LONGEST_LEASE_MS } from '../../../application/ports/read-leases.ts';
 import { insertOnce, numberIn, type Row, textIn, whereId } from '../../mongodb/calls.ts';
-import { type Leases, LONGEST_MS } from './leases.ts';
+import type { Leases } from './leases.ts';
 
 /**
  * Leases for servers without update pipelines (FerretDB 1.x). Their updates are not atomic: they read, and then write, so
@@ -71,7 +71,7 @@ export function claimedLeases(db: Db): Leases {
 
   function isHeldAt(row: Row, time: number, ttlMs = 0): boolean {
     const left = numberIn(row, 'expires_at') - time;
-    return row.owner !== null && left > 0 && left <= Math.max(ttlMs, LONGEST_MS);
+    return row.owner !== null && left > 0 && left <= Math.max(ttlMs, LONGEST_LEASE_MS);
   }
 
   async function fenceOf(name: string): Promise<number | undefined> {

@@ -1,9 +1,6 @@
 import type { Db, Document } from 'mongodb';
-import type { Lease } from '../../../application/ports/read-store.ts';
+import { type Lease, LONGEST_LEASE_MS } from '../../../application/ports/read-leases.ts';
 import { isDuplicateKey, isRefusal, numberIn, type Row, whereId } from '../../mongodb/calls.ts';
-
-/** A lease that expires later than this (ms) was taken before the server's clock was set back, and counts as expired. */
-export const LONGEST_MS = 120_000;
 
 /** Leases of one database. Operations are safe to repeat. */
 export interface Leases {
@@ -72,7 +69,7 @@ export function pipelineLeases(db: Db): Leases {
 }
 
 const hasImplausibleExpiry = (ttlMs: number): Document => ({
-  $gt: ['$expires_at', { $add: ['$$NOW', Math.max(ttlMs, LONGEST_MS)] }],
+  $gt: ['$expires_at', { $add: ['$$NOW', Math.max(ttlMs, LONGEST_LEASE_MS)] }],
 });
 
 /** Literals are wrapped, so that an owner's name is never read as an expression. */

@@ -1,16 +1,16 @@
 import type { Db } from 'mongodb';
 import { z } from 'zod';
+import type { Lease, ReadLeases } from '../../../application/ports/read-leases.ts';
 import {
   type ActiveGeneration,
   type CheckpointWrite,
   Fenced,
   type GenerationId,
   type GenerationState,
-  type Lease,
   leaseNameOf,
   leaseNameOfSubscriber,
   type ParkedTenant,
-  type ReadStore,
+  type ReadProgress,
 } from '../../../application/ports/read-store.ts';
 import {
   call,
@@ -35,27 +35,8 @@ const parkedRow = z.object({
   attempts: z.number(),
 });
 
-type Progress = Pick<
-  ReadStore,
-  | 'state'
-  | 'states'
-  | 'saveCheckpoints'
-  | 'park'
-  | 'unpark'
-  | 'activeGeneration'
-  | 'activeGenerations'
-  | 'setActiveGeneration'
-  | 'subscriberProgress'
-  | 'saveSubscriberProgress'
-  | 'subscriberCheckpoints'
-  | 'acquireLease'
-  | 'acquireLeases'
-  | 'releaseLease'
-  | 'isLeaseHeld'
->;
-
 /** Checkpoints of projections and subscribers, protected by fences. */
-export function mongoProgress(db: Db, generations: Generations, leases: Leases): Progress {
+export function mongoProgress(db: Db, generations: Generations, leases: Leases): ReadProgress & ReadLeases {
   const parked = db.collection<Row>('meta_parked');
   const active = db.collection<Row>('meta_active_generations');
   const subscribers = db.collection<Row>('meta_subscribers');

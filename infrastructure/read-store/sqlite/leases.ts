@@ -1,8 +1,6 @@
-import { Fenced, type Lease } from '../../../application/ports/read-store.ts';
+import { type Lease, LONGEST_LEASE_MS } from '../../../application/ports/read-leases.ts';
+import { Fenced } from '../../../application/ports/read-store.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
-
-/** A lease that expires later than this (s) was taken before the clock was set back, and counts as expired. */
-const LONGEST_S = 120;
 
 /**
  * Leases on the machine's clock, which all processes with the file share. Grants a lease that is free,
@@ -13,7 +11,7 @@ const ACQUIRE = `
   ON CONFLICT (name) DO UPDATE SET
     fence = fence + (owner IS NOT excluded.owner), owner = excluded.owner, expires_at = excluded.expires_at
   WHERE owner IS NULL OR owner = excluded.owner OR expires_at <= CAST(:now AS REAL)
-    OR expires_at > CAST(:now AS REAL) + max(:ttl, ${LONGEST_S})
+    OR expires_at > CAST(:now AS REAL) + max(:ttl, ${LONGEST_LEASE_MS / 1000})
   RETURNING fence`;
 
 export interface Leases {
@@ -45,7 +43,7 @@ export function sqliteLeases(connection: SqliteConnection, clock: () => number):
     isHeld: async (name) =>
       connection
         .prepare(`SELECT 1 FROM leases WHERE name = :name AND owner IS NOT NULL AND expires_at > CAST(:now AS REAL)
-           AND expires_at <= CAST(:now AS REAL) + ${LONGEST_S}`)
+           AND expires_at <= CAST(:now AS REAL) + ${LONGEST_LEASE_MS / 1000}`)
         .get({ name, now: clock() / 1000 }) !== undefined,
   };
 }

@@ -6,26 +6,11 @@ import {
   type GenerationState,
   leaseNameOf,
   leaseNameOfSubscriber,
-  type ReadStore,
+  type ReadProgress,
 } from '../../../application/ports/read-store.ts';
 import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
 import { checkFence } from './leases.ts';
-
-type Progress = Pick<
-  ReadStore,
-  | 'state'
-  | 'states'
-  | 'saveCheckpoints'
-  | 'park'
-  | 'unpark'
-  | 'activeGeneration'
-  | 'activeGenerations'
-  | 'setActiveGeneration'
-  | 'subscriberProgress'
-  | 'saveSubscriberProgress'
-  | 'subscriberCheckpoints'
->;
 
 /** One statement, so that checkpoint and parked tenants are consistent. */
 const STATE = `SELECT checkpoint, tenant, position, event_id, error, since, attempts
@@ -40,7 +25,7 @@ const READ_SUBSCRIBER = `SELECT position, tenants FROM subscribers LEFT JOIN sub
 const SAVE_BEHIND = 'INSERT OR REPLACE INTO subscribers_behind (name, tenants) VALUES (?, ?)';
 
 /** Progress of projections and subscribers. */
-export function sqliteProgress(connection: SqliteConnection): Progress {
+export function sqliteProgress(connection: SqliteConnection): ReadProgress {
   const { prepare, read, write } = connection;
   return {
     state: (generation) => read(() => stateOf(connection, generation)),

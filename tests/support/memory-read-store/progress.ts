@@ -1,15 +1,12 @@
 import type { Position } from '../../../application/ports/event-store.ts';
+import { type Lease, LONGEST_LEASE_MS } from '../../../application/ports/read-leases.ts';
 import {
   type ActiveGeneration,
   Fenced,
-  type Lease,
   leaseNameOfSubscriber,
-  type ReadStore,
+  type ReadProgress,
   type SubscriberProgress,
 } from '../../../application/ports/read-store.ts';
-
-/** A lease that lasts longer was taken before the clock was set back. */
-const LONGEST_MS = 120_000;
 
 interface HeldLease {
   readonly owner: string | undefined;
@@ -35,7 +32,7 @@ export class MemoryLeases {
       known.owner === undefined ||
       known.owner === owner ||
       known.expiresAt <= now ||
-      known.expiresAt > now + Math.max(ttlMs, LONGEST_MS);
+      known.expiresAt > now + Math.max(ttlMs, LONGEST_LEASE_MS);
     if (!isFree) return undefined;
     const fence = known === undefined ? 1 : known.fence + (known.owner === owner ? 0 : 1);
     this.#leases.set(name, { owner, fence, expiresAt: now + ttlMs });
@@ -50,7 +47,7 @@ export class MemoryLeases {
 
   isHeld(name: string): boolean {
     const [known, now] = [this.#leases.get(name), this.#clock()];
-    return known?.owner !== undefined && known.expiresAt > now && known.expiresAt <= now + LONGEST_MS;
+    return known?.owner !== undefined && known.expiresAt > now && known.expiresAt <= now + LONGEST_LEASE_MS;
   }
 
   /** @throws {Fenced} */
@@ -60,18 +57,8 @@ export class MemoryLeases {
   }
 }
 
-type Progress = Pick<
-  ReadStore,
-  | 'activeGeneration'
-  | 'activeGenerations'
-  | 'setActiveGeneration'
-  | 'subscriberProgress'
-  | 'saveSubscriberProgress'
-  | 'subscriberCheckpoints'
->;
-
 /** Active generations, and progress of subscribers. */
-export const memoryProgress = (leases: MemoryLeases): Progress => {
+export const memoryProgress = (leases: MemoryLeases) => {
   const active = new Map<string, ActiveGeneration>();
   const subscribers = new Map<string, SubscriberProgress>();
   const activeOf = (projection: string): ActiveGeneration =>
@@ -90,5 +77,5 @@ export const memoryProgress = (leases: MemoryLeases): Progress => {
         throw new Fenced(`the checkpoint of ${name} is already beyond ${position}`);
       subscribers.set(name, { position, behind: new Map(behind) });
     },
-  };
+  } satisfies Partial<ReadProgress>;
 };

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { pause } from '../../../../application/core/runtime/timers.ts';
 import { holdLease } from '../../../../application/core/subscriptions/lease.ts';
-import type { Lease, ReadStore } from '../../../../application/ports/read-store.ts';
+import type { Lease } from '../../../../application/ports/read-leases.ts';
+import type { ReadStore } from '../../../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { testLogger } from '../../../support/fakes.ts';
