@@ -36,16 +36,7 @@ export const mintPartnerAssertion: AdminCommand = {
     if (config.NODE_ENV === 'production') {
       throw new Refusal('Assertions are the hosting portal’s: this works in development only.');
     }
-    const { partner, email, user, permissions } = optionsOf(
-      args,
-      {
-        partner: { type: 'string' },
-        email: { type: 'string' },
-        user: { type: 'string' },
-        permissions: { type: 'string' },
-      },
-      schema,
-    );
+    const { partner, email, user, permissions } = optionsOf(args, schema);
     const secret = knownSecret(config, 'PARTNER_EXCHANGE_SECRET');
     if (secret === undefined) {
       throw new Refusal(

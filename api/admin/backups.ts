@@ -47,11 +47,7 @@ export const backup: AdminCommand = {
   summary:
     'Copy the embedded stores while servers run on them: log, files and stored answers to one empty folder, data keys to another.',
   run: async (args) => {
-    const { to, 'keys-to': keysTo } = optionsOf(
-      args,
-      { to: { type: 'string' }, 'keys-to': { type: 'string' } },
-      z.object({ to: folder, 'keys-to': folder }),
-    );
+    const { to, 'keys-to': keysTo } = optionsOf(args, z.object({ to: folder, 'keys-to': folder }));
     const config = adminConfig();
     const keys = embeddedKeys(config);
     const madeAt = new Date(systemClock.now()).toISOString();
@@ -69,16 +65,8 @@ export const restoreBackup: AdminCommand = {
   summary:
     'Make a data folder of a backup and of data keys, each byte checked. Nothing that is there is replaced.',
   run: async (args) => {
-    const text = { type: 'string' } as const;
     const options = optionsOf(
       args,
-      {
-        from: text,
-        'keys-from': text,
-        into: text,
-        'keys-into': text,
-        'older-keys': { type: 'boolean', default: false },
-      },
       z.object({
         from: folder,
         'keys-from': folder,

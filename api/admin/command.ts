@@ -1,4 +1,4 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { type Config, type RequiredSecret, readConfig } from '../../infrastructure/config.ts';
 
@@ -33,12 +33,17 @@ export const produce = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-/** The options of a command. Errors do not repeat the arguments, which may hold a secret. */
-export const optionsOf = <S extends z.ZodType>(
-  args: readonly string[],
-  options: ParseArgsOptionsConfig,
-  schema: S,
-): z.output<S> => {
+/**
+ * The options of a command: a boolean of the schema is a flag, any other field takes a text. Errors do not repeat the
+ * arguments, which may hold a secret.
+ */
+export const optionsOf = <S extends z.ZodObject>(args: readonly string[], schema: S): z.output<S> => {
+  const options = Object.fromEntries(
+    Object.entries(schema.shape).map(([name, field]) => [
+      name,
+      field instanceof z.ZodBoolean ? FLAG : ({ type: 'string' } as const),
+    ]),
+  );
   let values: unknown;
   try {
     values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
@@ -50,6 +55,8 @@ export const optionsOf = <S extends z.ZodType>(
   const [issue] = parsed.error.issues;
   throw new Refusal(`--${String(issue?.path[0])} is missing or not valid; --help shows the options.`, 2);
 };
+
+const FLAG = { type: 'boolean', default: false } as const;
 
 export const emailOption = z.email().max(320);
 

@@ -14,7 +14,7 @@ export const showConfig: AdminCommand = {
   summary:
     'Print the configuration in force, secrets masked; the exit code is 1 when a server would not start with it.',
   run: async (args) => {
-    optionsOf(args, {}, NONE);
+    optionsOf(args, NONE);
     for (const { variable, meant: suggestion } of misspelledVariables(process.env)) {
       say(`${variable} has no effect: is ${suggestion} meant?`);
     }
@@ -36,7 +36,7 @@ export const makeSecrets: AdminCommand = {
   summary:
     'Print a complete set of new secrets for the environment; the public key for auditors goes to standard error.',
   run: async (args) => {
-    optionsOf(args, {}, NONE);
+    optionsOf(args, NONE);
     for (const name of REQUIRED_SECRETS) produce(`${name}=${randomBytes(32).toString('base64url')}`);
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     produce(`AUDIT_SIGNING_KEY=${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`);

@@ -143,7 +143,7 @@ export const compareReadModels: AdminCommand = {
   run: async (args) => {
     const names = projections.map(({ name }) => name);
     const schema = z.object({ projection: z.enum(names).optional() });
-    const { projection: only } = optionsOf(args, { projection: { type: 'string' } }, schema);
+    const { projection: only } = optionsOf(args, schema);
     const config = existingData();
     const events = await openEvents(config, silentLogger);
     const live = await openReads(config);
@@ -196,9 +196,8 @@ export const verifyData: AdminCommand = {
   summary:
     'Check files, log, hash chains, kept heads, keys and read models of the data folder. Ends with 1 for any fault.',
   run: async (args) => {
-    const flag = { type: 'boolean', default: false } as const;
     const schema = z.object({ quick: z.boolean(), 'no-read-models': z.boolean() });
-    const options = optionsOf(args, { quick: flag, 'no-read-models': flag }, schema);
+    const options = optionsOf(args, schema);
     const config = existingData('MASTER_KEY');
     const masterKey = knownSecret(config, 'MASTER_KEY');
     if (masterKey === undefined)

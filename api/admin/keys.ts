@@ -19,10 +19,7 @@ const FAMILIES = {
 
 const NAMES = ['tenant', 'platform', 'partner', 'exchange'] as const satisfies (keyof typeof FAMILIES)[];
 const family = `--family ${NAMES.join('|')}`;
-const familyOption = { family: { type: 'string' } } as const;
 const familySchema = z.object({ family: z.enum(NAMES) });
-const flag = { type: 'boolean', default: false } as const;
-const stepOptions = { ...familyOption, prepare: flag, force: flag } as const;
 const stepSchema = familySchema.extend({ prepare: z.boolean(), force: z.boolean() });
 
 type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
@@ -86,7 +83,7 @@ export const rotateKey: AdminCommand = {
   summary:
     'Make a new signing key, or exchange for the prepared one; the present one goes on verifying. --prepare: the new one verifies only, for now.',
   run: async (args) => {
-    const options = optionsOf(args, stepOptions, stepSchema);
+    const options = optionsOf(args, stepSchema);
     const chosen = FAMILIES[options.family];
     const step = options.prepare ? 'prepare' : 'rotate';
     const config = adminConfig(chosen.secret);
@@ -101,7 +98,7 @@ export const dropPreviousKey: AdminCommand = {
   usage: family,
   summary: 'End an overlap: only what the present key signed counts from the next start on.',
   run: async (args) => {
-    const { secret } = FAMILIES[optionsOf(args, familyOption, familySchema).family];
+    const { secret } = FAMILIES[optionsOf(args, familySchema).family];
     const config = adminConfig(secret);
     const others = `${previousOf(secret)} and ${nextOf(secret)}`;
     if (config[secret] !== undefined) {

@@ -10,7 +10,7 @@ export const packLog: AdminCommand = {
   usage: '',
   summary: 'lets the embedded log store new events in a third of the room; former builds cannot read it then',
   run: async (args) => {
-    optionsOf(args, {}, z.object({}));
+    optionsOf(args, z.object({}));
     const config = existingData();
     if (config.EVENTSTORE_URL !== undefined)
       throw new Refusal('EVENTSTORE_URL names the log: it is not embedded.');

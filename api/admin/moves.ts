@@ -33,10 +33,8 @@ export const exportAll: AdminCommand = {
   summary:
     'Write log, files and stored answers to one empty folder, data keys to another, to be imported into other stores. No server may run.',
   run: async (args) => {
-    const text = { type: 'string' } as const;
     const options = optionsOf(
       args,
-      { to: text, 'keys-to': text, 'keys-stay': { type: 'boolean', default: false } },
       z.object({ to: folder, 'keys-to': folder.optional(), 'keys-stay': z.boolean() }),
     );
     const keysTo = keyFolder('keys-to', options['keys-to'], options['keys-stay']);
@@ -67,10 +65,8 @@ export const importAll: AdminCommand = {
   summary:
     'Fill empty stores from an export. After an interruption the same command goes on; until it has ended, no server starts on them.',
   run: async (args) => {
-    const text = { type: 'string' } as const;
     const options = optionsOf(
       args,
-      { from: text, 'keys-from': text, 'keys-stay': { type: 'boolean', default: false } },
       z.object({ from: folder, 'keys-from': folder.optional(), 'keys-stay': z.boolean() }),
     );
     const keysFrom = keyFolder('keys-from', options['keys-from'], options['keys-stay']);

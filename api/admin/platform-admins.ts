@@ -11,7 +11,6 @@ import { type Core, composeCore } from '../compose/core.ts';
 import { type AdminCommand, adminConfig, emailOption, optionsOf, Refusal, say } from './command.ts';
 import { newPassword } from './password.ts';
 
-const options = { email: { type: 'string' } } as const;
 const schema = z.object({ email: emailOption });
 
 const logger: Logger = {
@@ -48,7 +47,7 @@ export const createPlatformAdmin: AdminCommand = {
   usage: '--email <address>',
   summary: 'Create a platform admin; the password comes from PLATFORM_ADMIN_PASSWORD or standard input.',
   run: async (args) => {
-    const { email } = optionsOf(args, options, schema);
+    const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
     await withCore(async (core, context) => {
       // The id is random; of two concurrent commands with the same address, the reservation allows one.
@@ -69,7 +68,7 @@ export const setPlatformAdminPassword: AdminCommand = {
   usage: '--email <address>',
   summary: 'Replace a platform admin’s password, which comes from the same places.',
   run: async (args) => {
-    const { email } = optionsOf(args, options, schema);
+    const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
     await withCore((core, context) =>
       new PlatformAdmins(core).setPassword(email, password, context).catch((error: unknown) => {
