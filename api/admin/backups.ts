@@ -2,21 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { backUp } from '../../infrastructure/backup/backup.ts';
-import { BackupError } from '../../infrastructure/backup/manifest.ts';
 import { restore } from '../../infrastructure/backup/restore.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './command.ts';
 
 const folder = z.string().min(1);
-
-const refusing = async <T>(work: Promise<T>): Promise<T> => {
-  try {
-    return await work;
-  } catch (error) {
-    throw error instanceof BackupError ? new Refusal(error.message) : error;
-  }
-};
 
 /** The embedded key store's file. @throws {Refusal} where a store is not embedded */
 const embeddedKeys = (config: Config): string => {
@@ -51,7 +42,7 @@ export const backup: AdminCommand = {
     const config = adminConfig();
     const keys = embeddedKeys(config);
     const madeAt = new Date(systemClock.now()).toISOString();
-    const { position } = await refusing(backUp({ dataDir: config.DATA_DIR, keys, to, keysTo }, madeAt));
+    const { position } = await backUp({ dataDir: config.DATA_DIR, keys, to, keysTo }, madeAt);
     say(
       `Backed up to ${position === '' ? 'an empty log' : `position ${position}`}. Read models are not in it: they are folded anew.`,
     );
@@ -75,15 +66,13 @@ export const restoreBackup: AdminCommand = {
         'older-keys': z.boolean(),
       }),
     );
-    const { position, made_at } = await refusing(
-      restore({
-        from: options.from,
-        keysFrom: options['keys-from'],
-        into: options.into,
-        keysInto: options['keys-into'],
-        olderKeys: options['older-keys'],
-      }),
-    );
+    const { position, made_at } = await restore({
+      from: options.from,
+      keysFrom: options['keys-from'],
+      into: options.into,
+      keysInto: options['keys-into'],
+      olderKeys: options['older-keys'],
+    });
     say(
       `Restored what was backed up at ${made_at}, up to ${position === '' ? 'an empty log' : `position ${position}`}.`,
     );

@@ -1,4 +1,7 @@
+import { BackupError } from '../../infrastructure/backup/manifest.ts';
 import { ConfigError } from '../../infrastructure/config.ts';
+import { ImportError } from '../../infrastructure/event-store/log-import.ts';
+import { MoveError } from '../../infrastructure/move/manifest.ts';
 import { keepFilesPrivate } from '../../infrastructure/private-files.ts';
 import { mintPartnerAssertion } from './assertion.ts';
 import { backup, restoreBackup } from './backups.ts';
@@ -57,9 +60,16 @@ const main = async (args: readonly string[]): Promise<void> => {
   await command.run(rest);
 };
 
-main(process.argv.slice(2)).catch((error: unknown) => {
+/** Errors whose message is one sentence for the operator. */
+const EXPECTED = [Refusal, ConfigError, BackupError, MoveError];
+
+const sentenceOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error);
-  const expected = error instanceof Refusal || error instanceof ConfigError;
-  say(expected ? message : `This could not be done: ${message}`);
+  if (error instanceof ImportError) return `This cannot be imported: ${message}.`;
+  return EXPECTED.some((type) => error instanceof type) ? message : `This could not be done: ${message}`;
+};
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  say(sentenceOf(error));
   process.exitCode = error instanceof Refusal ? error.exitCode : 1;
 });

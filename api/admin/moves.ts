@@ -1,25 +1,13 @@
 import { z } from 'zod';
-import { ImportError } from '../../infrastructure/event-store/log-import.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { expectEmptyStores } from '../../infrastructure/move/empty-stores.ts';
 import { exportStores } from '../../infrastructure/move/export.ts';
 import { importStores } from '../../infrastructure/move/import.ts';
-import { MoveError } from '../../infrastructure/move/manifest.ts';
 import { openAnswers, openBlobs, openEvents, openKeys, openLogImport } from '../../infrastructure/stores.ts';
 import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './command.ts';
 import { existingData, silentLogger } from './data-checks.ts';
 
 const folder = z.string().min(1);
-
-const refusing = async <T>(work: Promise<T>): Promise<T> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof MoveError) throw new Refusal(error.message);
-    if (error instanceof ImportError) throw new Refusal(`This cannot be imported: ${error.message}.`);
-    throw error;
-  }
-};
 
 /** Keys have their own folder, or stay in a store that source and target share. */
 const keyFolder = (name: string, given: string | undefined, stay: boolean): string | undefined => {
@@ -46,7 +34,7 @@ export const exportAll: AdminCommand = {
     try {
       const madeAt = new Date(systemClock.now()).toISOString();
       const stores = { events, keys, answers, blobs };
-      const { log } = await refusing(exportStores(stores, { to: options.to, keysTo }, madeAt));
+      const { log } = await exportStores(stores, { to: options.to, keysTo }, madeAt);
       say(
         `Exported ${log.events} events, up to ${log.end === null ? 'an empty log' : `position ${log.end}`}.`,
       );
@@ -83,7 +71,7 @@ export const importAll: AdminCommand = {
     };
     try {
       const expectEmpty = () => expectEmptyStores(config, keysFrom !== undefined);
-      await refusing(importStores({ from: options.from, keysFrom, log, expectEmpty, open, report: say }));
+      await importStores({ from: options.from, keysFrom, log, expectEmpty, open, report: say });
       say('The import is complete. Start a server, wait until it is ready, and run verify-data.');
     } finally {
       await log.close();
