@@ -8,6 +8,7 @@ import {
   checkDistinct,
   nextOf,
   previousOf,
+  REQUIRED_SECRETS,
   type RequiredSecret,
   SIGNING_SECRETS,
   type SigningSecret,
@@ -46,6 +47,9 @@ export const signingSecrets = (
 
 const made = (): string => randomBytes(32).toString('base64url');
 
+const required = (value: (name: RequiredSecret) => string) =>
+  Object.fromEntries(REQUIRED_SECRETS.map((name) => [name, value(name)]));
+
 const pathIn = (config: Config): string => join(config.DATA_DIR, 'development-secrets.json');
 
 const textOf = (secrets: Secrets): string => `${JSON.stringify(secrets, null, 2)}\n`;
@@ -60,15 +64,8 @@ const kept = (config: Config): Secrets | undefined => {
 const storedOrNew = (config: Config): Secrets => {
   const found = kept(config);
   if (found !== undefined) return found;
-  const fresh = {
-    TENANT_JWT_SECRET: made(),
-    PLATFORM_JWT_SECRET: made(),
-    PARTNER_JWT_SECRET: made(),
-    PARTNER_EXCHANGE_SECRET: made(),
-    MASTER_KEY: made(),
-  };
   const path = pathIn(config);
-  writeWhole(path, textOf(fresh), linkFirst);
+  writeWhole(path, textOf(stored.parse(required(made))), linkFirst);
   return stored.parse(JSON.parse(readFileSync(path, 'utf8')));
 };
 
@@ -83,11 +80,7 @@ const joined = (config: Config, folder: Secrets): Secrets => {
     ),
   ).filter(([, value]) => value !== undefined);
   const secrets = stored.parse({
-    TENANT_JWT_SECRET: config.TENANT_JWT_SECRET ?? folder.TENANT_JWT_SECRET,
-    PLATFORM_JWT_SECRET: config.PLATFORM_JWT_SECRET ?? folder.PLATFORM_JWT_SECRET,
-    PARTNER_JWT_SECRET: config.PARTNER_JWT_SECRET ?? folder.PARTNER_JWT_SECRET,
-    PARTNER_EXCHANGE_SECRET: config.PARTNER_EXCHANGE_SECRET ?? folder.PARTNER_EXCHANGE_SECRET,
-    MASTER_KEY: config.MASTER_KEY ?? folder.MASTER_KEY,
+    ...required((name) => config[name] ?? folder[name]),
     ...Object.fromEntries(beside),
   });
   checkDistinct(secrets);
