@@ -20,7 +20,7 @@ import type { HttpMetrics } from './metrics.ts';
 import { PendingAnswers } from './pending-answers.ts';
 import { Pipelined } from './pipelined.ts';
 import { ReadsInWork } from './reads-in-work.ts';
-import { type Route, route } from './route.ts';
+import { operatorRoute, type Route, route } from './route.ts';
 import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
 import { notAnUpgrade, SOCKET_METHODS, SOCKET_PATH } from './socket-path.ts';
@@ -39,15 +39,13 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 const metricsRoute = (metrics: HttpMetrics): Route =>
   route({
-    method: 'get',
+    ...operatorRoute,
     path: '/metrics',
     operationId: 'metrics',
     produces: 'text/plain',
     openQuery: true,
     summary: 'Metrics in the text format of Prometheus',
     description: 'Not for the internet: keep it behind a proxy.',
-    tag: 'Operations',
-    access: { kind: 'public' },
     isPrompt: true,
     responses: { 200: null },
     handle: async () => ({

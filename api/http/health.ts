@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Route, route } from './route.ts';
+import { operatorRoute, type Route, route } from './route.ts';
 
 /**
  * `starting`: the first run is not complete. `catching_up`: healthy, but behind the log. `missing`: no process folds read
@@ -36,14 +36,12 @@ export interface Build {
 /** `GET /version` names the running build. */
 export const versionRoute = ({ version, revision = null }: Build): Route =>
   route({
-    method: 'get',
+    ...operatorRoute,
     path: '/version',
     operationId: 'version',
     summary: 'Names the build that runs',
     description:
       'Answers `version` as in `package.json`, `revision` of the sources where the build was given one (`BUILD_REVISION`), and the version of `node`. During an upgrade it tells which build a node runs.',
-    tag: 'Operations',
-    access: { kind: 'public' },
     isPrompt: true,
     responses: { 200: z.object({ version: z.string(), revision: z.string().nullable(), node: z.string() }) },
     handle: async () => ({ status: 200, body: { version, revision, node: process.versions.node } }),
@@ -52,27 +50,23 @@ export const versionRoute = ({ version, revision = null }: Build): Route =>
 /** `GET /health/live` reports that the process runs, `GET /health/ready` that it can serve. */
 export const healthRoutes = (readiness: Readiness): readonly Route[] => [
   route({
-    method: 'get',
+    ...operatorRoute,
     path: '/health/live',
     operationId: 'healthLive',
     openQuery: true,
     summary: 'Says that the process runs',
     description: 'For a supervisor that restarts the process: it looks at no store.',
-    tag: 'Operations',
-    access: { kind: 'public' },
     isPrompt: true,
     responses: { 200: z.object({ status: z.literal('live') }) },
     handle: async () => ({ status: 200, body: { status: 'live' } }),
   }),
   route({
-    method: 'get',
+    ...operatorRoute,
     path: '/health/ready',
     operationId: 'healthReady',
     openQuery: true,
     summary: 'Says that the stores are reached and whether the read models have caught up',
     description: 'For a load balancer. `checks` names what is missing.',
-    tag: 'Operations',
-    access: { kind: 'public' },
     isPrompt: true,
     responses: { 200: ready.meta({ id: 'Ready' }), 503: notReady },
     handle: async ({ requestId }) => {

@@ -169,6 +169,9 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The parts of a read without a credential that belongs to no area. */
+export const operatorRoute = { method: 'get', tag: 'Operations', access: { kind: 'public' } } as const;
+
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** A route with its schemas' types: the handler gets exactly what was validated. */

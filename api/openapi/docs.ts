@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { ownerOf } from '../http/checks.ts';
-import { type Reply, type Route, route } from '../http/route.ts';
+import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
 
 /**
  * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. Their generators are loaded
@@ -115,16 +115,13 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
     await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
     return bytes;
   };
-  const access = { kind: 'public' } as const;
   const own: readonly Route[] = [
     route({
-      method: 'get',
+      ...operatorRoute,
       path: '/openapi.json',
       operationId: 'openApiDocument',
       summary: 'This document',
       description: 'OpenAPI 3.1. `npm run openapi` writes it without a server.',
-      tag: 'Operations',
-      access,
       responses: { 200: z.looseObject({ openapi: z.string() }) },
       handle: async () => {
         const headers = { 'Content-Type': 'application/json; charset=utf-8' };
@@ -132,13 +129,11 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       },
     }),
     route({
-      method: 'get',
+      ...operatorRoute,
       path: '/asyncapi.json',
       operationId: 'asyncApiDocument',
       summary: 'The WebSocket and the webhooks for programs',
       description: 'AsyncAPI 3. `/docs/events` shows it as a page.',
-      tag: 'Operations',
-      access,
       responses: { 200: z.looseObject({ asyncapi: z.string() }) },
       handle: async () => {
         const { asyncApiDocument } = await import('./asyncapi.ts');
@@ -146,27 +141,23 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       },
     }),
     route({
-      method: 'get',
+      ...operatorRoute,
       path: '/docs',
       operationId: 'docs',
       produces: 'text/html',
       openQuery: true,
       summary: 'This document as a page',
       description: 'Reads the document and sends requests from the browser. It loads nothing from elsewhere.',
-      tag: 'Operations',
-      access,
       responses: { 200: null },
       handle: async () => ({ status: 200, headers: HTML, body: PAGE }),
     }),
     route({
-      method: 'get',
+      ...operatorRoute,
       path: '/docs/:file',
       operationId: 'docsFile',
       openQuery: true,
       summary: 'Files of the page, and the page of events',
       description: '`events` is the WebSocket and the webhooks as a page; the others are scripts and styles.',
-      tag: 'Operations',
-      access,
       params: z.object({ file: z.string() }),
       responses: { 200: null },
       handle: async ({ params }) => asset(params.file),

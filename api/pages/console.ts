@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import Negotiator from 'negotiator';
 import { z } from 'zod';
 import { DomainError, notFound } from '../../domain/core/errors.ts';
-import { type Reply, type Route, type RouteRequest, route } from '../http/route.ts';
+import { operatorRoute, type Reply, type Route, type RouteRequest, route } from '../http/route.ts';
 
 /** Serves the Console: the files of `console/dist`, and its page for every path under `/console` (decision 61). */
 
@@ -94,9 +94,7 @@ const DEEP = ['a', 'a/:b', 'a/:b/:c', 'a/:b/:c/:d', 'a/:b/:c/:d/:e'].map((path) 
 /** @param folder of the build; default: `console/dist` */
 export const consoleRoutes = (folder = DIST): readonly Route[] => {
   const own = {
-    method: 'get',
-    tag: 'Operations',
-    access: { kind: 'public' },
+    ...operatorRoute,
     openQuery: true,
     responses: { 200: null },
   } as const;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { notFound } from '../../domain/core/errors.ts';
-import { type Reply, type Route, route } from '../http/route.ts';
+import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
 
 /** Serves the example chat of `client/example` in development. It is no part of the interface's document. */
 
@@ -51,9 +51,7 @@ export const exampleRoutes = (): readonly Route[] => {
     return typed('text/javascript', await script);
   };
   const own = {
-    method: 'get',
-    tag: 'Operations',
-    access: { kind: 'public' },
+    ...operatorRoute,
     responses: { 200: null },
   } as const;
   return [
