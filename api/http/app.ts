@@ -67,8 +67,7 @@ export const allRoutes = ({
 };
 
 const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
-  const { idempotency: store, answerCodec, clock, logger, logPosition } = deps;
-  const idempotency = new Idempotency(store, answerCodec, clock, logger, logPosition);
+  const idempotency = new Idempotency(deps);
   const router = new Router<Endpoint>();
   for (const served of [...allRoutes(deps), ...(deps.unlisted ?? [])]) {
     const endpoint = new Endpoint(served, deps, idempotency);

@@ -2,6 +2,7 @@ import { createHash, createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
 import { canonicalJson } from '../../application/core/events/canonical-json.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
+import { WithDeps } from '../../application/core/with-deps.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
@@ -78,33 +79,20 @@ const withoutSecrets = (reply: Reply): unknown => {
 };
 
 /** Answers a repeated request like the first one (decisions, section 1). */
-export class Idempotency {
-  readonly #store: IdempotencyStore;
-  readonly #codec: AnswerCodec;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #logPosition: () => Position | undefined;
+export class Idempotency extends WithDeps<{
+  readonly idempotency: IdempotencyStore;
+  readonly answerCodec: AnswerCodec;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The newest position that this node knows. */
+  readonly logPosition: () => Position | undefined;
+}> {
   /** Unanswered requests of this process; the promises never reject. */
   readonly #running = new Map<string, Promise<void>>();
 
-  /** @param logPosition the newest position that this node knows */
-  constructor(
-    store: IdempotencyStore,
-    codec: AnswerCodec,
-    clock: Clock,
-    logger: Logger,
-    logPosition: () => Position | undefined,
-  ) {
-    this.#logPosition = logPosition;
-    this.#store = store;
-    this.#codec = codec;
-    this.#clock = clock;
-    this.#logger = logger;
-  }
-
   /** Whether a request with this key was answered. */
   async hasAnswered(scope: string, key: string): Promise<boolean> {
-    return (await this.#store.get(scope, key)) !== undefined;
+    return (await this.deps.idempotency.get(scope, key)) !== undefined;
   }
 
   /**
@@ -122,15 +110,15 @@ export class Idempotency {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running.set(id, promise);
     try {
-      const stored = await this.#store.get(request.scope, request.key);
+      const stored = await this.deps.idempotency.get(request.scope, request.key);
       const replayed = stored === undefined ? undefined : await this.#replay(request, stored);
       if (replayed !== undefined) return replayed;
-      const now = this.#clock.now();
+      const now = this.deps.clock.now();
       const expiresAt = now + DAY_MS;
       // Any other attempt with this key started later, and appends after this position.
-      const position = this.#logPosition();
+      const position = this.deps.logPosition();
       const own = { fingerprint: request.fingerprint, nonce: randomUUID() };
-      const { first, use } = await this.#store.begin(request.scope, request.key, own, expiresAt);
+      const { first, use } = await this.deps.idempotency.begin(request.scope, request.key, own, expiresAt);
       if (use.fingerprint !== request.fingerprint) throw reused();
       const priorAttempt =
         first && position !== undefined ? { after: position } : { since: now - DAY_MS - HOUR_MS };
@@ -160,8 +148,8 @@ export class Idempotency {
   }
 
   async #release({ scope, key, nonce }: IdempotencyUse): Promise<void> {
-    await this.#store.release(scope, key, nonce).catch((failure: unknown) => {
-      this.#logger.warn({ err: failure }, 'an idempotency key could not be released');
+    await this.deps.idempotency.release(scope, key, nonce).catch((failure: unknown) => {
+      this.deps.logger.warn({ err: failure }, 'an idempotency key could not be released');
     });
   }
 
@@ -170,7 +158,7 @@ export class Idempotency {
     if (stored.fingerprint !== request.fingerprint) throw reused();
     const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };
     if (stored.body === null) return { status: stored.status, headers };
-    const body = await this.#codec.restore(stored.body);
+    const body = await this.deps.answerCodec.restore(stored.body);
     return body === undefined ? undefined : { status: stored.status, headers, body };
   }
 
@@ -185,11 +173,11 @@ export class Idempotency {
       const body =
         reply.body === undefined
           ? null
-          : await this.#codec.store(withoutSecrets(reply), reply.personal ?? []);
+          : await this.deps.answerCodec.store(withoutSecrets(reply), reply.personal ?? []);
       const answer = { fingerprint: request.fingerprint, status: reply.status, headers, body };
-      await this.#store.put(request.scope, request.key, answer, expiresAt);
+      await this.deps.idempotency.put(request.scope, request.key, answer, expiresAt);
     } catch (error) {
-      this.#logger.warn({ err: error }, 'an answer could not be kept for its idempotency key');
+      this.deps.logger.warn({ err: error }, 'an answer could not be kept for its idempotency key');
     }
   }
 }

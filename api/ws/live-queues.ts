@@ -1,5 +1,6 @@
 import { Interrupted, RetryPolicy } from '../../application/core/concurrency/retry-policy.ts';
 import { dataOf, type LoggedEvent } from '../../application/core/events/event-codec.ts';
+import { WithDeps } from '../../application/core/with-deps.ts';
 import type { Envelope, Envelopes } from '../../application/messaging/envelopes.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { MessageSent } from '../../domain/messaging/conversation.ts';
@@ -38,14 +39,9 @@ interface TenantQueue {
  * Turns live events into envelopes, in one queue per tenant: in order, one at a time, with retries while a store is
  * unavailable. Queues do not wait for each other.
  */
-export class LiveQueues {
-  readonly #deps: LiveQueuesDeps;
+export class LiveQueues extends WithDeps<LiveQueuesDeps> {
   readonly #queues = new Map<string, TenantQueue>();
   #held = 0;
-
-  constructor(deps: LiveQueuesDeps) {
-    this.#deps = deps;
-  }
 
   add(event: LoggedEvent): void {
     const queue = this.#queues.get(event.tenantId) ?? newQueue();
@@ -68,14 +64,14 @@ export class LiveQueues {
 
   /** Drops the queues whose first event has waited too long. Call it periodically. */
   check(): void {
-    const now = this.#deps.monotonic();
+    const now = this.deps.monotonic();
     for (const [tenantId, queue] of this.#queues) {
       if (queue.isRunning && now - queue.since > STUCK_MS) this.#giveUp(tenantId, queue);
     }
   }
 
   async #run(queue: TenantQueue): Promise<void> {
-    const { envelopes, logger, monotonic, send, onFailed } = this.#deps;
+    const { envelopes, logger, monotonic, send, onFailed } = this.deps;
     const { signal } = queue.ended;
     const retries = new RetryPolicy({ clock: { now: monotonic }, limitMs: Number.POSITIVE_INFINITY }, signal);
     queue.isRunning = true;
@@ -118,12 +114,12 @@ export class LiveQueues {
   }
 
   #giveUp(tenantId: string, queue: TenantQueue): void {
-    this.#deps.logger.warn(
+    this.deps.logger.warn(
       { err: queue.failure, tenant_id: tenantId },
       'envelopes of a tenant could not be sent in time; its sockets are closed and resume by position',
     );
     this.end(tenantId);
-    this.#deps.onDropped(tenantId);
+    this.deps.onDropped(tenantId);
   }
 }
 

@@ -4,6 +4,7 @@ import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { EventCodec } from '../../application/core/events/event-codec.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
 import { setImmediate } from '../../application/core/runtime/timers.ts';
+import { WithDeps } from '../../application/core/with-deps.ts';
 import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/envelopes.ts';
 import { type EventStore, latest, type Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
@@ -53,18 +54,13 @@ interface Replay {
  * Sends missed envelopes. Keeps stream and revision of each missed event, and one frame at a time. A few replays read
  * at a time, so that few pages are in memory.
  */
-export class Replays {
-  readonly #deps: ReplaysDeps;
+export class Replays extends WithDeps<ReplaysDeps> {
   readonly #running = new Set<Replay>();
   readonly #ofUser = new FairLimiter(OF_USER);
   readonly #ofTenant = new FairLimiter(OF_TENANT);
   readonly #pagesOfUser = new TokenBuckets(PAGES_PER_MINUTE.ofUser, PAGES_PER_MINUTE.ofUser);
   readonly #pagesOfTenant = new TokenBuckets(PAGES_PER_MINUTE.ofTenant, PAGES_PER_MINUTE.ofTenant);
   readonly #turns = new FairLimiter({ total: 4, perTenant: 2, reserved: 0 });
-
-  constructor(deps: ReplaysDeps) {
-    this.#deps = deps;
-  }
 
   /** Sends a peer the envelopes it is owed, then makes it live. Replays beyond the limits wait. */
   async run(peer: Peer): Promise<void> {
@@ -79,7 +75,7 @@ export class Replays {
   }
 
   async #run(peer: Peer): Promise<void> {
-    const clock = { now: this.#deps.monotonic };
+    const clock = { now: this.deps.monotonic };
     const retries = new RetryPolicy({ clock, limitMs: Number.POSITIVE_INFINITY }, peer.gone);
     const replay: Replay = { peer, retries, waits: undefined, failure: undefined };
     this.#running.add(replay);
@@ -88,7 +84,7 @@ export class Replays {
       peer.goLive();
     } catch (error) {
       if (error instanceof Interrupted) return;
-      this.#deps.logger.error({ err: error }, 'a replay failed');
+      this.deps.logger.error({ err: error }, 'a replay failed');
       this.#resync(peer);
       peer.goLive();
     } finally {
@@ -98,7 +94,7 @@ export class Replays {
 
   /** Closes the peers whose replay has waited too long. Call it periodically. */
   check(): void {
-    const now = this.#deps.monotonic();
+    const now = this.deps.monotonic();
     for (const { peer, waits, failure } of this.#running) {
       if (waits === undefined || !peer.isOpen) continue;
       const ms = now - waits.since;
@@ -108,7 +104,7 @@ export class Replays {
           break;
         case 'store':
           if (ms <= STUCK_MS) break;
-          this.#deps.logger.warn({ err: failure }, 'a replay waited too long for a store');
+          this.deps.logger.warn({ err: failure }, 'a replay waited too long for a store');
           peer.close(CLOSE.resume, 'try again');
           break;
         default:
@@ -135,9 +131,9 @@ export class Replays {
   /** Whether the log has reached the client's last position; after a restore it may be behind it. */
   async #isReached(replay: Replay): Promise<boolean> {
     const { through } = replay.peer;
-    const here = this.#deps.position();
+    const here = this.deps.position();
     if (through === undefined || (here !== undefined && through <= here)) return true;
-    const head = await this.#fromStore(replay, () => this.#deps.events.end());
+    const head = await this.#fromStore(replay, () => this.deps.events.end());
     return head !== undefined && through <= head;
   }
 
@@ -159,7 +155,7 @@ export class Replays {
   }
 
   #mayScan({ tenantId, userId }: Peer): boolean {
-    const now = this.#deps.monotonic();
+    const now = this.deps.monotonic();
     return (
       this.#pagesOfUser.take(`${tenantId}/${userId}`, now) === undefined &&
       this.#pagesOfTenant.take(tenantId, now) === undefined
@@ -167,7 +163,7 @@ export class Replays {
   }
 
   async #page(peer: Peer, from: Position | undefined, until: Position) {
-    const { events, codec, envelopes } = this.#deps;
+    const { events, codec, envelopes } = this.deps;
     const { tenantId, userId } = peer;
     const filter = { streamPrefix: tenantPrefix(tenantId), types: ENVELOPE_TYPES };
     const places: Place[] = [];
@@ -182,7 +178,7 @@ export class Replays {
 
   /** Opens a text and hands its frame to the connection in one tick, then waits until the frame is sent. */
   async #send(replay: Replay, { stream, revision }: Place): Promise<void> {
-    const { events, codec, envelopes, onPosition, metrics, monotonic } = this.#deps;
+    const { events, codec, envelopes, onPosition, metrics, monotonic } = this.deps;
     const { peer } = replay;
     const found = await this.#fromStore(replay, async () => {
       const [stored] = await events.readStream(stream, { from: revision, limit: 1 });
@@ -207,7 +203,7 @@ export class Replays {
         try {
           if (!peer.isOpen) throw new Interrupted();
           // Counted from the first try.
-          replay.waits ??= { for: 'store', since: this.#deps.monotonic() };
+          replay.waits ??= { for: 'store', since: this.deps.monotonic() };
           return await ask();
         } catch (error) {
           replay.failure = error;
@@ -224,9 +220,9 @@ export class Replays {
 
   /** Tells the client to read over REST. */
   #resync(peer: Peer): void {
-    const position = latest(this.#deps.position(), peer.owed);
+    const position = latest(this.deps.position(), peer.owed);
     if (position !== undefined) {
-      this.#deps.onPosition(peer.tenantId, position);
+      this.deps.onPosition(peer.tenantId, position);
       peer.replayed(position);
     }
     peer.send(JSON.stringify({ kind: 'system', event: 'resync', position: position ?? '' }));
