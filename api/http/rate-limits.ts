@@ -1,4 +1,5 @@
 import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
+import { evictOldest } from '../../application/core/memory/evict-oldest.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
 import { networkOf } from './address.ts';
@@ -76,8 +77,10 @@ export class TokenBuckets {
   }
 
   #set(caller: string, fullAt: number): void {
-    if (!this.#fullAt.delete(caller) && this.#fullAt.size >= this.#maxCallers) this.#forgetOldest();
+    // Each take moves its caller to the end of the map.
+    this.#fullAt.delete(caller);
     this.#fullAt.set(caller, fullAt);
+    evictOldest(this.#fullAt, this.#maxCallers);
   }
 
   /** The bucket's size and the seconds that fill it, as a quota and its window; undefined without a limit. */
@@ -92,14 +95,6 @@ export class TokenBuckets {
     const missing = fullAt > now + this.#depth ? 0 : Math.max(0, fullAt - now);
     const tokens = Math.floor((this.#depth - missing) / this.#interval + 0.001);
     return { tokens: Math.max(0, tokens), seconds: Math.ceil(missing / 1_000) };
-  }
-
-  /** Evicts the oldest entry: each take moves its caller to the end of the map. */
-  #forgetOldest(): void {
-    for (const oldest of this.#fullAt.keys()) {
-      this.#fullAt.delete(oldest);
-      return;
-    }
   }
 }
 
