@@ -2,6 +2,7 @@ import { existsSync, readFileSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { writeWhole } from '../durable-files.ts';
+import { parsedJson } from '../parsed-json.ts';
 
 /** The manifest of a backup. It is written last: a folder without one is an incomplete backup. */
 export const MANIFEST = 'backup.json';
@@ -72,7 +73,7 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
   } catch {
     throw new BackupError(`${folder} holds no whole backup: ${MANIFEST} is not there.`);
   }
-  const parsed = manifest.safeParse(jsonOf(text));
+  const parsed = manifest.safeParse(parsedJson(text));
   if (!parsed.success) throw new BackupError(`${join(folder, MANIFEST)} is not what a backup wrote.`);
   if (parsed.data.kind !== kind)
     throw new BackupError(`${folder} is a backup of ${parsed.data.kind}, not of ${kind}.`);
@@ -80,14 +81,6 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
     throw new BackupError(`${join(folder, MANIFEST)} does not name the files of a backup of ${kind}.`);
   }
   return parsed.data;
-};
-
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };
 
 /** Whether a folder is inside another one or the same, also through links; it need not exist. */

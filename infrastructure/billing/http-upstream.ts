@@ -6,6 +6,7 @@ import {
 } from '../../application/ports/billing-upstream.ts';
 import type { OutboundAnswer, OutboundHttp } from '../../application/ports/outbound-http.ts';
 import { codePoints, isStorableText, truncate } from '../../domain/core/text.ts';
+import { parsedJson } from '../parsed-json.ts';
 
 /** The upstream of `BILLING_UPSTREAM_URL` (decisions, section 10, Issue). */
 
@@ -77,13 +78,9 @@ type Answered = Extract<OutboundAnswer, { kind: 'answered' }>;
 
 const objectIn = ({ body, truncated }: Answered): Readonly<Record<string, unknown>> | undefined => {
   if (truncated) return undefined;
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    // Reads a property of any object.
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(body.toString('utf8'));
+  // Reads a property of any object.
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 };
 
 /** Cleans a text for storage and display. */

@@ -107,7 +107,8 @@ export const networks = () =>
     )
     .default([]);
 
-const decoded = (text: string): string | undefined => {
+/** Undefined for a text that is not percent-encoded. */
+export const decoded = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { z } from 'zod';
-import { hasHost } from './kinds.ts';
+import { decoded, hasHost } from './kinds.ts';
 
 /**
  * Connection strings, checked before the start. The clients' own messages hold parts of them, and the client of
@@ -31,14 +31,6 @@ const ESDB_OPTIONS: Readonly<Record<string, RegExp>> = {
   nodepreference: /^(leader|follower|read[_-]?only[_-]?replica|random)$/i,
 };
 
-const isDecodable = (text: string): boolean => {
-  try {
-    return decodeURIComponent(text) !== '';
-  } catch {
-    return false;
-  }
-};
-
 /** The reason why the client of EventStoreDB would refuse a connection string; undefined if it accepts it. */
 const esdbFault = (value: string): string | undefined => {
   if (!/^esdb(\+discover)?:\/\//.test(value))
@@ -46,7 +38,7 @@ const esdbFault = (value: string): string | undefined => {
   if (!hasHost(value)) return 'must name a host';
   const [, person, hosts = '', options = ''] =
     /^[^/]+\/\/(?:([^?#]*)@)?([^?]*?)\/*(?:\?(.*?))?\/*$/.exec(value) ?? [];
-  if (person !== undefined && !(/^[^:@]+:[^:@]+$/.test(person) && isDecodable(person)))
+  if (person !== undefined && !(/^[^:@]+:[^:@]+$/.test(person) && decoded(person)))
     return 'must hold user and password as user:password@, with special characters percent-encoded';
   const isHost = (host: string): boolean => /^[A-Za-z0-9._-]+(:[0-9]{1,5})?$/.test(host);
   if (!hosts.split(',').every((host) => isHost(host) && Number(host.split(':')[1] ?? 1) <= 65_535))
@@ -58,7 +50,7 @@ const esdbFault = (value: string): string | undefined => {
     )?.[1];
     const shown = /^\w{1,40}$/.test(name) ? name : 'one of its options';
     if (allowed === undefined) return `must not have an option that the client does not know: ${shown}`;
-    if (!allowed.test(text.trim()) || !isDecodable(text)) return `must have another value of ${shown}`;
+    if (!allowed.test(text.trim()) || !decoded(text)) return `must have another value of ${shown}`;
   }
   return undefined;
 };

@@ -1,6 +1,7 @@
 import type { EventData } from '@eventstore/db-client';
 import { z } from 'zod';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { parsedJson } from '../../parsed-json.ts';
 import { encodeEvent, VERBATIM } from './codec.ts';
 
 /** Members that an import adds to the stored metadata. */
@@ -28,14 +29,10 @@ const withPositionOf = ({ metadata, position }: StoredEvent): string => {
 
 /** Metadata that survive parsing and have none of the added members. */
 const ownIn = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text);
-    const parsed = own.safeParse(value);
-    const isSame = parsed.success && !Array.isArray(value) && JSON.stringify(parsed.data) === text;
-    return isSame && !(POSITION in parsed.data) ? parsed.data : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  const parsed = own.safeParse(value);
+  const isSame = parsed.success && !Array.isArray(value) && JSON.stringify(parsed.data) === text;
+  return isSame && !(POSITION in parsed.data) ? parsed.data : undefined;
 };
 
 /**
@@ -46,7 +43,8 @@ const ownIn = (text: string): Record<string, unknown> | undefined => {
 export const importedIn = (
   metadata: unknown,
 ): { readonly position: bigint; readonly metadata: unknown } | undefined => {
-  const value = metadata instanceof Uint8Array ? valueIn(metadata) : metadata;
+  const value =
+    metadata instanceof Uint8Array ? parsedJson(Buffer.from(metadata).toString('utf8')) : metadata;
   const parsed = withPosition.safeParse(value);
   if (!parsed.success) return undefined;
   const { [POSITION]: position, ...rest } = parsed.data;
@@ -55,12 +53,4 @@ export const importedIn = (
     position: BigInt(`0x${position}`),
     metadata: kept.success ? Buffer.concat([Buffer.of(VERBATIM), Buffer.from(kept.data[TEXT])]) : rest,
   };
-};
-
-const valueIn = (bytes: Uint8Array): unknown => {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    return undefined;
-  }
 };
