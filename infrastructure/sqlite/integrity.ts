@@ -2,22 +2,28 @@ import { DatabaseSync } from 'node:sqlite';
 
 const MOST = 20;
 
-/**
- * Faults that SQLite's integrity check reports: pages, indexes, constraints. Other processes may write meanwhile.
- * @param quick skips the comparison of indexes with their tables
- */
-export const integrityFaults = (path: string, quick: boolean): string[] => {
+/** What `look` finds in a database, or why it cannot be read. */
+const inspected = (path: string, look: (db: DatabaseSync) => string[]): string[] => {
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { timeout: 5000 });
-    const rows = db.prepare(`PRAGMA ${quick ? 'quick_check' : 'integrity_check'}(${MOST})`).all();
-    return rows.flatMap((row) => Object.values(row).map(String)).filter((text) => text !== 'ok');
+    return look(db);
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   } finally {
     db?.close();
   }
 };
+
+/**
+ * Faults that SQLite's integrity check reports: pages, indexes, constraints. Other processes may write meanwhile.
+ * @param quick skips the comparison of indexes with their tables
+ */
+export const integrityFaults = (path: string, quick: boolean): string[] =>
+  inspected(path, (db) => {
+    const rows = db.prepare(`PRAGMA ${quick ? 'quick_check' : 'integrity_check'}(${MOST})`).all();
+    return rows.flatMap((row) => Object.values(row).map(String)).filter((text) => text !== 'ok');
+  });
 
 /** Missing blocks of the log's coarse index, whose events filtered reads would skip. */
 const MISSING_BLOCKS = `
@@ -34,17 +40,10 @@ const MISSING_BLOCKS = `
   LIMIT ${MOST}`;
 
 /** Like {@link integrityFaults}, for the log's indexes. */
-export const logIndexFaults = (path: string): string[] => {
-  let db: DatabaseSync | undefined;
-  try {
-    db = new DatabaseSync(path, { timeout: 5000 });
-    return db
+export const logIndexFaults = (path: string): string[] =>
+  inspected(path, (db) =>
+    db
       .prepare(MISSING_BLOCKS)
       .all()
-      .map((row) => `the index of the log lacks ${String(row.what)}`);
-  } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
-  } finally {
-    db?.close();
-  }
-};
+      .map((row) => `the index of the log lacks ${String(row.what)}`),
+  );
