@@ -91,7 +91,7 @@ export const composeIdentity = (
     clock,
     oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
   });
-  const { sso, ssoSettings } = composeSso(core, identity);
+  const { sso, ssoSettings } = composeSso(core, identity, tenantTokens);
   const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets });
   const deps = {
     ...core,

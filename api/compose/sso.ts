@@ -1,13 +1,11 @@
 import { createHmac, hkdfSync } from 'node:crypto';
-import { tenantTokenLifetime } from '../../application/identity/authentication.ts';
-import { tenantClaims } from '../../application/identity/authentication-claims.ts';
+import type { TenantTokenClaims } from '../../application/identity/authentication.ts';
 import type { Identity } from '../../application/identity/identity.ts';
 import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
 import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
 import { SsoTransactions } from '../../application/identity/sso-transactions.ts';
-import { signingSecrets } from '../../infrastructure/development-secrets.ts';
+import type { TokenFamily } from '../../application/ports/tokens.ts';
 import { lazyOpenIdProvider } from '../../infrastructure/identity/lazy-sso-provider.ts';
-import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import type { Core } from './core.ts';
 import { providerFetch } from './outbound.ts';
 
@@ -15,6 +13,7 @@ import { providerFetch } from './outbound.ts';
 export const composeSso = (
   core: Core,
   identity: Identity,
+  tenantTokens: TokenFamily<TenantTokenClaims>,
 ): { readonly sso: Sso; readonly ssoSettings: SsoSettings } => {
   const { streams, directory, keys, emailHash, secrets, clock, config, ids, logger, readModels } = core;
   const loopbackHttp = config.NODE_ENV !== 'production';
@@ -28,12 +27,7 @@ export const composeSso = (
       provider: lazyOpenIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
       transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
       accounts: new SsoAccounts({ streams, directory, emailHash, identityHash }),
-      tokens: tokenFamily(
-        signingSecrets(secrets, 'TENANT_JWT_SECRET'),
-        tenantClaims,
-        tenantTokenLifetime,
-        clock,
-      ),
+      tokens: tenantTokens,
       ids,
       logger,
       answered: (tenantId, position) => readModels.answered(tenantId, position),

@@ -62,7 +62,7 @@ export class Sso extends WithDeps<{
   readonly provider: SsoProvider;
   readonly transactions: SsoTransactions;
   readonly accounts: SsoAccounts;
-  readonly tokens: TokenFamily<TenantClaims>;
+  readonly tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly ids: Ids;
   readonly logger: Logger;
   /** Called with the position of a registration. */
