@@ -10,7 +10,7 @@ import {
 import { Files } from '../../application/files/files.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import { DomainError } from '../../domain/core/errors.ts';
-import type { DocumentReader, PageEnd } from '../../domain/core/projection.ts';
+import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { FileUploaded, fileStream } from '../../domain/files/file.ts';
 import { filesOf } from '../../projections/files/files.ts';
 import { fileRoutes } from '../routes/files/files.ts';
@@ -54,12 +54,7 @@ export const filesOfRecord = (core: Sources): FilesOfRecord => {
       throw error;
     }
     const found: string[] = [];
-    let after: PageEnd | undefined;
-    do {
-      const page = await filesOf(reader, tenantId, recordId, { limit: 200, after });
-      found.push(...page.docs.map(({ id }) => id));
-      after = page.next;
-    } while (after !== undefined);
+    for await (const { id } of every((page) => filesOf(reader, tenantId, recordId, page))) found.push(id);
     return found;
   };
 };
