@@ -29,107 +29,67 @@ export const tagged = (
 /** A path of the specification without prefix, also served under `/api/v1` (decisions, section 1). */
 export const bothPaths = (path: string) => ({ path, aliases: [`/api/v1${path}`] });
 
-/** A route for a person of a tenant; the handler sees a user. */
-export const personRoute = <
+type Guards = Omit<Guarded, 'kind' | 'kinds'>;
+type Kind<A extends Principal, G = unknown> = <
   P extends Schema = undefined,
   Q extends Schema = undefined,
   B extends Schema = undefined,
 >(
-  definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
-): Untagged => sessionRoute(definition, {});
+  definition: Without<Definition<A, P, Q, B>> & G,
+) => Untagged;
+
+/** Routes with `access`, and with those guards that a definition has: an undefined one would hide the area's. */
+const kindOf =
+  <A extends Principal>(access: Access): Kind<A, Guards> =>
+  ({ refuses, entitlement, scope, roles, permission, ...definition }) =>
+    route({
+      tag: '',
+      ...definition,
+      access: {
+        ...access,
+        ...(scope === undefined ? {} : { scope }),
+        ...(roles === undefined ? {} : { roles }),
+        ...(refuses === undefined ? {} : { refuses }),
+        ...(entitlement === undefined ? {} : { entitlement }),
+        ...(permission === undefined ? {} : { permission }),
+      },
+    });
+
+type SessionGuards = Pick<Guarded, 'refuses' | 'entitlement'>;
+
+/** A route for a person of a tenant; the handler sees a user. */
+export const personRoute: Kind<UserPrincipal, SessionGuards> = kindOf({
+  kind: 'principals',
+  kinds: ['user'],
+});
 
 /** As {@link personRoute}, for admins of the tenant. */
-export const adminRoute = <
-  P extends Schema = undefined,
-  Q extends Schema = undefined,
-  B extends Schema = undefined,
->(
-  definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
-): Untagged => sessionRoute(definition, { roles: ['admin'] });
-
-const sessionRoute = <P extends Schema, Q extends Schema, B extends Schema>(
-  definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
-  more: Pick<Guarded, 'roles'>,
-): Untagged => {
-  const { refuses, entitlement, ...rest } = definition;
-  return route<UserPrincipal, P, Q, B>({
-    tag: '',
-    ...rest,
-    access: {
-      kind: 'principals',
-      kinds: ['user'],
-      ...more,
-      ...(refuses === undefined ? {} : { refuses }),
-      ...(entitlement === undefined ? {} : { entitlement }),
-    },
-  });
-};
+export const adminRoute: Kind<UserPrincipal, SessionGuards> = kindOf({
+  kind: 'principals',
+  kinds: ['user'],
+  roles: ['admin'],
+});
 
 /**
  * A route for persons, and for extensions and API tokens with `scope`. `roles` apply to persons only; the scope
  * replaces the role of the others (decisions, section 3).
  */
-export const scopedRoute = <
-  P extends Schema = undefined,
-  Q extends Schema = undefined,
-  B extends Schema = undefined,
->(
-  definition: Without<Definition<TenantPrincipal, P, Q, B>> & {
-    readonly scope: Scope;
-  } & Pick<Guarded, 'roles'>,
-): Untagged => {
-  const { scope, roles, ...rest } = definition;
-  return route<TenantPrincipal, P, Q, B>({
-    tag: '',
-    ...rest,
-    access: {
-      kind: 'principals',
-      kinds: ['user', 'extension', 'api_token'],
-      scope,
-      ...(roles === undefined ? {} : { roles }),
-    },
-  });
-};
+export const scopedRoute: Kind<TenantPrincipal, { readonly scope: Scope } & Pick<Guarded, 'roles'>> = kindOf({
+  kind: 'principals',
+  kinds: ['user', 'extension', 'api_token'],
+});
 
 /** A route without a credential. */
-export const publicRoute = <
-  P extends Schema = undefined,
-  Q extends Schema = undefined,
-  B extends Schema = undefined,
->(
-  definition: Without<Definition<Principal, P, Q, B>>,
-): Untagged => route<Principal, P, Q, B>({ tag: '', ...definition, access: { kind: 'public' } });
+export const publicRoute: Kind<Principal> = kindOf({ kind: 'public' });
 
 /** A route for platform admins. */
-export const platformRoute = <
-  P extends Schema = undefined,
-  Q extends Schema = undefined,
-  B extends Schema = undefined,
->(
-  definition: Without<Definition<PlatformAdminPrincipal, P, Q, B>>,
-): Untagged =>
-  route<PlatformAdminPrincipal, P, Q, B>({
-    tag: '',
-    ...definition,
-    access: { kind: 'principals', kinds: ['platform_admin'] },
-  });
+export const platformRoute: Kind<PlatformAdminPrincipal> = kindOf({
+  kind: 'principals',
+  kinds: ['platform_admin'],
+});
 
 /** A route for partners, with `permission` if one is needed. */
-export const partnerRoute = <
-  P extends Schema = undefined,
-  Q extends Schema = undefined,
-  B extends Schema = undefined,
->(
-  definition: Without<Definition<PartnerPrincipal, P, Q, B>> & Pick<Guarded, 'permission'>,
-): Untagged => {
-  const { permission, ...rest } = definition;
-  return route<PartnerPrincipal, P, Q, B>({
-    tag: '',
-    ...rest,
-    access: {
-      kind: 'principals',
-      kinds: ['partner'],
-      ...(permission === undefined ? {} : { permission }),
-    },
-  });
-};
+export const partnerRoute: Kind<PartnerPrincipal, Pick<Guarded, 'permission'>> = kindOf({
+  kind: 'principals',
+  kinds: ['partner'],
+});
