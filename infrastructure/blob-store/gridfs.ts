@@ -4,7 +4,7 @@ import { GridFSBucket, MongoError } from 'mongodb';
 import type { BlobRef, BlobStore, StoredBlob } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { call, insertOnce, type Row } from '../mongodb/calls.ts';
-import { type MongoOptions, openDurableDatabase } from '../mongodb/durable-database.ts';
+import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
 /**

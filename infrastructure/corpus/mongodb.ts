@@ -1,4 +1,4 @@
-import { Binary, type Filter, MongoClient } from 'mongodb';
+import { Binary, type Filter } from 'mongodb';
 import type {
   CorpusSource,
   CorpusStore,
@@ -7,9 +7,7 @@ import type {
   StoredSource,
 } from '../../application/ports/corpus-store.ts';
 import {
-  CLIENT_OPTIONS,
   call,
-  databaseIn,
   isDuplicateKey,
   isRefusal,
   numberIn,
@@ -20,14 +18,9 @@ import {
   textsIn,
   whereId,
 } from '../mongodb/calls.ts';
+import { type MongoOptions, openDatabase } from '../mongodb/database.ts';
 import { countsSchema, kindSchema } from './schemas.ts';
 import { fromBytes, toBytes } from './vectors.ts';
-
-export interface MongoCorpusStoreOptions {
-  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
-  readonly url: string;
-  readonly dbName?: string | undefined;
-}
 
 /** Longer than the timeout of an operation (`call`), since the revision is drawn before its document is written. */
 const SETTLES_WITHIN_MS = 12_000;
@@ -39,9 +32,8 @@ const idOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}
  * replaced atomically without a transaction.
  * @throws {StoreUnavailable}
  */
-export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Promise<CorpusStore> => {
-  const client = new MongoClient(options.url, CLIENT_OPTIONS);
-  const db = client.db(options.dbName ?? databaseIn(options.url));
+export const openMongoCorpusStore = async (options: MongoOptions): Promise<CorpusStore> => {
+  const { db, ping, close } = await openDatabase(options);
   const sources: Rows = db.collection<Row>('corpus_sources', { readPreference: 'primary' });
   const counters = db.collection<{ _id: string; seq: number }>('corpus_counters', {
     readPreference: 'primary',
@@ -55,7 +47,7 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
     });
   } catch (error) {
     if (!isRefusal(error)) {
-      await client.close();
+      await close();
       throw error;
     }
   }
@@ -189,11 +181,8 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
       call(async () => {
         await backfills.updateOne({ _id: tenantId }, { $set: { run, counts } }, { upsert: true });
       }),
-    ping: () =>
-      call(async () => {
-        await db.command({ ping: 1 });
-      }),
-    close: () => client.close(),
+    ping,
+    close,
   };
 };
 

@@ -1,21 +1,8 @@
-import { type Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
-import {
-  CLIENT_OPTIONS,
-  call,
-  databaseIn,
-  insertOnce,
-  isRefusal,
-  type Row,
-  textIn,
-} from '../mongodb/calls.ts';
+import { call, insertOnce, isRefusal, type Row, textIn } from '../mongodb/calls.ts';
+import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 import { answerText, parseAnswer } from './answers.ts';
-
-export interface MongoIdempotencyStoreOptions {
-  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
-  readonly url: string;
-  readonly dbName?: string | undefined;
-}
 
 /**
  * Stored answers in MongoDB. Beginnings and answers are two collections, so that each is one insert under a
@@ -23,20 +10,14 @@ export interface MongoIdempotencyStoreOptions {
  * `sweep` does it in any case.
  * @throws {StoreUnavailable}
  */
-export async function openMongoIdempotencyStore(
-  options: MongoIdempotencyStoreOptions,
-): Promise<IdempotencyStore> {
-  const client = new MongoClient(options.url, {
-    ...CLIENT_OPTIONS,
-    writeConcern: { w: 'majority', journal: true },
-  });
+export async function openMongoIdempotencyStore(options: MongoOptions): Promise<IdempotencyStore> {
+  const { db, close } = await openDurableDatabase(options);
   try {
-    const db = client.db(options.dbName ?? databaseIn(options.url));
     const collections = ['idempotency_begun', 'idempotency_answers'].map((name) => db.collection<Row>(name));
     for (const rows of collections) await call(() => createExpiry(db, rows.collectionName));
-    return idempotencyStore(client, db);
+    return idempotencyStore(db, close);
   } catch (error) {
-    await client.close();
+    await close();
     throw error;
   }
 }
@@ -51,7 +32,7 @@ async function createExpiry(db: Db, name: string): Promise<void> {
   }
 }
 
-function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
+function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore {
   const begun = db.collection<Row>('idempotency_begun');
   const answers = db.collection<Row>('idempotency_answers');
   // A separator that neither a scope nor a header value contains.
@@ -98,7 +79,7 @@ function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
       call(async () => {
         for (const rows of [begun, answers]) await rows.deleteMany({ expires_at: { $lte: new Date(now) } });
       }),
-    close: () => client.close(),
+    close,
   };
 }
 

@@ -1,7 +1,7 @@
-import { Binary, MongoBulkWriteError } from 'mongodb';
+import { Binary } from 'mongodb';
 import type { KeyStore } from '../../application/ports/key-store.ts';
-import { call, isDuplicateKey, type Row, type Rows, whereId } from '../mongodb/calls.ts';
-import { type MongoOptions, openDurableDatabase } from '../mongodb/durable-database.ts';
+import { call, duplicatesOf, isDuplicateKey, type Row, type Rows, whereId } from '../mongodb/calls.ts';
+import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 
 /**
  * Wrapped data keys in the collection `data_keys`, acknowledged by a majority and journaled. The document of
@@ -58,11 +58,7 @@ async function insertNew(keys: Rows, rows: readonly Row[]): Promise<void> {
   try {
     await keys.insertMany(rows, { ordered: false });
   } catch (error) {
-    if (!(error instanceof MongoBulkWriteError)) throw error;
-    const failures = [error.writeErrors].flat();
-    // Without failures of single rows the connection was lost, and any row may be missing.
-    const foreign = failures.length === 0 || failures.some(({ code }) => code !== 11000);
-    if (foreign || error.result.getWriteConcernError() !== undefined) throw error;
+    duplicatesOf(error, rows);
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Collection, type Filter, MongoServerError } from 'mongodb';
+import { type Collection, type Filter, MongoBulkWriteError, MongoServerError } from 'mongodb';
 import { z } from 'zod';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { failureOf } from './failures.ts';
@@ -80,6 +80,16 @@ export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
     if (isDuplicateKey(error)) return false;
     throw error;
   }
+}
+
+/** The rows of a bulk that failed on a duplicate `_id`; throws any other failure. */
+export function duplicatesOf(error: unknown, rows: readonly Row[]): Row[] {
+  if (!(error instanceof MongoBulkWriteError)) throw error;
+  const failures = [error.writeErrors].flat();
+  // Without failures of single rows the connection was lost, and any row may be missing.
+  const foreign = failures.some((failure) => failure.code !== 11000) || failures.length === 0;
+  if (foreign || error.result.getWriteConcernError() !== undefined) throw error;
+  return failures.flatMap((failure) => rows[failure.index] ?? []);
 }
 
 /** Matches a single id by equality: FerretDB 1.x indexes only that, and scans the collection for `$in`. */

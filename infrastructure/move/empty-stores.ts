@@ -30,7 +30,7 @@ const expectNone = (path: string): void => {
 
 /** @param variable names the database in errors, since its address may contain a password */
 const expectEmptyDatabase = async (url: string, variable: string, withKeys: boolean): Promise<void> => {
-  const { openDurableDatabase } = await import('../mongodb/durable-database.ts');
+  const { openDurableDatabase } = await import('../mongodb/database.ts');
   const { db, close } = await openDurableDatabase({ url });
   try {
     const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);

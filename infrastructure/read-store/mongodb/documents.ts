@@ -1,6 +1,6 @@
-import { type AnyBulkWriteOperation, BSON, MongoBulkWriteError } from 'mongodb';
+import { type AnyBulkWriteOperation, BSON } from 'mongodb';
 import type { DocWrite, StoredDoc } from '../../../application/ports/read-store.ts';
-import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
+import { duplicatesOf, insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { entriesOf, type IndexPlan, singleKey } from '../index-keys.ts';
 import { searchedFields } from '../searched.ts';
 import { positionOf } from '../stored-values.ts';
@@ -120,13 +120,4 @@ function replacement(row: Row, upsert: boolean): AnyBulkWriteOperation<Row> {
   const { _id, ...fields } = row;
   const filter = { _id, position: { $lt: row.position }, fence: { $lte: row.fence } };
   return { replaceOne: { filter, replacement: fields, upsert } };
-}
-
-/** The rows of a bulk that failed on a duplicate `_id`; throws any other failure. */
-function duplicatesOf(error: unknown, rows: readonly Row[]): Row[] {
-  if (!(error instanceof MongoBulkWriteError)) throw error;
-  const failures = [error.writeErrors].flat();
-  const foreign = failures.some((failure) => failure.code !== 11000) || failures.length === 0;
-  if (foreign || error.result.getWriteConcernError() !== undefined) throw error;
-  return failures.flatMap((failure) => rows[failure.index] ?? []);
 }

@@ -1,0 +1,38 @@
+import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import { CLIENT_OPTIONS, call, databaseIn } from './calls.ts';
+
+export interface MongoOptions {
+  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
+  readonly url: string;
+  readonly dbName?: string | undefined;
+}
+
+export interface OpenDatabase {
+  readonly db: Db;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** As {@link openDatabase}, with writes acknowledged by a majority and journaled. */
+export const openDurableDatabase = (options: MongoOptions): Promise<OpenDatabase> =>
+  openDatabase(options, { ...CLIENT_OPTIONS, writeConcern: { w: 'majority', journal: true } });
+
+/** @throws {StoreUnavailable} when the database does not answer */
+export async function openDatabase(
+  { url, dbName }: MongoOptions,
+  clientOptions: MongoClientOptions = CLIENT_OPTIONS,
+): Promise<OpenDatabase> {
+  const client = new MongoClient(url, clientOptions);
+  const db = client.db(dbName ?? databaseIn(url));
+  const ping = (): Promise<void> =>
+    call(async () => {
+      await db.command({ ping: 1 });
+    });
+  try {
+    await ping();
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+  return { db, ping, close: () => client.close() };
+}
