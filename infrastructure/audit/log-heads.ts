@@ -3,6 +3,7 @@ import type { Position } from '../../application/ports/event-store.ts';
 import { formatPosition, offsetOf } from '../event-store/positions.ts';
 import { HASH_SQL } from '../event-store/sqlite/event-rows.ts';
 import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
+import { transaction } from '../sqlite/transaction.ts';
 
 /**
  * Events per transaction, adapted to its duration: a transaction blocks other writers of heads and the log's
@@ -64,21 +65,18 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
 
   return {
     step() {
-      // `BEGIN IMMEDIATE` would also lock the log; this transaction only writes heads.
-      db.exec('BEGIN');
-      try {
+      let began = 0;
+      const copy = () => {
         lock.run();
-        const began = performance.now();
-        const { position, isEnd, isFull } = advance();
-        db.exec('COMMIT');
-        const ms = performance.now() - began;
-        if (ms > STEP.longMs) size = Math.max(STEP.least, size / 2);
-        else if (isFull && ms < STEP.shortMs) size = Math.min(STEP.most, size * 2);
-        return { position, isEnd };
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
+        began = performance.now();
+        return advance();
+      };
+      // `BEGIN IMMEDIATE` would also lock the log; this transaction only writes heads.
+      const { position, isEnd, isFull } = transaction(db, copy, 'BEGIN');
+      const ms = performance.now() - began;
+      if (ms > STEP.longMs) size = Math.max(STEP.least, size / 2);
+      else if (isFull && ms < STEP.shortMs) size = Math.min(STEP.most, size * 2);
+      return { position, isEnd };
     },
     close: () => db.close(),
   };

@@ -1,6 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { Position, StoredEvent } from '../../../application/ports/event-store.ts';
 import { numberOf } from '../../sqlite/connection.ts';
+import { transaction } from '../../sqlite/transaction.ts';
 import { checkAppend } from '../checks.ts';
 import { ImportError, type ImportedLog, type LogImport } from '../log-import.ts';
 import { formatPosition, parseOffset } from '../positions.ts';
@@ -84,16 +84,4 @@ const offsetIn = (position: Position): number => {
   const offset = parseOffset(position);
   if (offset === undefined) throw new ImportError(`position ${position} is too large for an embedded log`);
   return offset;
-};
-
-const transaction = <T>(db: DatabaseSync, work: () => T): T => {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    const result = work();
-    db.exec('COMMIT');
-    return result;
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
 };

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { isTransient } from '../../sqlite/errors.ts';
+import { transaction } from '../../sqlite/transaction.ts';
 import { UnfinishedImport } from '../log-import.ts';
 import { importedPart } from './imported.ts';
 
@@ -73,15 +74,10 @@ function ensureSchema(db: DatabaseSync): void {
   const found = versionOf(db);
   if (found === TEXTS || found === PACKED) return;
   if (found !== 0) throw new Error(`the event log has schema ${found}, this program knows ${PACKED}`);
-  db.exec('BEGIN IMMEDIATE');
-  try {
+  transaction(db, () => {
     // Another process may have made it meanwhile, perhaps a former build.
     if (versionOf(db) === 0) db.exec(SCHEMA + PACKED_SCHEMA);
-    db.exec('COMMIT');
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 const versionOf = (db: DatabaseSync): unknown => db.prepare('PRAGMA user_version').get()?.user_version;
