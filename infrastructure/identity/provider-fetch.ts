@@ -1,30 +1,13 @@
 import type { CustomFetch, CustomFetchOptions } from 'openid-client';
 import { ProviderUnavailable } from '../../application/ports/sso-provider.ts';
 import { isLoopback } from '../../domain/tenancy/sso.ts';
-
-/** A request in the form of `fetch`. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-
-/** Metadata, key sets and tokens are a few KiB. */
-const MAX_BYTES = 1024 * 1024;
+import type { Fetch } from '../http/guarded-fetch.ts';
 
 const unavailable = (why: string): ProviderUnavailable => new ProviderUnavailable(why);
 
-const bodyOf = async (response: Response): Promise<Uint8Array<ArrayBuffer> | null> => {
-  if (response.body === null) return null;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.byteLength;
-    if (size > MAX_BYTES) throw unavailable('the provider’s answer is too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-};
-
 /**
- * `fetch` for one exchange with a provider: one deadline for all its requests, answers up to 1 MiB, no redirects,
- * plain http on loopback only. `trouble` keeps the reason of a failure, since libraries may wrap the error.
+ * `fetch` for one exchange with a provider: one deadline for all its requests, no redirects, plain http on loopback
+ * only. `trouble` keeps the reason of a failure, since libraries may wrap the error.
  */
 export class ProviderFetch {
   trouble: ProviderUnavailable | undefined;
@@ -49,20 +32,20 @@ export class ProviderFetch {
   async #exchange(url: string, options: CustomFetchOptions): Promise<Response> {
     const { protocol, hostname } = new URL(url);
     if (protocol !== 'https:' && !isLoopback(hostname)) throw unavailable('the provider wants plain http');
-    const { method, headers: sent, body, signal } = options;
+    const { method, headers, body, signal } = options;
     const response = await this.#fetch(url, {
       method,
-      headers: sent,
+      headers,
       // The library sends forms only.
       ...(body instanceof URLSearchParams ? { body } : {}),
       redirect: 'manual',
       signal: AbortSignal.any([this.#deadline, ...(signal ? [signal] : [])]),
     });
-    const { status, statusText, headers } = response;
+    const { status } = response;
     if (status >= 500 || status === 429 || (status >= 300 && status < 400)) {
       await response.body?.cancel();
       throw unavailable(`the provider answers ${status}`);
     }
-    return new Response(await bodyOf(response), { status, statusText, headers });
+    return response;
   }
 }

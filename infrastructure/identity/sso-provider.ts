@@ -10,7 +10,8 @@ import {
   SignInRefused,
   type SsoProvider,
 } from '../../application/ports/sso-provider.ts';
-import { type Fetch, ProviderFetch } from './provider-fetch.ts';
+import type { Fetch } from '../http/guarded-fetch.ts';
+import { ProviderFetch } from './provider-fetch.ts';
 
 const SCOPE = 'openid email profile';
 /** Timeout of one exchange with all its requests. */
@@ -19,6 +20,7 @@ const METADATA_MS = 5 * 60_000;
 const MAX_REMEMBERED = 500;
 
 export interface SsoProviderOptions {
+  /** Limits the size of answers. */
   readonly fetch: Fetch;
   readonly clock: Clock;
   /** Allows plain http to a provider on loopback, for development. */

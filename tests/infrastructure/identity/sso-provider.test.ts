@@ -5,7 +5,7 @@ import {
   SignInRefused,
   type SsoProvider,
 } from '../../../application/ports/sso-provider.ts';
-import type { Fetch } from '../../../infrastructure/identity/provider-fetch.ts';
+import type { Fetch } from '../../../infrastructure/http/guarded-fetch.ts';
 import { openIdProvider } from '../../../infrastructure/identity/sso-provider.ts';
 import {
   CLIENT,
