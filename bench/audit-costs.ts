@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { CHAIN_START, type ChainHead, chainHash } from '../application/core/events/event-codec.ts';
+import { CHAIN_START, type ChainHead } from '../application/core/events/event-codec.ts';
+import { chainHash } from '../application/core/events/hash-chain.ts';
 import { streamName } from '../application/core/events/stream-name.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import type { Child } from './http/child.ts';

@@ -17,7 +17,7 @@ import {
   type SchemaView,
   updateRecord,
 } from '../../domain/entities/record-values.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../domain/ledger/posting-failure.ts';
 import type { PostingRule } from '../../domain/ledger/posting-rule.ts';
 import { applyRule } from '../../domain/ledger/rule-entry.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome } from '../core/commands/command.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';

@@ -14,8 +14,7 @@ import {
   startConversation,
 } from '../../domain/messaging/conversation.ts';
 import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';

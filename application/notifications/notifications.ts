@@ -6,7 +6,7 @@ import {
   type MarkNotificationsRead,
   markNotificationsRead,
 } from '../../domain/notifications/inbox.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Position } from '../ports/event-store.ts';

@@ -10,8 +10,7 @@ import {
   partnerStream,
 } from '../../domain/partners/partner.ts';
 import { isTenantId, tenantStream } from '../../domain/tenancy/tenant.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';

@@ -4,8 +4,9 @@ import {
   type RecordAttempt,
   recordAttempt,
 } from '../../domain/webhooks/delivery.ts';
+import type { StreamCommand } from '../core/commands/command.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
-import type { StreamCommand, Streams } from '../core/commands/streams.ts';
+import type { Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { clearTimeout, setImmediate, setTimeout, type Timer } from '../core/runtime/timers.ts';

@@ -14,8 +14,7 @@ import {
   WorkflowPublished,
   workflowStream,
 } from '../../domain/workflow/workflow.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { timeSlices } from '../core/concurrency/time-slices.ts';

@@ -12,8 +12,6 @@ import { GroupCommit } from './group-commit.ts';
 import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
 import { emptyOf, type StreamState } from './stream-states.ts';
 
-export type { Command, Outcome, PriorAttempt } from './command.ts';
-
 /** A command that lost a race is decided again for this long. */
 const RACE_MS = 5000;
 

@@ -4,8 +4,6 @@ import type { CommandContext, Decide, ExecuteAllOptions, Outcome, StreamCommand 
 import type { CommandHandler } from './command-handler.ts';
 import type { StreamState, StreamStates } from './stream-states.ts';
 
-export type { Decide, StreamCommand } from './command.ts';
-
 interface StreamEvent {
   readonly type: string;
   readonly data: unknown;

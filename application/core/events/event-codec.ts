@@ -10,9 +10,6 @@ import { chainHash, metadataTexts } from './hash-chain.ts';
 import { parseStreamName } from './stream-name.ts';
 import { UndecodableEvent, upcasted } from './upcasting.ts';
 
-export { chainHash } from './hash-chain.ts';
-export { UndecodableEvent } from './upcasting.ts';
-
 /** Who caused an event, as stored in its metadata. */
 
 export type Actor = z.output<typeof actorSchema>;

@@ -7,8 +7,6 @@ import { monotonic, pause } from '../runtime/timers.ts';
 import type { FoldingProjection, Reader, SlowSearch } from './reader.ts';
 import { isNewer, newestOf } from './takeover.ts';
 
-export type { FoldingProjection, Reader } from './reader.ts';
-
 interface Remote {
   checkpoint: Position | undefined;
   parked: ReadonlySet<string>;

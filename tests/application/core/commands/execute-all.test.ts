@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { StreamCommand } from '../../../../application/core/commands/streams.ts';
+import type { StreamCommand } from '../../../../application/core/commands/command.ts';
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import {
   EventTooLarge,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { UndecodableEvent } from '../../../../application/core/events/event-codec.ts';
+import { UndecodableEvent } from '../../../../application/core/events/upcasting.ts';
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import { BOOK, bookEvents, bookStream, close, write } from '../../../support/book.ts';
 import { busyFor } from '../../../support/busy.ts';

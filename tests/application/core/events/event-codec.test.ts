@@ -3,12 +3,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { canonicalJson } from '../../../../application/core/events/canonical-json.ts';
-import {
-  CHAIN_START,
-  type ChainHead,
-  EventCodec,
-  UndecodableEvent,
-} from '../../../../application/core/events/event-codec.ts';
+import { CHAIN_START, type ChainHead, EventCodec } from '../../../../application/core/events/event-codec.ts';
+import { UndecodableEvent } from '../../../../application/core/events/upcasting.ts';
 import { KeyRing } from '../../../../application/core/privacy/key-ring.ts';
 import type { NewEvent, StoredEvent } from '../../../../application/ports/event-store.ts';
 import { defineEvent, type EventDefinition } from '../../../../domain/core/event.ts';
