@@ -1,20 +1,19 @@
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import { streamName } from '../events/stream-name.ts';
-import type { CommandContext, Decide, ExecuteAllOptions, Outcome, StreamCommand } from './command.ts';
+import type {
+  CommandContext,
+  Decide,
+  ExecuteAllOptions,
+  Outcome,
+  PreparedDecision,
+  StreamCommand,
+} from './command.ts';
 import type { CommandHandler } from './command-handler.ts';
 import type { StreamState, StreamStates } from './stream-states.ts';
 
 interface StreamEvent {
   readonly type: string;
   readonly data: unknown;
-}
-
-/** A decision, perhaps with facts from outside the stream, which hold at the revision that is decided on. */
-export interface PreparedDecision<S, E, Facts> {
-  readonly prepare?: (head: StreamState<S>) => Promise<Facts>;
-  readonly decide: Decide<S, E, Facts>;
-  /** As of a {@link Command}. */
-  readonly isNew?: boolean;
 }
 
 /** A typed handle on one stream. It holds no state. */
