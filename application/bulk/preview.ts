@@ -114,7 +114,7 @@ export class BulkPreviews extends WithDeps<{
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const isId = ids.map(isUuid);
     const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
-    const found = await this.deps.streams.loadAll(recordStream, tenantId, asked, { passing: true });
+    const found = await this.deps.streams.loadAll(recordStream, tenantId, asked, { uncached: true });
     let next = 0;
     return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordStream.initial);
   }

@@ -87,7 +87,7 @@ export class RowExecutor extends WithDeps<{
     try {
       const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
         this.deps.streams.executeAll(recordStream, tenantId, edits, {
-          passing: true,
+          uncached: true,
           prepare: () => this.deps.schemas.fresh(tenantId, entityName),
         }),
       );
@@ -133,7 +133,7 @@ export class RowExecutor extends WithDeps<{
     const cold = ids.filter((_, at) => streams[at]?.cached() === undefined);
     // Loads states into the cache, where the commands find them. A state that cannot be read fails its own command.
     const loaded = await this.deps.streams
-      .loadAll(recordStream, tenantId, cold, { passing: false })
+      .loadAll(recordStream, tenantId, cold, { uncached: false })
       .catch(() => []);
     const heads = new Map(cold.map((id, at) => [id, loaded[at]]));
     const settled = await Promise.allSettled(

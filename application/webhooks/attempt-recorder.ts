@@ -88,7 +88,7 @@ export class AttemptRecorder extends WithDeps<RecorderDeps> {
   /** Never rejects. */
   async #write(tenantId: string, batch: readonly Waiting[]): Promise<void> {
     const commands = batch.map(({ done, tries }) => commandOf(done, tries));
-    const options = { passing: true };
+    const options = { uncached: true };
     const settled = await this.deps.streams
       .executeAll(deliveryStream, tenantId, commands, options)
       .catch((reason: unknown) => batch.map(() => ({ status: 'rejected' as const, reason })));

@@ -59,11 +59,11 @@ export class CommandHandler extends WithDeps<
     type: StreamType<S, E>,
     tenantId: string,
     commands: readonly StreamCommand<S, E, Facts>[],
-    { passing, prepare }: ExecuteAllOptions<Facts>,
+    { uncached, prepare }: ExecuteAllOptions<Facts>,
   ): Promise<readonly PromiseSettledResult<Outcome<S, E>>[]> {
     const names = commands.map(({ id }) => streamName(tenantId, type.category, id));
     const wereCached = names.map((name) => this.deps.states.cached(name) !== undefined);
-    const heads = await this.#loadAll(type, tenantId, commands, passing);
+    const heads = await this.#loadAll(type, tenantId, commands, uncached);
     const facts = prepare === undefined ? undefined : await prepare();
     const run = async (
       { context, decide, id, loaded }: StreamCommand<S, E, Facts>,
@@ -75,13 +75,13 @@ export class CommandHandler extends WithDeps<
         // Without `prepare`, `Facts` is undefined.
         const prepared = { ...command, prepare: async () => facts as Facts };
         const isFresh = loaded === undefined && !wasCached;
-        const outcome = await this.#tryLoaded(stream, prepared, head, { isFresh, passing });
+        const outcome = await this.#tryLoaded(stream, prepared, head, { isFresh, uncached });
         if (outcome !== undefined) return outcome;
       }
       try {
         return await this.execute(prepare === undefined ? command : { ...command, prepare });
       } finally {
-        if (passing && !wasCached) this.deps.states.drop(stream);
+        if (uncached && !wasCached) this.deps.states.drop(stream);
       }
     };
     const outcomes = commands.map(() => Promise.withResolvers<Outcome<S, E>>());
@@ -99,13 +99,13 @@ export class CommandHandler extends WithDeps<
     type: StreamType<S, E>,
     tenantId: string,
     commands: readonly StreamCommand<S, E, never>[],
-    passing: boolean,
+    uncached: boolean,
   ): Promise<readonly (StreamState<S> | undefined)[]> {
     const missing = commands.filter(({ loaded }) => loaded === undefined).map(({ id }) => id);
     if (missing.length === 0) return commands.map(({ loaded }) => loaded);
     let found: readonly StreamState<S>[] = [];
     try {
-      found = await this.deps.states.loadMany(tenantId, type, missing, { passing });
+      found = await this.deps.states.loadMany(tenantId, type, missing, { uncached });
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
     }

@@ -59,7 +59,7 @@ export interface StreamCommand<S, E, Facts = undefined> {
 
 export interface ExecuteAllOptions<Facts = undefined> {
   /** Keeps the loaded states out of the cache, for streams that are rarely read again. */
-  readonly passing: boolean;
+  readonly uncached: boolean;
   /** Loads facts for all decisions, after the states were read; loaded again for a command that is executed alone. */
   readonly prepare?: () => Promise<Facts>;
 }

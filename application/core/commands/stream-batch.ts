@@ -20,7 +20,7 @@ export interface BatchOptions {
   /** The state was just read from the store. */
   readonly isFresh: boolean;
   /** Keeps the state and the encoded events out of the caches. */
-  readonly passing?: boolean;
+  readonly uncached?: boolean;
 }
 
 type Settle = (position: Position | undefined) => void;
@@ -49,7 +49,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
     stream: string,
     batch: readonly Waiting[],
     loaded: StreamState,
-    { isFresh, passing = false }: BatchOptions,
+    { isFresh, uncached = false }: BatchOptions,
   ): Promise<number> {
     const newKeys: WrappedKey[] = [];
     let head = loaded;
@@ -60,7 +60,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
       for (const waiting of batch) {
         const { command } = waiting;
         if ((command.prepare !== undefined || command.priorAttempt !== undefined) && events.length > 0) break;
-        const step = await this.#decide(stream, waiting, head, newKeys, passing);
+        const step = await this.#decide(stream, waiting, head, newKeys, uncached);
         const stays = step.head === head;
         if (stays && !isFresh && events.length === 0 && settles.length === 0) return 0;
         if (stays && !isFresh) break;
@@ -79,7 +79,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
           });
           const appended = await during(span, this.deps.group.append({ stream, expected, events }, newKeys));
           const type: AnyStreamType | undefined = batch[0]?.command.type;
-          if (passing) this.deps.states.onEvent(stream, head.revision);
+          if (uncached) this.deps.states.onEvent(stream, head.revision);
           else if (type !== undefined)
             this.deps.states.set(stream, { ...head, position: appended.position }, type);
           return appended.position;
@@ -98,7 +98,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
     waiting: Waiting,
     head: StreamState,
     newKeys: WrappedKey[],
-    passing: boolean,
+    uncached: boolean,
   ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
     const { command, resolve, reject } = waiting;
     const nothing = { head, events: [], bytes: 0 };
@@ -131,7 +131,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
           next,
           { ...event, id, at },
           command.cause,
-          !passing,
+          !uncached,
         );
         const size = Buffer.byteLength(encoded.stored.data) + Buffer.byteLength(encoded.stored.metadata);
         if (size > MAX_EVENT_BYTES) throw new EventTooLarge(`an event of ${size} bytes`);

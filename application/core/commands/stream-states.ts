@@ -109,18 +109,18 @@ export class StreamStates {
 
   /**
    * As {@link load}, for many streams of one type, read in slices.
-   * @param passing keeps the states out of the cache
+   * @param uncached keeps the states out of the cache
    */
   async loadMany<S, E>(
     tenantId: string,
     type: StreamType<S, E>,
     ids: readonly string[],
-    { passing }: { readonly passing: boolean },
+    { uncached }: { readonly uncached: boolean },
   ): Promise<StreamState<S>[]> {
     const streams = ids.map((id) => streamName(tenantId, type.category, id));
     const states = streams.map((stream) => this.cached(stream));
     const missing = streams.flatMap((stream, at) => (states[at] === undefined ? [{ stream, at }] : []));
-    const loads = passing ? [] : missing.map(({ stream }) => this.#loads.begin(stream));
+    const loads = uncached ? [] : missing.map(({ stream }) => this.#loads.begin(stream));
     try {
       for (let from = 0; from < missing.length; from += SLICE) {
         if (from > 0) await nextTick();

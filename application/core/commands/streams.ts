@@ -105,7 +105,7 @@ export class Streams {
     type: StreamType<S, E>,
     tenantId: string,
     ids: readonly string[],
-    options: { readonly passing: boolean },
+    options: { readonly uncached: boolean },
   ): Promise<StreamState<S>[]> {
     return this.#machinery.states.loadMany(tenantId, type, ids, options);
   }

@@ -36,8 +36,8 @@ const entry = (id: string, cause = 'c', more: Partial<Entry> = {}, text = 'text'
 });
 const nothing = (id: string): Entry => entry(id, 'c', { decide: () => [] });
 
-const executeAll = (node: TestNode, commands: readonly Entry[], passing = true) =>
-  node.streams.executeAll(bookStream, 'acme', commands, { passing });
+const executeAll = (node: TestNode, commands: readonly Entry[], uncached = true) =>
+  node.streams.executeAll(bookStream, 'acme', commands, { uncached });
 const streamOf = (id: string) => `acme.book-${id}`;
 const countIn = async (events: EventStore, id: string) => (await events.readStream(streamOf(id))).length;
 const found = (settled: readonly PromiseSettledResult<{ events: readonly unknown[] }>[]) =>
@@ -182,7 +182,7 @@ describe('commands on many streams', () => {
           maxLength: 12,
         }),
         fc.boolean(),
-        async (faults, passing) => {
+        async (faults, uncached) => {
           const stores = memoryStores();
           const node = startNode({
             ...stores,
@@ -195,7 +195,7 @@ describe('commands on many streams', () => {
             return { ...rest, context: { ...context, priorAttempt: { since: begin } } };
           });
           for (;;) {
-            const settled = await executeAll(node, commands, passing);
+            const settled = await executeAll(node, commands, uncached);
             const left = settled.filter(({ status }) => status === 'rejected');
             if (left.length > 0) continue;
             expect(found(settled)).to.deep.equal([1, 1, 1, 1]);
@@ -230,7 +230,7 @@ describe('commands on many streams', () => {
     ]);
   });
 
-  it('leave no state in the cache with `passing`, and no outdated one', async () => {
+  it('leave no state in the cache with `uncached`, and no outdated one', async () => {
     const node = startNode({ definitions });
     await node.commands.execute(write('first', { book: 'known' }));
     await executeAll(node, [entry('known'), entry('new'), nothing('none')]);
@@ -264,7 +264,7 @@ describe('commands on many streams', () => {
         },
       })),
       {
-        passing: true,
+        uncached: true,
         prepare: async () => {
           steps.push('facts');
           asked += 1;
