@@ -113,8 +113,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
   const envelopes = new Envelopes({ directory, streams: core.streams, keys });
-  const headAtStart = await wait(() => stores.events.end());
-  readModels.startsAt(headAtStart);
+  const endAtStart = await wait(() => stores.events.end());
+  readModels.startsAt(endAtStart);
 
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -138,7 +138,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     // The thread reads new events of the embedded log from its file; those of a remote store are passed on to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
     else stopListening = stores.events.onGrowth(thread.appended);
-    if (headAtStart !== undefined) follower.readOlderFrom({ before: headAtStart, read: thread.readPage });
+    if (endAtStart !== undefined) follower.readOlderFrom({ before: endAtStart, read: thread.readPage });
   }
   if (config.ROLE !== 'api' && thread === undefined) {
     readModels.attach(runners);
@@ -188,7 +188,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     unlisted: config.ROLE === 'worker' ? [] : pagesFor(config.NODE_ENV),
     authenticate: (token, family) => authentication.authenticate(token, family),
     freshRights: (tenantId) => directory.freshRights(tenantId),
-    readiness: readinessOf({ stores, readModels, freshness, workers, headAtStart, hasStarted }),
+    readiness: readinessOf({ stores, readModels, freshness, workers, endAtStart, hasStarted }),
     build: { version, revision: config.BUILD_REVISION },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
       const folded = readModels.waitFor(tenantId, names, minPosition);

@@ -137,8 +137,8 @@ export class Replays {
     const { through } = replay.peer;
     const here = this.#deps.position();
     if (through === undefined || (here !== undefined && through <= here)) return true;
-    const head = await this.#fromStore(replay, () => this.#deps.events.end());
-    return head !== undefined && through <= head;
+    const end = await this.#fromStore(replay, () => this.#deps.events.end());
+    return end !== undefined && through <= end;
   }
 
   /** Places of the user's envelopes up to a position; undefined when there are too many. */

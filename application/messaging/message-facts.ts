@@ -23,18 +23,18 @@ export class MessageFactsReader extends WithDeps<{
   codec: EventCodec;
   lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
 }> {
-  /** The facts of a message at `head`: from the read model, and from the stream's events after its checkpoint. */
+  /** The facts of a message at `current`: from the read model, and from the stream's events after its checkpoint. */
   async of(
     tenantId: string,
     conversationId: string,
     messageId: string,
-    head: StreamState<Conversation>,
+    current: StreamState<Conversation>,
   ): Promise<MessageFacts | undefined> {
-    if (head.revision < 0) return undefined;
+    if (current.revision < 0) return undefined;
     const { checkpoint, message } = await this.deps.lookUpMessage(tenantId, messageId);
     let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
     const stream = streamName(tenantId, conversationStream.category, conversationId);
-    for (const event of await this.#tail(stream, head.revision, checkpoint)) {
+    for (const event of await this.#tail(stream, current.revision, checkpoint)) {
       facts = foldFacts(facts, event as RecordedEvent<ConversationEvent>, messageId);
     }
     return facts;

@@ -146,8 +146,8 @@ export class Messaging extends WithDeps<{
     const storedBody = toStoredText(body, (await this.#mentions(tenantId, body)).known);
     let facts: MessageFacts | undefined;
     const outcome = await this.#stream(tenantId, conversationId).execute(context, {
-      prepare: async (head) => {
-        facts = await this.#facts.of(tenantId, conversationId, messageId, head);
+      prepare: async (current) => {
+        facts = await this.#facts.of(tenantId, conversationId, messageId, current);
         return facts;
       },
       decide: (state, _at, message) => editMessage(state, { userId, message, storedBody }),
@@ -182,8 +182,8 @@ export class Messaging extends WithDeps<{
     const outcome = await this.#stream(tenantId, conversationId).execute(
       { cause: context.cause },
       {
-        prepare: async (head) => {
-          facts = await this.#facts.of(tenantId, conversationId, messageId, head);
+        prepare: async (current) => {
+          facts = await this.#facts.of(tenantId, conversationId, messageId, current);
           return facts;
         },
         decide: (state, _at, message) => deleteMessage(state, { userId, message }),
@@ -235,8 +235,8 @@ export class Messaging extends WithDeps<{
     conversationId: string,
     messageId: string,
   ): Promise<MessageFacts | undefined> {
-    const head = await this.#stream(tenantId, conversationId).load();
-    return this.#facts.of(tenantId, conversationId, messageId, head);
+    const current = await this.#stream(tenantId, conversationId).load();
+    return this.#facts.of(tenantId, conversationId, messageId, current);
   }
 }
 

@@ -14,12 +14,12 @@ import type { Position } from '../ports/event-store.ts';
 /** Use cases of a person's notifications (specification, Notifications). */
 export class Notifications {
   readonly #streams: Streams;
-  readonly #head: () => Promise<Position | undefined>;
+  readonly #end: () => Promise<Position | undefined>;
 
-  /** @param head the end of the log: the position of a marking without an inbox */
-  constructor(streams: Streams, head: () => Promise<Position | undefined>) {
+  /** @param end the end of the log: the position of a marking without an inbox */
+  constructor(streams: Streams, end: () => Promise<Position | undefined>) {
     this.#streams = streams;
-    this.#head = head;
+    this.#end = end;
   }
 
   /**
@@ -47,6 +47,6 @@ export class Notifications {
       (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
       0,
     );
-    return { marked, position: outcome.position ?? (await this.#head()) };
+    return { marked, position: outcome.position ?? (await this.#end()) };
   }
 }

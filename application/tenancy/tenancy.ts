@@ -125,7 +125,7 @@ export class Tenancy extends WithDeps<{
     const { sso, admin, ...settings } = change;
     const requirePartner = await this.#partnerCheck(change.partner_id);
     const outcome = await this.deps.streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
-      prepare: (head) => this.#presentSso(head),
+      prepare: (current) => this.#presentSso(current),
       decide: (state, _context, present) => {
         const events = changeTenant(state, settings);
         requirePartner();

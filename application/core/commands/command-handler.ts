@@ -63,19 +63,19 @@ export class CommandHandler extends WithDeps<
   ): Promise<readonly PromiseSettledResult<Outcome<S, E>>[]> {
     const names = commands.map(({ id }) => streamName(tenantId, type.category, id));
     const wereCached = names.map((name) => this.deps.states.cached(name) !== undefined);
-    const heads = await this.#loadAll(type, tenantId, commands, uncached);
+    const states = await this.#loadAll(type, tenantId, commands, uncached);
     const facts = prepare === undefined ? undefined : await prepare();
     const run = async (
       { context, decide, id, loaded }: StreamCommand<S, E, Facts>,
       at: number,
     ): Promise<Outcome<S, E>> => {
-      const [stream = '', head, wasCached = false] = [names[at], heads[at], wereCached[at]];
+      const [stream = '', current, wasCached = false] = [names[at], states[at], wereCached[at]];
       const command = { tenantId, type, id, ...context, decide };
-      if (head !== undefined) {
+      if (current !== undefined) {
         // Without `prepare`, `Facts` is undefined.
         const prepared = { ...command, prepare: async () => facts as Facts };
         const isFresh = loaded === undefined && !wasCached;
-        const outcome = await this.#tryLoaded(stream, prepared, head, { isFresh, uncached });
+        const outcome = await this.#tryLoaded(stream, prepared, current, { isFresh, uncached });
         if (outcome !== undefined) return outcome;
       }
       try {
@@ -119,13 +119,13 @@ export class CommandHandler extends WithDeps<
   async #tryLoaded<S, E extends AnyEvent, Facts>(
     stream: string,
     command: Command<S, E, Facts>,
-    head: StreamState<S>,
+    current: StreamState<S>,
     options: BatchOptions,
   ): Promise<Outcome<S, E> | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome<S, E>>();
     const waiting = waitingOf(command, this.deps.clock.now() + RACE_MS, resolve, reject);
     try {
-      return (await this.#batch.append(stream, [waiting], head, options)) > 0 ? await promise : undefined;
+      return (await this.#batch.append(stream, [waiting], current, options)) > 0 ? await promise : undefined;
     } catch (error) {
       if (error instanceof WrongExpectedRevision) return undefined;
       throw error;

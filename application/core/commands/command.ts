@@ -21,7 +21,7 @@ export interface PreparedDecision<S, E, Facts> {
    * Loads facts from outside the state. They hold at the revision that is decided on: the stream runs no other command
    * of this process meanwhile, and a lost race loads them again.
    */
-  readonly prepare?: (head: StreamState<S>) => Promise<Facts>;
+  readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
   /** The stream most likely has no events, so that it is read only when the append finds some. */
   readonly isNew?: boolean | undefined;
@@ -68,7 +68,7 @@ export interface ExecuteAllOptions<Facts = undefined> {
 interface AnyCommand
   extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt' | 'isNew'> {
   readonly type: AnyStreamType;
-  prepare?(head: StreamState): Promise<unknown>;
+  prepare?(current: StreamState): Promise<unknown>;
   decide(state: unknown, context: DecisionContext, facts: unknown): readonly Decided<AnyEvent>[];
 }
 

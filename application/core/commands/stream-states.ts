@@ -4,7 +4,7 @@ import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import type { SnapshotStore } from '../../ports/snapshot-store.ts';
 import { timeSlices } from '../concurrency/time-slices.ts';
-import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
+import { CHAIN_START, type ChainLink, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { ownerOf, streamName } from '../events/stream-name.ts';
 import { BoundedCache } from '../memory/bounded-cache.ts';
 import { nextTick } from '../runtime/timers.ts';
@@ -15,7 +15,7 @@ import { RevisionWatches } from './revision-watches.ts';
 export type AnyStreamType = StreamType<any, any>;
 
 /** The folded state of a stream and the last revision in it. */
-export interface StreamState<State = unknown> extends ChainHead {
+export interface StreamState<State = unknown> extends ChainLink {
   readonly state: State;
   /** `occurred_at` of the last event (ms); 0 for none. */
   readonly at: number;

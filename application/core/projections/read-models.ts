@@ -65,8 +65,8 @@ export class ReadModels {
   }
 
   /** Sets the end of the log at the start of this process: writes answered before that are read here too. */
-  startsAt(head: Position | undefined): void {
-    this.#floor = head;
+  startsAt(end: Position | undefined): void {
+    this.#floor = end;
   }
 
   /** Records the position of a write before it is answered. */

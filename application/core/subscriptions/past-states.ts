@@ -76,9 +76,9 @@ export class StateHistory<S, E extends AnyEvent> {
   }
 
   async #load(stream: string, position: Position): Promise<S> {
-    const head = await this.#states.refresh(stream, this.#type);
+    const current = await this.#states.refresh(stream, this.#type);
     // The stream's name contains the category of its type.
-    if (head.position === undefined || head.position < position) return head.state as S;
+    if (current.position === undefined || current.position < position) return current.state as S;
     const slice = timeSlices.of(ownerOf(stream), 'fold');
     let state = this.#type.initial;
     for (let from = 0; ; from += PAGE) {
