@@ -109,7 +109,7 @@ export class DeliveryReader extends WithDeps<{
     const { made } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);
-    const cached = this.deps.states.cachedOf(deliveryStream, stream);
+    const cached = this.deps.states.cached(stream, deliveryStream);
     if (cached !== undefined)
       return { head: cached, body: made === undefined ? (found?.body ?? []) : [made] };
     if (found !== undefined && monotonic() - found.readAt < FRESH_MS) return found;

@@ -72,22 +72,20 @@ export class StreamStates {
     this.#isCurrent = isCurrent;
   }
 
-  /** The cached state. It may be behind another node's writes, as far as {@link trustWhile} allows. */
+  /**
+   * The cached state. It may be behind another node's writes, as far as {@link trustWhile} allows.
+   * @param _type of the stream, which gives the state its type
+   */
+  cached<S = unknown, E = never>(stream: string, _type?: StreamType<S, E>): StreamState<S> | undefined;
   cached(stream: string): StreamState | undefined {
     const state = this.#isCurrent() ? this.#cache.get(stream) : undefined;
     return state !== undefined && state.revision < this.#appends.newest(stream) ? undefined : state;
   }
 
-  /** As {@link cached}, typed by the stream's type. */
-  cachedOf<S, E>(_type: StreamType<S, E>, stream: string): StreamState<S> | undefined {
-    return this.cached(stream) as StreamState<S> | undefined;
-  }
-
   /** Returns the cached state, else reads it from the store. */
   async load<S, E>(tenantId: string, type: StreamType<S, E>, id: string): Promise<StreamState<S>> {
     const stream = streamName(tenantId, type.category, id);
-    const cached = this.cached(stream);
-    return (cached ?? (await this.refresh(stream, type))) as StreamState<S>;
+    return this.cached(stream, type) ?? (await this.refresh(stream, type));
   }
 
   /**

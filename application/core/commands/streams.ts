@@ -41,7 +41,7 @@ export class Stream<S, E extends StreamEvent> {
 
   /** The cached state, which may be behind other nodes; undefined when none is cached. */
   cached(): StreamState<S> | undefined {
-    return this.#states.cachedOf(this.#type, this.name);
+    return this.#states.cached(this.name, this.#type);
   }
 
   /** Drops the state from the cache: it is rarely read again. */

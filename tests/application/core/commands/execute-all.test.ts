@@ -237,7 +237,7 @@ describe('commands on many streams', () => {
     for (const id of ['known', 'new', 'none'])
       expect(node.states.cached(streamOf(id)), id).to.equal(undefined);
     await executeAll(node, [entry('known', 'd'), entry('new', 'd')], false);
-    expect(node.states.cachedOf(bookStream, streamOf('known'))?.state.count).to.equal(3);
+    expect(node.states.cached(streamOf('known'), bookStream)?.state.count).to.equal(3);
   });
 
   it('load facts after the states were read, and again after a lost race', async () => {
