@@ -1,11 +1,11 @@
 import { DomainError } from '../../../domain/core/errors.ts';
 import { UserForgotten } from '../../../domain/identity/user.ts';
-import { MessageDeleted } from '../../../domain/messaging/conversation.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { StreamStates } from '../commands/stream-states.ts';
-import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
-import { personKeyId, textKeyOf } from '../privacy/key-ids.ts';
+import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
+import { ERASING, erasedKeyId } from '../privacy/erasures.ts';
+import { firstAdminKeyId } from '../privacy/key-ids.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
 import { monotonic, timer } from '../runtime/timers.ts';
 import {
@@ -33,9 +33,6 @@ const CURRENT_MS = 5000;
 /** A listener must return at once; later events wait for it. */
 export type LiveListener = (event: LoggedEvent) => void;
 
-/** Types that the feed itself handles. */
-const OWN: readonly string[] = [MessageDeleted.type, UserForgotten.type];
-
 /**
  * Follows the log on every node from its present end: drops cached states and keys that another node changed, and calls
  * listeners with each event. {@link LiveFeed.isCurrent} bounds the age of cached states.
@@ -51,7 +48,7 @@ export class LiveFeed {
   readonly #grown: (() => void)[] = [];
   readonly #stored: ((event: StoredEvent) => void)[] = [];
   /** Types with a listener; other events are not decoded. */
-  readonly #heard = new Set(OWN);
+  readonly #heard = new Set(ERASING);
   readonly #monotonic: () => number;
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
   /** Time of the latest request for the log's end whose answer the feed has reached. */
@@ -176,9 +173,9 @@ export class LiveFeed {
   }
 
   #noticeErasure(event: LoggedEvent): void {
-    const deleted = dataOf(MessageDeleted, event);
-    if (deleted !== undefined) this.#keys.markDestroyed(`${event.tenantId}/${textKeyOf(deleted)}`);
-    const forgotten = dataOf(UserForgotten, event);
-    if (forgotten !== undefined) this.#keys.markDestroyed(personKeyId(event.tenantId, forgotten.user_id));
+    const id = erasedKeyId(event);
+    if (id !== undefined) this.#keys.markDestroyed(id);
+    // The tenant's first event may hold a copy of the person under this key, which is then read from the store again.
+    if (event.type === UserForgotten.type) this.#keys.forget(firstAdminKeyId(event.tenantId));
   }
 }

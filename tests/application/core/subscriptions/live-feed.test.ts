@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
+import { firstAdminKeyId } from '../../../../application/core/privacy/key-ids.ts';
 import { LiveFeed } from '../../../../application/core/subscriptions/live-feed.ts';
 import { Envelopes } from '../../../../application/messaging/envelopes.ts';
 import {
@@ -161,6 +162,25 @@ describe('the live feed', () => {
     await eventually(async () => {
       expect(here.states.cached('acme.conversation-c1')).to.equal(undefined);
       expect(await here.keys.open(sealed)).to.equal(undefined);
+    });
+  });
+
+  it('drops the key of a forgotten first admin’s copy in the tenant’s first event', async () => {
+    const stores = memoryStores();
+    const [here, there] = [startNode(stores), startNode(stores)];
+    const key = firstAdminKeyId('acme');
+    await there.keys.persist([there.keys.create(key)]);
+    await here.keys.load([key]);
+    await following(here);
+    await there.keys.destroy(key);
+    const user = { tenantId: 'acme', type: userStream, id: 'ann', cause: causeOf('x') };
+    await there.commands.execute({
+      ...user,
+      decide: () => [{ type: 'UserForgotten' as const, data: { user_id: 'ann' } }],
+    });
+    await eventually(async () => {
+      await here.keys.load([key]);
+      expect(here.keys.isDestroyed(key)).to.equal(true);
     });
   });
 });
