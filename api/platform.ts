@@ -12,7 +12,6 @@ import { clearInterval, setInterval } from '../application/core/runtime/timers.t
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
 import { runSubscriber, type SubscriberQueues } from '../application/core/subscriptions/subscriber.ts';
 import { queueRoom } from '../application/core/subscriptions/tenant-queues.ts';
-import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { MEMORY } from '../application/ports/memory.ts';
@@ -112,7 +111,6 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const { authentication, impersonation } = areas.identity;
   const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
-  const envelopes = new Envelopes({ directory, streams: core.streams, keys });
   const endAtStart = await wait(() => stores.events.end());
   readModels.startsAt(endAtStart);
 
@@ -219,7 +217,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const sockets = new SocketServer({
     origins: config.CORS_ORIGINS.concat(config.PUBLIC_URL ?? []),
     authentication,
-    envelopes,
+    envelopes: areas.messaging.envelopes,
     events: stores.events,
     codec,
     feed,

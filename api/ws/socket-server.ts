@@ -14,7 +14,7 @@ import {
 import { continueSpan } from '../../application/core/runtime/tracing.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import type { Authentication } from '../../application/identity/authentication.ts';
-import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
+import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/live-envelopes.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';

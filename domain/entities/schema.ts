@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { type Field, storedField } from './fields.ts';
 import { isSame } from './json-values.ts';
 import { tightenings } from './tightenings.ts';
@@ -78,7 +78,7 @@ export interface EntitySchema extends SchemaDefinition {
 }
 export type SchemaState = { readonly exists: false } | EntitySchema;
 
-const onSchema = only((state: SchemaState): state is EntitySchema => state.exists);
+const onSchema = onlyIn((state: SchemaState): state is EntitySchema => state.exists);
 
 export const schemaStream: StreamType<SchemaState, SchemaEvent> = {
   category: 'schema',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A public form that creates records of an entity (decisions, section 6, Form). Its stream is `form-<id>`; slug.ts
@@ -81,7 +81,7 @@ const defined = ({ slug, claim_id: claimId, title, entity_name: entityName, fiel
   fields,
 });
 
-const onForm = only(isForm);
+const onForm = onlyIn(isForm);
 
 export const formStream: StreamType<Form, FormEvent> = {
   category: 'form',
