@@ -140,7 +140,7 @@ export const startSocketNode = async (
   const sockets = new SocketServer({
     ...node,
     authentication: {
-      authenticate: (token) => principalOf(token),
+      authenticate: async (token) => principalOf(token),
       expiryOf: () => systemClock.now() + 3_600_000,
     },
     clock: systemClock,
