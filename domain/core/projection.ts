@@ -99,13 +99,6 @@ export const touch = <D extends object>(
   ...(tenantId === undefined ? {} : { tenantId }),
 });
 
-/** A touch that changes a document only if it exists. */
-export const touchExisting = <D extends object>(
-  collection: string,
-  id: string,
-  change: (document: D) => D,
-): Touch => touch<D>(collection, id, (document) => (document === undefined ? undefined : change(document)));
-
 let lastIso = { ms: 0, text: new Date(0).toISOString() };
 
 /** Caches the last result: a fold formats its event's time once per field. */
