@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 import type { EventDefinition } from '../../../domain/core/event.ts';
 import type { NewEvent, Position, StoredEvent } from '../../ports/event-store.ts';
 import { RecentValues } from '../memory/recent-values.ts';
 import { ownerKeyId } from '../privacy/key-ids.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
-import { canonicalJson } from './canonical-json.ts';
 import { canonicalFields, type KnownType, knownTypes } from './event-registry.ts';
 import { chainHash, metadataTexts } from './hash-chain.ts';
 import { parseStreamName } from './stream-name.ts';
