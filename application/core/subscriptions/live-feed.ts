@@ -49,7 +49,6 @@ export class LiveFeed {
   readonly #stored: ((event: StoredEvent) => void)[] = [];
   /** Types with a listener; other events are not decoded. */
   readonly #heard = new Set(ERASING);
-  readonly #monotonic: () => number;
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
   /** Time of the latest request for the log's end whose answer the feed has reached. */
   #currentAt = Number.NEGATIVE_INFINITY;
@@ -61,8 +60,6 @@ export class LiveFeed {
     states: StreamStates;
     keys: KeyRing;
     logger: Logger;
-    /** Monotonic milliseconds. */
-    monotonic?: (() => number) | undefined;
   }) {
     this.#events = deps.events;
     this.#follower = deps.follower;
@@ -70,7 +67,6 @@ export class LiveFeed {
     this.#states = deps.states;
     this.#keys = deps.keys;
     this.#logger = deps.logger;
-    this.#monotonic = deps.monotonic ?? (() => monotonic());
   }
 
   /** Position of the last delivered event. */
@@ -85,7 +81,7 @@ export class LiveFeed {
 
   /** Whether everything in the log 5 s ago was delivered. False while the store or the live source is disconnected. */
   get isCurrent(): boolean {
-    return this.#monotonic() - this.#currentAt <= CURRENT_MS;
+    return monotonic() - this.#currentAt <= CURRENT_MS;
   }
 
   /** Waits until {@link hasReached}. @throws `read_model_behind` after 5 s */
@@ -114,7 +110,7 @@ export class LiveFeed {
 
   /** Follows from the present end of the log until aborted; calls `started` once that end is known. */
   async run(signal: AbortSignal, started: () => void): Promise<void> {
-    const asked = this.#monotonic();
+    const asked = monotonic();
     const end = await this.#events.end();
     this.#position.next(end);
     this.#currentAt = asked;
@@ -158,7 +154,7 @@ export class LiveFeed {
   #confirmed(): Observable<number> {
     return timer(ASK_MS, ASK_MS).pipe(
       exhaustMap(() => {
-        const asked = this.#monotonic();
+        const asked = monotonic();
         return defer(() => this.#events.end()).pipe(
           switchMap((end) => (end === undefined ? of(end) : this.#reached(end))),
           map(() => asked),

@@ -17,8 +17,7 @@ import {
 } from '../../../../domain/messaging/conversation.ts';
 import { causeOf } from '../../../support/book.ts';
 import { eventually, rejection, severalTicks } from '../../../support/eventually.ts';
-import { testClock } from '../../../support/fakes.ts';
-import { BEGINNING } from '../../../support/given.ts';
+import { useFakeClock } from '../../../support/fake-timers.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../../support/node.ts';
 
 const conversation = (node: TestNode) => {
@@ -186,12 +185,13 @@ describe('the live feed', () => {
 });
 
 describe('a node’s cache', () => {
+  const time = useFakeClock();
   const ends: (() => Promise<void>)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0)) await end();
   });
 
-  /** A node whose store or live source can be disconnected; the test sets the feed’s clock. */
+  /** A node whose store or live source can be disconnected. */
   const node = async (stores: SharedStores) => {
     const told = new Set<GrowthListener>();
     const gone = { head: false, reads: false, subscription: false, asked: 0 };
@@ -215,8 +215,7 @@ describe('a node’s cache', () => {
       },
     };
     const { clock, ...own } = startNode({ ...stores, events });
-    const time = testClock();
-    const feed = new LiveFeed({ ...own, monotonic: time.now });
+    const feed = new LiveFeed(own);
     own.states.trustWhile(() => feed.isCurrent);
     const stopping = new AbortController();
     const started = Promise.withResolvers<void>();
@@ -230,7 +229,7 @@ describe('a node’s cache', () => {
       gone.subscription = false;
       for (const listener of told) listener();
     };
-    return { ...own, clock, feed, time, gone, back };
+    return { ...own, clock, feed, gone, back };
   };
   const set = (at: Pick<TestNode, 'commands'>, status: 'active' | 'deactivated') =>
     at.commands.execute({
@@ -262,13 +261,14 @@ describe('a node’s cache', () => {
   };
 
   it('is valid while the log answers and the feed keeps up', async () => {
+    const began = time.now();
     const here = await node(await withAnn());
     await here.directory.user('acme', 'ann');
-    here.time.advance(4900);
+    time.pass(4900);
     await eventually(() => {
-      here.time.advance(1);
+      time.pass(1);
       // Confirmed again: the first confirmation has expired by now.
-      expect(here.time.now()).to.be.greaterThan(BEGINNING + 5000);
+      expect(time.now() - began).to.be.greaterThan(5000);
       expect(here.feed.isCurrent).to.equal(true);
     });
     expect(cachedAnn(here)).to.include({ status: 'active' });
@@ -285,7 +285,7 @@ describe('a node’s cache', () => {
     const before = here.gone.asked;
     await eventually(() => expect(here.gone.asked).to.be.greaterThan(before));
     await severalTicks();
-    here.time.advance(5001);
+    time.pass(5001);
     expect(here.feed.isCurrent).to.equal(false);
     expect(cachedAnn(here)).to.equal(undefined);
     expect(await here.directory.user('acme', 'ann')).to.include({ status: 'deactivated' });
@@ -301,9 +301,9 @@ describe('a node’s cache', () => {
     await here.directory.user('acme', 'ann');
     here.gone.head = true;
     here.gone.reads = true;
-    here.time.advance(5000);
+    time.pass(5000);
     expect(await here.directory.user('acme', 'ann'), 'not yet').to.include({ status: 'active' });
-    here.time.advance(1);
+    time.pass(1);
     expect(await rejection(here.directory.user('acme', 'ann'))).to.be.instanceOf(StoreUnavailable);
     here.gone.head = false;
     here.gone.reads = false;
@@ -315,7 +315,7 @@ describe('a node’s cache', () => {
     const stores = await withAnn();
     const here = await node(stores);
     here.gone.head = true;
-    here.time.advance(5001);
+    time.pass(5001);
     await set(startNode(stores), 'deactivated');
     await Promise.all([set(here, 'active'), set(here, 'deactivated')]);
     expect(await stores.events.readStream('acme.user-ann')).to.have.length(4);
