@@ -2,19 +2,15 @@ import { type InvoiceEvent, type InvoicesState, invoicesStream } from '../../dom
 import { foldInvoice, type Invoice } from '../../domain/billing/invoice-view.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import type { RecordedEvent } from '../core/events/event-codec.ts';
+import { type EventSource, eventsOf } from '../core/events/stream-events.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { EventStore } from '../ports/event-store.ts';
 
 const PAGE = 500;
 
 /** Reads invoices of one customer from their stream. */
-export class InvoiceLog extends WithDeps<{
-  events: Pick<EventStore, 'readStream'>;
-  codec: EventCodec;
-  streams: Streams;
-}> {
+export class InvoiceLog extends WithDeps<EventSource & { streams: Streams }> {
   /** The state as stored now. */
   async head(scope: string, customerId: string): Promise<StreamState<InvoicesState>> {
     return this.deps.streams.of(invoicesStream, scope, customerId).refresh();
@@ -26,8 +22,8 @@ export class InvoiceLog extends WithDeps<{
 
   /** An invoice as generated. @param at revision of its first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {
-    const [event] = await this.#read(scope, customerId, at, 1);
-    const invoice = event === undefined ? undefined : foldInvoice(undefined, event, event);
+    const { value: event } = await this.#all(scope, customerId, at, 1).next();
+    const invoice = event && foldInvoice(undefined, event, event);
     if (invoice === undefined) throw new Error(`revision ${at} of ${customerId} generates no invoice`);
     return invoice;
   }
@@ -53,24 +49,14 @@ export class InvoiceLog extends WithDeps<{
     return [...found.values()];
   }
 
-  async *#all(scope: string, customerId: string, first: number): AsyncGenerator<RecordedEvent<InvoiceEvent>> {
-    for (let from = first; ; ) {
-      const page = await this.#read(scope, customerId, from, PAGE);
-      yield* page;
-      if (page.length < PAGE) return;
-      from += page.length;
-    }
-  }
-
-  async #read(
+  #all(
     scope: string,
     customerId: string,
     from: number,
-    limit: number,
-  ): Promise<readonly RecordedEvent<InvoiceEvent>[]> {
+    limit = PAGE,
+  ): AsyncGenerator<RecordedEvent<InvoiceEvent>> {
     const stream = streamName(scope, invoicesStream.category, customerId);
-    const page = await this.deps.events.readStream(stream, { from, limit });
     // A stream holds only events of its type.
-    return page.map((stored) => this.deps.codec.decode(stored) as RecordedEvent<InvoiceEvent>);
+    return eventsOf(this.deps, stream, from, limit) as AsyncGenerator<RecordedEvent<InvoiceEvent>>;
   }
 }
