@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defined, defineEvent, type EventOf } from '../core/event.ts';
 import { type Changes, changedMembers, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { ssoEvents, ssoOf, type TenantSso } from './sso.ts';
 
@@ -68,11 +68,6 @@ export interface ExistingTenant extends TenantSettings {
   readonly sso?: TenantSso | undefined;
 }
 export type Tenant = { readonly exists: false } | ExistingTenant;
-
-const defined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 
 /**
  * The assistant is included in `enterprise`, an add-on on other paid plans, and unavailable on the free plan

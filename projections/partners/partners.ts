@@ -1,4 +1,5 @@
 import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
+import { defined } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
 import type { PartnerEvent } from '../../domain/partners/partner.ts';
 
@@ -26,13 +27,7 @@ export const partnersProjection = projection<PartnerEvent>({
         created_at: iso(at),
       }),
     ],
-    PartnerChanged: ({ data }) => [
-      partners.change(data.partner_id, (partner) => ({
-        ...partner,
-        name: data.name ?? partner.name,
-        home_tenant_id: data.home_tenant_id === undefined ? partner.home_tenant_id : data.home_tenant_id,
-      })),
-    ],
+    PartnerChanged: ({ data: { partner_id, ...values } }) => [partners.merge(partner_id, defined(values))],
   },
 });
 

@@ -1,4 +1,5 @@
 import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
+import { defined } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
 import { settingsOf, type TenantEvent } from '../../domain/tenancy/tenant.ts';
 
@@ -33,31 +34,16 @@ export const tenantsProjection = projection<TenantEvent>({
     },
   ],
   on: {
-    TenantCreated: ({ data, at }) => {
-      return [
-        tenants.put(data.tenant_id, {
-          id: data.tenant_id,
-          ...settingsOf(data),
-          status: 'active',
-          created_at: iso(at),
-          sso: null,
-        }),
-      ];
-    },
-    TenantChanged: ({ data }) => {
-      const { tenant_id, ...values } = data;
-      return [
-        tenants.change(tenant_id, (tenant) => ({
-          ...tenant,
-          name: values.name ?? tenant.name,
-          plan: values.plan ?? tenant.plan,
-          partner_id: values.partner_id === undefined ? tenant.partner_id : values.partner_id,
-          entitlements: values.entitlements ?? tenant.entitlements,
-          currency: values.currency ?? tenant.currency,
-          timezone: values.timezone ?? tenant.timezone,
-        })),
-      ];
-    },
+    TenantCreated: ({ data, at }) => [
+      tenants.put(data.tenant_id, {
+        id: data.tenant_id,
+        ...settingsOf(data),
+        status: 'active',
+        created_at: iso(at),
+        sso: null,
+      }),
+    ],
+    TenantChanged: ({ data: { tenant_id, ...values } }) => [tenants.merge(tenant_id, defined(values))],
     TenantStatusChanged: ({ data }) => [tenants.merge(data.tenant_id, { status: data.status })],
     TenantSsoConfigured: ({ data }) => [
       tenants.merge(data.tenant_id, {
