@@ -105,6 +105,15 @@ export class StreamStates {
     }
   }
 
+  /** The state before the event at `position` of the log. */
+  async before<S, E>(stream: string, type: StreamType<S, E>, position: Position): Promise<S> {
+    const present = await this.refresh(stream, type);
+    if (present.position === undefined || present.position < position) return present.state;
+    const past = await this.#readOn(stream, emptyOf(type), type, undefined, position);
+    // The stream's name contains the category of its type.
+    return past.state as S;
+  }
+
   /**
    * As {@link load}, for many streams of one type, read in slices.
    * @param uncached keeps the states out of the cache
@@ -160,11 +169,19 @@ export class StreamStates {
     return this.#foldAll(emptyOf(type), first, type, see);
   }
 
-  async #readOn(stream: string, from: StreamState, type: AnyStreamType, see?: See): Promise<StreamState> {
+  /** @param bound of the positions that are folded, exclusive */
+  async #readOn(
+    stream: string,
+    from: StreamState,
+    type: AnyStreamType,
+    see?: See,
+    bound?: Position,
+  ): Promise<StreamState> {
     const slice = timeSlices.of(ownerOf(stream), 'fold');
     let state = from;
     for (;;) {
-      const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
+      const read = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
+      const page = bound === undefined ? read : read.filter(({ position }) => position < bound);
       for (let at = 0; at < page.length; at += STEP) {
         const wait = at > 0 ? slice.pause() : undefined;
         if (wait !== undefined) await wait;
@@ -260,14 +277,7 @@ export class StreamStates {
     const text = JSON.stringify(state.state);
     this.#snapshotDue.set(stream, nextSnapshot(revision, text));
     this.#snapshots
-      .put(stream, {
-        stateVersion: type.stateVersion,
-        revision,
-        hash,
-        at,
-        position,
-        state: text,
-      })
+      .put(stream, { stateVersion: type.stateVersion, revision, hash, at, position, state: text })
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, stream }, 'a snapshot could not be written'),
       );
