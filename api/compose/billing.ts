@@ -47,6 +47,6 @@ export const composeBilling = (
   return {
     rateCards,
     statements,
-    routes: billingRoutes({ ...core, rateCards, statements }),
+    routes: billingRoutes({ ...core, events: stores.events, rateCards, statements }),
   } satisfies Area & Record<string, unknown>;
 };

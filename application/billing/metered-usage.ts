@@ -54,11 +54,6 @@ interface Sink {
  * log.
  */
 export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: EventStore; codec: EventCodec }> {
-  /** Parses an external position; undefined when malformed. */
-  parsePosition(text: string): Position | undefined {
-    return this.deps.events.parsePosition(text);
-  }
-
   /** @param cuts ordered instants; usage between the first and the last is split at each of them and at each month */
   async slices(customer: Customer, cuts: readonly string[]): Promise<readonly Slice[]> {
     const [from, to] = [cuts[0], cuts.at(-1)];

@@ -123,11 +123,6 @@ export class Statements extends WithDeps<{
     return this.deps.usage.page(customer, of.meter, of.window, page);
   }
 
-  /** Parses an external position; undefined when malformed. */
-  parsePosition(text: string): Position | undefined {
-    return this.deps.usage.parsePosition(text);
-  }
-
   async #parts(partnerId: string, window: Window): Promise<readonly StatementParts[]> {
     const priced = await this.#pricing(partnerId, window);
     const invoices = await this.deps.invoices.allLive(partnerId);

@@ -93,7 +93,7 @@ describe('the row executor', () => {
       await create(node, { n: 9 }),
       await create(node, { n: 1 }),
     ];
-    await node.records.delete(TENANT, 'node', gone, {}, request());
+    await node.deletions.delete(TENANT, 'node', gone, {}, request());
     const filter = parseFilterText('n < 8', { n: { type: 'integer' } });
     const job = await jobIn(node, { selectedBy: { filter, now: 0 } });
     const rows = [plain, 'none', equal, drifted, gone, randomUUID()];
