@@ -24,26 +24,26 @@ export class Directory {
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
     const cached = this.#tenant(tenantId).cached();
-    return cached === undefined ? 'unknown' : existing(cached);
+    return cached === undefined ? 'unknown' : ifExists(cached);
   }
 
   async tenant(tenantId: string): Promise<ExistingTenant | undefined> {
-    return existing(await this.#tenant(tenantId).load());
+    return ifExists(await this.#tenant(tenantId).load());
   }
 
   /** The tenant's rights as stored now, since another node may have changed them. */
   async freshRights(tenantId: string): Promise<TenantRights | undefined> {
-    const tenant = existing(await this.#tenant(tenantId).refresh());
+    const tenant = ifExists(await this.#tenant(tenantId).refresh());
     return tenant === undefined ? undefined : { plan: tenant.plan, entitlements: tenant.entitlements };
   }
 
   async user(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    return existing(await this.#user(tenantId, userId).load());
+    return ifExists(await this.#user(tenantId, userId).load());
   }
 
   /** The user as stored now, since another node may have changed it. */
   async freshUser(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    return existing(await this.#user(tenantId, userId).refresh());
+    return ifExists(await this.#user(tenantId, userId).refresh());
   }
 
   /** The cached extension if `isGood`, else as stored now, since another node may have changed it. */
@@ -108,7 +108,7 @@ export class Directory {
   }
 }
 
-const existing = <Found extends { readonly exists: true }>({
+const ifExists = <Found extends { readonly exists: true }>({
   state,
 }: {
   readonly state: { readonly exists: false } | Found;

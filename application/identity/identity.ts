@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { DomainError, existing, notFound } from '../../domain/core/errors.ts';
 import type { AdminChange } from '../../domain/identity/admins.ts';
 import { claimEmail, emailStream, reserveEmail } from '../../domain/identity/email.ts';
 import { platformAdminStream, registerPlatformAdmin } from '../../domain/identity/platform-admin.ts';
@@ -131,8 +131,7 @@ export class Identity extends WithDeps<{
         }),
       );
     if (reserved) await email.execute({ cause }, (current) => claimEmail(current, claim));
-    if (!state.exists) throw notFound();
-    return { user: state, position };
+    return { user: existing(state), position };
   }
 
   /**
@@ -209,8 +208,7 @@ export class Identity extends WithDeps<{
   }
 
   #view(outcome: Outcome<User, UserEvent>): Promise<UserView> {
-    if (!outcome.state.exists) throw notFound();
-    return this.view(outcome.state);
+    return this.view(existing(outcome.state));
   }
 }
 
