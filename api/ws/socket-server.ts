@@ -73,7 +73,7 @@ const MAX_FRAME_BYTES = 64 * 1024;
 const CHECK_MS = 1000;
 
 /** Types of the events that the server handles. */
-const LOOKED_AT = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
+const HANDLED_TYPES = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
 
 /** Connected at a time, of this node (docs/limits.md). */
 export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
@@ -142,7 +142,7 @@ export class SocketServer {
       const now = elapsed();
       for (const peer of this.#peers.all()) peer.checkReader(now);
     }, CHECK_MS).unref();
-    deps.feed.onEvent((event) => this.#onEvent(event), LOOKED_AT);
+    deps.feed.onEvent((event) => this.#onEvent(event), HANDLED_TYPES);
   }
 
   /** For the HTTP server's `upgrade` event. */

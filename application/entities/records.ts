@@ -134,7 +134,7 @@ export class Records extends WithDeps<{
       const present = before?.(await this.deps.links.known(tenantId, id));
       const { fields, resolved } = await this.#resolved(tenantId, entityName, present, input);
       if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
-      await session.open(resolved.links);
+      await session.register(resolved.links);
       try {
         return written(
           await this.deps.streams.of(recordStream, tenantId, id).execute(context, {

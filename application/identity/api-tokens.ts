@@ -37,7 +37,7 @@ export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecret
     context: RequestContext,
   ): Promise<Written<{ token: MintedApiToken; secret: string | undefined }>> {
     const tokenId = context.newId();
-    const [prefix, tail] = [this.deps.secrets.prefix(), this.deps.secrets.tail()];
+    const [prefix, tail] = [this.deps.secrets.prefix(), this.deps.secrets.randomText()];
     const secretHash = tailHash(tail);
     await this.deps.streams
       .of(tokenPrefixStream, PLATFORM, prefix)

@@ -7,7 +7,7 @@ import { streamName } from '../events/stream-name.ts';
 import { nextTick } from '../runtime/timers.ts';
 import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
-import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
+import type { Command, ExecuteAllOptions, Outcome, QueuedCommand, StreamCommand } from './command.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
 import { emptyOf, type StreamState } from './stream-states.ts';
@@ -24,7 +24,7 @@ export class CommandHandler extends WithDeps<
 > {
   readonly #group = new GroupCommit(this.deps);
   readonly #batch = new StreamBatch({ ...this.deps, group: this.#group });
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, QueuedCommand[]>();
 
   /**
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
@@ -145,7 +145,7 @@ export class CommandHandler extends WithDeps<
     this.#group.schedule(() => void this.#run(stream));
   }
 
-  async #runBatch(stream: string, batch: readonly Waiting[]): Promise<void> {
+  async #runBatch(stream: string, batch: readonly QueuedCommand[]): Promise<void> {
     let rest = batch;
     let fresh = this.deps.states.cached(stream) === undefined;
     let wasRead = false;
@@ -178,7 +178,7 @@ export class CommandHandler extends WithDeps<
     }
   }
 
-  #giveUpOnLate(rest: readonly Waiting[]): readonly Waiting[] {
+  #giveUpOnLate(rest: readonly QueuedCommand[]): readonly QueuedCommand[] {
     const now = this.deps.clock.now();
     return rest.filter((waiting) => {
       if (waiting.deadline > now) return true;
@@ -193,4 +193,4 @@ const waitingOf = <S, E extends AnyEvent, Facts>(
   deadline: number,
   resolve: (outcome: Outcome<S, E>) => void,
   reject: (error: unknown) => void,
-): Waiting => ({ command, deadline, resolve, reject });
+): QueuedCommand => ({ command, deadline, resolve, reject });

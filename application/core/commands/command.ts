@@ -73,7 +73,7 @@ interface AnyCommand
 }
 
 /** A command in the queue of its stream. */
-export interface Waiting {
+export interface QueuedCommand {
   readonly command: AnyCommand;
   readonly deadline: number;
   resolve(outcome: Outcome<unknown, AnyEvent>): void;

@@ -12,7 +12,7 @@ import type { Cause, EventCodec, RecordedEvent } from '../events/event-codec.ts'
 import type { KeyRing } from '../privacy/key-ring.ts';
 import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
-import type { PriorAttempt, Waiting } from './command.ts';
+import type { PriorAttempt, QueuedCommand } from './command.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { AnyStreamType, StreamState, StreamStates } from './stream-states.ts';
 
@@ -47,7 +47,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
    */
   async append(
     stream: string,
-    batch: readonly Waiting[],
+    batch: readonly QueuedCommand[],
     loaded: StreamState,
     { isFresh, uncached = false }: BatchOptions,
   ): Promise<number> {
@@ -95,7 +95,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
 
   async #decide(
     stream: string,
-    waiting: Waiting,
+    waiting: QueuedCommand,
     current: StreamState,
     newKeys: WrappedKey[],
     uncached: boolean,

@@ -109,7 +109,7 @@ export class StreamStates {
   async before<S, E>(stream: string, type: StreamType<S, E>, position: Position): Promise<S> {
     const present = await this.refresh(stream, type);
     if (present.position === undefined || present.position < position) return present.state;
-    const past = await this.#readOn(stream, emptyOf(type), type, undefined, position);
+    const past = await this.#readRest(stream, emptyOf(type), type, undefined, position);
     // The stream's name contains the category of its type.
     return past.state as S;
   }
@@ -160,17 +160,17 @@ export class StreamStates {
 
   async #read(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
     const cached = this.#cache.get(stream);
-    if (cached !== undefined) return this.#readOn(stream, cached, type, see);
+    if (cached !== undefined) return this.#readRest(stream, cached, type, see);
     // Most streams are short and have no snapshot.
     const first = await this.#events.readStream(stream, { limit: SHORT });
     if (first.length >= SHORT) {
-      return this.#readOn(stream, await this.#fromSnapshot(stream, type), type, see);
+      return this.#readRest(stream, await this.#fromSnapshot(stream, type), type, see);
     }
     return this.#foldAll(emptyOf(type), first, type, see);
   }
 
   /** @param bound of the positions that are folded, exclusive */
-  async #readOn(
+  async #readRest(
     stream: string,
     from: StreamState,
     type: AnyStreamType,

@@ -48,7 +48,7 @@ export class LiveFeed {
   readonly #grown: (() => void)[] = [];
   readonly #stored: ((event: StoredEvent) => void)[] = [];
   /** Types with a listener; other events are not decoded. */
-  readonly #heard = new Set(ERASING);
+  readonly #types = new Set(ERASING);
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
   /** Time of the latest request for the log's end whose answer the feed has reached. */
   #currentAt = Number.NEGATIVE_INFINITY;
@@ -95,7 +95,7 @@ export class LiveFeed {
   /** @param types that the listener needs; it may be called with others */
   onEvent(listener: LiveListener, types: readonly string[]): void {
     this.#listeners.push(listener);
-    for (const type of types) this.#heard.add(type);
+    for (const type of types) this.#types.add(type);
   }
 
   /** Registers a listener that is called once per batch of new events. */
@@ -120,24 +120,24 @@ export class LiveFeed {
     });
     try {
       // Urgent, since revocations arrive by this feed: it does not wait for other followers.
-      await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#take(batch));
+      await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#onBatch(batch));
     } finally {
       confirming.unsubscribe();
     }
   }
 
-  #take({ events, position }: EventBatch): void {
+  #onBatch({ events, position }: EventBatch): void {
     if (events.length > 0) for (const grown of this.#grown) grown();
     for (const stored of events) {
       this.#states.onEvent(stored.stream, stored.revision);
       for (const listener of this.#stored) listener(stored);
-      if (this.#heard.has(stored.type)) this.#handOn(stored);
+      if (this.#types.has(stored.type)) this.#dispatch(stored);
     }
     // Listeners are synchronous, so the position is not seen within a batch.
     this.#position.next(position);
   }
 
-  #handOn(stored: StoredEvent): void {
+  #dispatch(stored: StoredEvent): void {
     try {
       const event = this.#codec.decode(stored);
       this.#noticeErasure(event);

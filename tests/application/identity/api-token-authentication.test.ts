@@ -43,7 +43,7 @@ const world = async (prefixes: readonly string[] = []) => {
   let made = 0;
   const secrets = {
     prefix: () => prefixes[made] ?? `prefix${String(made).padStart(2, '0')}`,
-    tail: () => {
+    randomText: () => {
       made += 1;
       return String(made).padStart(43, 'T');
     },
