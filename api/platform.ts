@@ -12,7 +12,6 @@ import { clearInterval, setInterval } from '../application/core/runtime/timers.t
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
 import { runSubscriber, type SubscriberQueues } from '../application/core/subscriptions/subscriber.ts';
 import { queueRoom } from '../application/core/subscriptions/tenant-queues.ts';
-import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { MEMORY } from '../application/ports/memory.ts';
@@ -112,9 +111,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const { authentication, impersonation } = areas.identity;
   const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
-  const envelopes = new Envelopes({ directory, streams: core.streams, keys });
-  const headAtStart = await wait(() => stores.events.end());
-  readModels.startsAt(headAtStart);
+  const endAtStart = await wait(() => stores.events.end());
+  readModels.startsAt(endAtStart);
 
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -138,7 +136,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     // The thread reads new events of the embedded log from its file; those of a remote store are passed on to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
     else stopListening = stores.events.onGrowth(thread.appended);
-    if (headAtStart !== undefined) follower.readOlderFrom({ before: headAtStart, read: thread.readPage });
+    if (endAtStart !== undefined) follower.readOlderFrom({ before: endAtStart, read: thread.readPage });
   }
   if (config.ROLE !== 'api' && thread === undefined) {
     readModels.attach(runners);
@@ -188,7 +186,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     unlisted: config.ROLE === 'worker' ? [] : pagesFor(config.NODE_ENV),
     authenticate: (token, family) => authentication.authenticate(token, family),
     freshRights: (tenantId) => directory.freshRights(tenantId),
-    readiness: readinessOf({ stores, readModels, freshness, workers, headAtStart, hasStarted }),
+    readiness: readinessOf({ stores, readModels, freshness, workers, endAtStart, hasStarted }),
     build: { version, revision: config.BUILD_REVISION },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
       const folded = readModels.waitFor(tenantId, names, minPosition);
@@ -219,7 +217,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const sockets = new SocketServer({
     origins: config.CORS_ORIGINS.concat(config.PUBLIC_URL ?? []),
     authentication,
-    envelopes,
+    envelopes: areas.messaging.envelopes,
     events: stores.events,
     codec,
     feed,

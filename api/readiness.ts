@@ -11,7 +11,7 @@ export interface ReadinessDeps {
   readonly freshness: Freshness;
   /** Undefined on nodes that fold read models themselves. */
   readonly workers: WorkerWatch | undefined;
-  readonly headAtStart: Position | undefined;
+  readonly endAtStart: Position | undefined;
   readonly hasStarted: () => boolean;
 }
 
@@ -26,12 +26,12 @@ const checked = async (check: () => Promise<unknown>): Promise<Check> => {
 
 /** The conditions of `GET /health/ready`. */
 export const readinessOf = (deps: ReadinessDeps): Readiness => {
-  const { stores, readModels, freshness, workers, headAtStart, hasStarted } = deps;
+  const { stores, readModels, freshness, workers, endAtStart, hasStarted } = deps;
   /** Whether the read models have folded everything that was in the log at the start. */
   let caughtUp = false;
   const checkedReadModels = async (): Promise<Check> => {
     try {
-      caughtUp ||= await readModels.reached(headAtStart);
+      caughtUp ||= await readModels.reached(endAtStart);
       return caughtUp && !(await freshness.isCatchingUp()) ? 'ok' : 'catching_up';
     } catch {
       return 'failed';

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { CHAIN_START, type ChainHead, chainHash } from '../application/core/events/event-codec.ts';
+import { CHAIN_START, type ChainLink } from '../application/core/events/event-codec.ts';
+import { chainHash } from '../application/core/events/hash-chain.ts';
 import { streamName } from '../application/core/events/stream-name.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import type { Child } from './http/child.ts';
@@ -43,7 +44,7 @@ const chainInAppend = async (folder: string, count: number) => {
   let file = 0;
   const rateOf = async (again: boolean): Promise<number> => {
     const store = openSqliteEventStore({ path: join(folder, `append-${file++}.db`) });
-    const heads = Array.from({ length: STREAMS }, (): { name: string; head: ChainHead } => ({
+    const heads = Array.from({ length: STREAMS }, (): { name: string; head: ChainLink } => ({
       name: streamName(TENANT, 'user', ids.next()),
       head: CHAIN_START,
     }));

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { CHAIN_START, type ChainHead } from '../application/core/events/event-codec.ts';
+import { CHAIN_START, type ChainLink } from '../application/core/events/event-codec.ts';
 import type { NewEvent } from '../application/ports/event-store.ts';
 import { DomainError } from '../domain/core/errors.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
@@ -87,7 +87,7 @@ const fill = async (folder: string, tenantId: string, count: number): Promise<vo
       to_state: 'b',
       event_name: 'go',
     };
-    let head: ChainHead = CHAIN_START;
+    let head: ChainLink = CHAIN_START;
     const batch: NewEvent[] = [];
     while (batch.length < AT_ONCE && made < count) {
       const at = Date.parse(WINDOW.from) + Math.floor((made / count) * DAYS * 86_400_000);

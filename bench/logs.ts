@@ -1,7 +1,7 @@
 import {
   type Cause,
   CHAIN_START,
-  type ChainHead,
+  type ChainLink,
   EventCodec,
 } from '../application/core/events/event-codec.ts';
 import { streamName } from '../application/core/events/stream-name.ts';
@@ -58,7 +58,7 @@ export const fillLog = async (
   const { codec, keys } = newCodec();
   const streams = Array.from({ length: conversations }, () => {
     const id = ids.next();
-    const head: ChainHead = CHAIN_START;
+    const head: ChainLink = CHAIN_START;
     return { id, name: streamName(TENANT, 'conversation', id), head };
   });
   type Stream = (typeof streams)[number];

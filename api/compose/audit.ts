@@ -44,7 +44,7 @@ export const composeAudit = (core: Core) => {
   const eventLog = new EventLog({ events, directory, types: catalogue.map(({ type }) => type) });
   const replay = new Replay({ events, catalogue, keys });
   const timeTravel = new TimeTravel({ events, codec, keys });
-  const deps = { eventLog, replay, auditSigner, timeTravel };
+  const deps = { events, eventLog, replay, auditSigner, timeTravel };
   return {
     timeTravel,
     routes: [

@@ -46,11 +46,6 @@ export const composeBilling = (
   return {
     rateCards,
     statements,
-    routes: billingRoutes({
-      ...core,
-      rateCards,
-      statements,
-      parsePosition: (text) => stores.events.parsePosition(text),
-    }),
+    routes: billingRoutes({ ...core, events: stores.events, rateCards, statements }),
   } satisfies Area & Record<string, unknown>;
 };

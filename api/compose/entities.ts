@@ -77,9 +77,9 @@ export const composeEntities = (
     clock,
     answered: (tenantId, position) => readModels.answered(tenantId, position),
   });
-  const records = new Records({ streams, schemas, links, deletions, workflows, gate: writers });
+  const records = new Records({ streams, schemas, links, workflows, gate: writers });
   const notes = new RecordNotes({ streams, directory });
-  const deps = { ...core, schemas, records, notes };
+  const deps = { ...core, schemas, records, deletions, notes };
   return {
     schemas,
     records,

@@ -1,12 +1,12 @@
 import { createHash, createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
-import { canonicalJson } from '../../application/core/events/canonical-json.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
 import { WithDeps } from '../../application/core/with-deps.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
+import { canonicalJson } from '../../domain/core/canonical-json.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import type { FoldingProjection } from '../../application/core/projections/read-models.ts';
+import type { FoldingProjection } from '../../application/core/projections/reader.ts';
 import type { LogPage } from '../../application/core/subscriptions/log-follower.ts';
 import type { Place } from '../../application/core/subscriptions/page-buffer.ts';
 import {

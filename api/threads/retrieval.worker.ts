@@ -20,7 +20,6 @@ const run = async (): Promise<void> => {
     model,
     dimensions,
     maxBytes: MAX_BYTES,
-    now: Date.now,
     yieldTick,
   });
   const post = (message: FromRetrieval): void => port.postMessage(message);

@@ -1,7 +1,7 @@
 import { Interrupted, RetryPolicy } from '../../application/core/concurrency/retry-policy.ts';
 import { dataOf, type LoggedEvent } from '../../application/core/events/event-codec.ts';
 import { WithDeps } from '../../application/core/with-deps.ts';
-import type { Envelope, Envelopes } from '../../application/messaging/envelopes.ts';
+import type { Envelope, Envelopes } from '../../application/messaging/live-envelopes.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { MessageSent } from '../../domain/messaging/conversation.ts';
 

@@ -5,7 +5,7 @@ import type { EventCodec } from '../../application/core/events/event-codec.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
 import { setImmediate } from '../../application/core/runtime/timers.ts';
 import { WithDeps } from '../../application/core/with-deps.ts';
-import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/envelopes.ts';
+import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/live-envelopes.ts';
 import { type EventStore, latest, type Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
@@ -133,8 +133,8 @@ export class Replays extends WithDeps<ReplaysDeps> {
     const { through } = replay.peer;
     const here = this.deps.position();
     if (through === undefined || (here !== undefined && through <= here)) return true;
-    const head = await this.#fromStore(replay, () => this.deps.events.end());
-    return head !== undefined && through <= head;
+    const end = await this.#fromStore(replay, () => this.deps.events.end());
+    return end !== undefined && through <= end;
   }
 
   /** Places of the user's envelopes up to a position; undefined when there are too many. */

@@ -14,7 +14,7 @@ import {
 import { continueSpan } from '../../application/core/runtime/tracing.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import type { Authentication } from '../../application/identity/authentication.ts';
-import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
+import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/live-envelopes.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
@@ -69,7 +69,7 @@ const MAX_FRAME_BYTES = 64 * 1024;
 const CHECK_MS = 1000;
 
 /** Types of the events that the server handles. */
-const LOOKED_AT = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
+const HANDLED_TYPES = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
 
 /** Connected at a time, of this node (docs/limits.md). */
 export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
@@ -142,7 +142,7 @@ export class SocketServer {
       const now = elapsed();
       for (const peer of this.#peers.all()) peer.checkReader(now);
     }, CHECK_MS).unref();
-    deps.feed.onEvent((event) => this.#onEvent(event), LOOKED_AT);
+    deps.feed.onEvent((event) => this.#onEvent(event), HANDLED_TYPES);
   }
 
   /** For the HTTP server's `upgrade` event. */

@@ -1,3 +1,4 @@
+import { monotonic } from '../core/runtime/timers.ts';
 import type { CorpusStore, SourceKey, StoredSource } from '../ports/corpus-store.ts';
 import { RANKING, type Ranked } from './ranking.ts';
 import { type IndexQuery, SearchIndex } from './search-index.ts';
@@ -23,7 +24,6 @@ export interface TenantIndexesOptions {
   readonly model: string;
   /** Limit of all indexes together; the one being searched always stays. */
   readonly maxBytes: number;
-  readonly now: () => number;
   /** Yields to other work while an index is loaded. */
   readonly yieldTick?: () => Promise<void>;
 }
@@ -112,8 +112,8 @@ export class TenantIndexes implements PassageSearch {
   }
 
   async #refresh(tenantId: string, held: Held): Promise<void> {
-    const { store, now } = this.#options;
-    const at = now();
+    const { store } = this.#options;
+    const at = monotonic();
     if (held.index.isWorn) {
       held.index = new SearchIndex(this.#options.dimensions);
       held.taken.clear();

@@ -55,11 +55,6 @@ export class EventLog extends WithDeps<{
     this.deps.types.map((type) => [snakeCase(type), type]),
   );
 
-  /** Parses an external position; undefined when malformed. */
-  parsePosition(text: string): Position | undefined {
-    return this.deps.events.parsePosition(text);
-  }
-
   /** Newest first. A page may hold fewer than `limit` lines, even none, and still have a next one. */
   async page(tenantId: string, query: LogQuery): Promise<LogPage> {
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.#typesOf(query.action) };

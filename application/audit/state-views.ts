@@ -32,44 +32,25 @@ import { snakeCase } from './event-log.ts';
 export interface StateView {
   readonly type: AnyStreamType;
   /** Members that hold a time (ms); 0 for none. */
-  readonly times: ReadonlySet<string>;
-  /** Members with sealed texts to open; other sealed texts are shown sealed. */
-  readonly opened: ReadonlySet<string>;
-  /** Members left out, besides all with names like a credential's. */
-  readonly omitted: ReadonlySet<string>;
-  /** Members with the tenant's own JSON, shown unchanged. */
-  readonly own: ReadonlySet<string>;
-  /** Members keyed by ids or codes, shown as lists. */
-  readonly listed: ReadonlySet<string>;
-  /** Members whose entries are keyed in groups, shown as one list sorted by these keys. */
-  readonly grouped: ReadonlySet<string>;
-  /** Members stored in chunks, shown as one list. */
-  readonly chunked: ReadonlySet<string>;
-}
-
-interface Members {
   readonly times?: readonly string[];
+  /** Members with sealed texts to open; other sealed texts are shown sealed. */
   readonly opened?: readonly string[];
+  /** Members left out, besides all with names like a credential's. */
   readonly omitted?: readonly string[];
+  /** Members with the tenant's own JSON, shown unchanged. */
   readonly own?: readonly string[];
+  /** Members keyed by ids or codes, shown as lists. */
   readonly listed?: readonly string[];
+  /** Members whose entries are keyed in groups, shown as one list sorted by these keys. */
   readonly grouped?: readonly string[];
+  /** Members stored in chunks, shown as one list. */
   readonly chunked?: readonly string[];
 }
 
-const view = <S, E>(type: StreamType<S, E>, members: Members = {}): readonly [string, StateView] => [
-  type.category,
-  {
-    type,
-    times: new Set(members.times),
-    opened: new Set(members.opened),
-    omitted: new Set(members.omitted),
-    own: new Set(members.own),
-    listed: new Set(members.listed),
-    grouped: new Set(members.grouped),
-    chunked: new Set(members.chunked),
-  },
-];
+const view = <S, E>(
+  type: StreamType<S, E>,
+  members: Omit<StateView, 'type'> = {},
+): readonly [string, StateView] => [type.category, { type, ...members }];
 
 const CHANGED = ['createdAt', 'updatedAt'];
 
@@ -124,8 +105,8 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
 const CREDENTIAL = /passw|secret|credential|(hash|digest|tail)$/i;
 
 /** The time of a credential's change is shown: `secretRotatedAt`. */
-const isLeftOut = (name: string, { omitted, times }: StateView): boolean =>
-  omitted.has(name) || (CREDENTIAL.test(name) && !times.has(name));
+const isLeftOut = (name: string, { omitted = [], times = [] }: StateView): boolean =>
+  omitted.includes(name) || (CREDENTIAL.test(name) && !times.includes(name));
 
 /**
  * Shows a state as JSON: names in snake case, times as instants, sealed texts opened as the view says, credentials left
@@ -137,6 +118,7 @@ export const shownState = async (
   of: StateView,
   open: (sealed: string) => Promise<string>,
 ): Promise<unknown> => {
+  const { times = [], opened = [], own = [], listed = [], grouped = [], chunked = [] } = of;
   const shown = async (value: unknown): Promise<unknown> => {
     if (value instanceof Map) return shown(Object.fromEntries(value));
     if (value instanceof Set) return shown([...value]);
@@ -147,13 +129,14 @@ export const shownState = async (
     for (const [name, member] of Object.entries(value)) {
       if (member === undefined || isLeftOut(name, of)) continue;
       const key = snakeCase(name);
-      if (of.own.has(name)) members.push([key, member]);
-      else if (of.chunked.has(name) && Array.isArray(member)) members.push([key, await shown(member.flat())]);
-      else if (of.listed.has(name)) members.push([key, await shown(Object.values(member as object))]);
-      else if (of.grouped.has(name)) members.push([key, await shown(ungrouped(member as object))]);
-      else if (of.times.has(name) && typeof member === 'number') {
+      if (own.includes(name)) members.push([key, member]);
+      else if (chunked.includes(name) && Array.isArray(member))
+        members.push([key, await shown(member.flat())]);
+      else if (listed.includes(name)) members.push([key, await shown(Object.values(member as object))]);
+      else if (grouped.includes(name)) members.push([key, await shown(ungrouped(member as object))]);
+      else if (times.includes(name) && typeof member === 'number') {
         members.push([key, member === 0 ? null : new Date(member).toISOString()]);
-      } else if (of.opened.has(name) && typeof member === 'string') members.push([key, await open(member)]);
+      } else if (opened.includes(name) && typeof member === 'string') members.push([key, await open(member)]);
       else members.push([key, await shown(member)]);
     }
     return Object.fromEntries(members);

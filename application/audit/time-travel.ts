@@ -1,8 +1,8 @@
 import { invalidAt, notFound } from '../../domain/core/errors.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { eventsOf } from '../core/events/stream-events.ts';
 import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
-import { nextTick } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { STATE_VIEWS, shownState } from './state-views.ts';
@@ -97,15 +97,9 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
   }
 
   async *#until(stream: string, at: At | undefined, first = 0): AsyncGenerator<LoggedEvent> {
-    for (let from = first; ; from += PAGE) {
-      const page = await this.deps.events.readStream(stream, { from, limit: PAGE });
-      for (const stored of page) {
-        const event = this.deps.codec.decode(stored);
-        if (isLater(event, at)) return;
-        yield event;
-      }
-      if (page.length < PAGE) return;
-      await nextTick();
+    for await (const event of eventsOf(this.deps, stream, first, PAGE)) {
+      if (isLater(event, at)) return;
+      yield event;
     }
   }
 

@@ -1,18 +1,18 @@
 import { type InvoiceEvent, invoicesStream } from '../../domain/billing/invoice.ts';
 import { foldInvoice, type Invoice } from '../../domain/billing/invoice-view.ts';
-import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import type { RecordedEvent } from '../core/events/event-codec.ts';
+import { type EventSource, eventsOf } from '../core/events/stream-events.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { EventStore } from '../ports/event-store.ts';
 
 const PAGE = 500;
 
 /** Reads invoices of one customer from their stream. */
-export class InvoiceLog extends WithDeps<{ events: Pick<EventStore, 'readStream'>; codec: EventCodec }> {
+export class InvoiceLog extends WithDeps<EventSource> {
   /** An invoice as generated. @param at revision of its first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {
-    const [event] = await this.#read(scope, customerId, at, 1);
-    const invoice = event === undefined ? undefined : foldInvoice(undefined, event, event);
+    const { value: event } = await this.#all(scope, customerId, at, 1).next();
+    const invoice = event && foldInvoice(undefined, event, event);
     if (invoice === undefined) throw new Error(`revision ${at} of ${customerId} generates no invoice`);
     return invoice;
   }
@@ -38,24 +38,14 @@ export class InvoiceLog extends WithDeps<{ events: Pick<EventStore, 'readStream'
     return [...found.values()];
   }
 
-  async *#all(scope: string, customerId: string, first: number): AsyncGenerator<RecordedEvent<InvoiceEvent>> {
-    for (let from = first; ; ) {
-      const page = await this.#read(scope, customerId, from, PAGE);
-      yield* page;
-      if (page.length < PAGE) return;
-      from += page.length;
-    }
-  }
-
-  async #read(
+  #all(
     scope: string,
     customerId: string,
     from: number,
-    limit: number,
-  ): Promise<readonly RecordedEvent<InvoiceEvent>[]> {
+    limit = PAGE,
+  ): AsyncGenerator<RecordedEvent<InvoiceEvent>> {
     const stream = streamName(scope, invoicesStream.category, customerId);
-    const page = await this.deps.events.readStream(stream, { from, limit });
     // A stream holds only events of its type.
-    return page.map((stored) => this.deps.codec.decode(stored) as RecordedEvent<InvoiceEvent>);
+    return eventsOf(this.deps, stream, from, limit) as AsyncGenerator<RecordedEvent<InvoiceEvent>>;
   }
 }

@@ -6,32 +6,16 @@ import {
   BulkRowsResolved,
   type RowError,
 } from '../../domain/bulk/session-events.ts';
-import { type Cause, dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
+import { type Cause, dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { type EventSource, eventsOf } from '../core/events/stream-events.ts';
 import { streamName } from '../core/events/stream-name.ts';
-import { nextTick } from '../core/runtime/timers.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import type { Position } from '../ports/event-store.ts';
 
 /** Events per read; each may hold a thousand rows. */
 const PAGE = 4;
 
-interface Log {
-  readonly events: EventStore;
-  readonly codec: EventCodec;
-}
-
-const eventsOf = async function* (
-  { events, codec }: Log,
-  tenantId: string,
-  sessionId: string,
-): AsyncIterable<LoggedEvent> {
-  const stream = streamName(tenantId, bulkStream.category, sessionId);
-  for (let from = 0; ; from += PAGE) {
-    const page = await events.readStream(stream, { from, limit: PAGE });
-    for (const stored of page) yield codec.decodeOnce(stored);
-    if (page.length < PAGE) return;
-    await nextTick();
-  }
-};
+const sessionEvents = (log: EventSource, tenantId: string, sessionId: string) =>
+  eventsOf(log, streamName(tenantId, bulkStream.category, sessionId), 0, PAGE);
 
 export interface Frozen {
   /** Ids in the order of the preview. */
@@ -45,11 +29,15 @@ export interface Frozen {
 }
 
 /** Reads the rows and results of a committing session from its stream. */
-export const readFrozen = async (log: Log, tenantId: string, session: SessionState): Promise<Frozen> => {
+export const readFrozen = async (
+  log: EventSource,
+  tenantId: string,
+  session: SessionState,
+): Promise<Frozen> => {
   const rows: string[] = [];
   const isDone = new Uint8Array(session.counts.total_resolved);
   let commit: LoggedEvent | undefined;
-  for await (const event of eventsOf(log, tenantId, session.id)) {
+  for await (const event of sessionEvents(log, tenantId, session.id)) {
     const frozen = dataOf(BulkRowsResolved, event);
     if (frozen?.attempt === session.attempt) for (const row of frozen.rows) rows.push(row.record_id);
     if (event.type === BulkCommitStarted.type) commit = event;
@@ -66,13 +54,13 @@ export const readFrozen = async (log: Log, tenantId: string, session: SessionSta
 
 /** All row errors in the order of the preview: the commit's once it has ended, else the preview's. */
 export const readErrors = async (
-  log: Log,
+  log: EventSource,
   tenantId: string,
   session: SessionState,
 ): Promise<readonly RowError[]> => {
   const hasEnded = session.status === 'committed' || session.status === 'errored';
   const errors: RowError[] = [];
-  for await (const event of eventsOf(log, tenantId, session.id)) {
+  for await (const event of sessionEvents(log, tenantId, session.id)) {
     const previewed = hasEnded ? undefined : dataOf(BulkErrorsPreviewed, event);
     if (previewed?.attempt === session.attempt) errors.push(...previewed.errors);
     const processed = hasEnded ? dataOf(BulkRowsProcessed, event) : undefined;

@@ -109,7 +109,7 @@ export class BulkPreviews extends WithDeps<{
   /** Text that is not a record id has no stream. */
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const known = ids.filter(isUuid);
-    const found = await this.deps.streams.loadAll(recordStream, tenantId, known, { passing: true });
+    const found = await this.deps.streams.loadAll(recordStream, tenantId, known, { uncached: true });
     let next = 0;
     return ids.map((id) => (isUuid(id) ? found[next++]?.state : undefined) ?? recordStream.initial);
   }

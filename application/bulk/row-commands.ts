@@ -50,7 +50,7 @@ export class RowCommands extends RowOperation<Params> {
     const cold = ids.filter((id) => this.#stream(id).cached() === undefined);
     // Loads states into the cache, where the commands find them. A state that cannot be read fails its own command.
     const loaded = await this.deps.streams
-      .loadAll(recordStream, this.run.tenantId, cold, { passing: false })
+      .loadAll(recordStream, this.run.tenantId, cold, { uncached: false })
       .catch(() => []);
     const heads = new Map(cold.map((id, at) => [id, loaded[at]]));
     const settled = await Promise.allSettled(ids.map((id) => this.#applyOne(id, heads.get(id), mayBeDone)));

@@ -47,7 +47,7 @@ export class RowEdits extends RowOperation<EditParams> {
     try {
       const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
         this.deps.streams.executeAll(recordStream, tenantId, edits, {
-          passing: true,
+          uncached: true,
           prepare: () => this.deps.schemas.fresh(tenantId, entityName),
         }),
       );

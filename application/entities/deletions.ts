@@ -65,8 +65,9 @@ export class Deletions extends WithDeps<{
   readonly #running = new Map<string, Promise<unknown>>();
 
   /**
+   * Resolves when the record is deleted; its cascade may follow a little later.
    * @param command.untilSwept waits for the whole cascade, without a limit
-   * @throws `not_found`, `conflict`, `in_use`
+   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to it
    */
   async delete(
     tenantId: string,

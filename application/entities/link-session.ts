@@ -23,7 +23,7 @@ export class LinkSession {
   }
 
   /** Registers the references. */
-  async open(links: readonly Link[]): Promise<void> {
+  async register(links: readonly Link[]): Promise<void> {
     for (const link of links) this.#found.set(keyOf(link), await this.#look(link));
   }
 

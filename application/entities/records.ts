@@ -17,7 +17,7 @@ import {
   type SchemaView,
   updateRecord,
 } from '../../domain/entities/record-values.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
@@ -25,7 +25,6 @@ import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
-import type { DeleteRecord, Deletions } from './deletions.ts';
 import { LinkSession, LinksChanged } from './link-session.ts';
 import type { RecordLinks } from './record-links.ts';
 import { type Schemas, writersOf } from './schemas.ts';
@@ -47,7 +46,6 @@ export class Records extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
   readonly links: RecordLinks;
-  readonly deletions: Deletions;
   readonly workflows: PublishedWorkflows;
   readonly gate: WriterGate;
 }> {
@@ -83,20 +81,6 @@ export class Records extends WithDeps<{
       { tenantId, entityName, id, context, before, input: command.values },
       (state, { schema, facts, resolved }) => updateRecord(state, schema, command, facts, resolved),
     );
-  }
-
-  /**
-   * Resolves when the record is deleted; its cascade may follow a little later.
-   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to it
-   */
-  async delete(
-    tenantId: string,
-    entityName: string,
-    id: string,
-    command: DeleteRecord,
-    context: RequestContext,
-  ): Promise<Position | undefined> {
-    return this.deps.deletions.delete(tenantId, entityName, id, command, context);
   }
 
   /** @throws `not_found` */
@@ -150,7 +134,7 @@ export class Records extends WithDeps<{
       const present = before?.(await this.deps.links.known(tenantId, id));
       const { fields, resolved } = await this.#resolved(tenantId, entityName, present, input);
       if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
-      await session.open(resolved.links);
+      await session.register(resolved.links);
       try {
         return written(
           await this.deps.streams.of(recordStream, tenantId, id).execute(context, {

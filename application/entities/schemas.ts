@@ -1,4 +1,4 @@
-import { DomainError, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
+import { DomainError, existing, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
 import { checkFields } from '../../domain/entities/definition.ts';
 import { type Field, isName } from '../../domain/entities/fields.ts';
 import { constraintViolated, type SchemaView } from '../../domain/entities/record-values.ts';
@@ -264,11 +264,6 @@ const checked = (definitions: Definitions): readonly Field[] => {
   const { fields, issues } = checkFields(definitions);
   if (issues.length > 0) throw invalid(issues);
   return fields;
-};
-
-const existing = (state: SchemaState): EntitySchema => {
-  if (!state.exists) throw notFound();
-  return state;
 };
 
 /** Whether a change is already in effect and none is pending. */

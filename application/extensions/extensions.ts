@@ -12,8 +12,7 @@ import {
   mintExtensionToken,
   uninstallExtension,
 } from '../../domain/extensions/extension.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { UserPrincipal } from '../core/commands/principal.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';

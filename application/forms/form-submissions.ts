@@ -17,6 +17,7 @@ import type { Written } from '../core/commands/command.ts';
 import { type IdempotencyUse, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { type AnyEvent, type Cause, dataOf, type EventCodec } from '../core/events/event-codec.ts';
+import { eventsOf } from '../core/events/stream-events.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
@@ -133,16 +134,10 @@ export class FormSubmissions extends WithDeps<{
   /** Usually the stream's first event. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
     const stream = streamName(tenantId, recordStream.category, id);
-    for (let from = 0; ; ) {
-      const page = await this.deps.events.readStream(stream, { from, limit: 8 });
-      for (const stored of page) {
-        const event = this.deps.codec.decode(stored);
-        if (event.type === RecordCreated.type) return event;
-      }
-      const last = page.at(-1);
-      if (last === undefined) return undefined;
-      from = last.revision + 1;
+    for await (const event of eventsOf(this.deps, stream, 0, 8)) {
+      if (event.type === RecordCreated.type) return event;
     }
+    return undefined;
   }
 }
 

@@ -20,8 +20,7 @@ import {
 } from '../../domain/forms/form.ts';
 import { isSlug } from '../../domain/forms/slug.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';

@@ -51,19 +51,17 @@ export class ApiTokenAuthentication extends WithDeps<{
   readonly #verified = new Map<string, TokenCandidate>();
 
   /**
-   * Synchronous when the token was verified before and its states are cached.
+   * Reads no store when the token was verified before and its states are cached.
    * @throws `invalid_credential`, `credential_expired`, `tenant_suspended`
    */
-  authenticate(credential: string): ApiTokenPrincipal | Promise<ApiTokenPrincipal> {
+  async authenticate(credential: string): Promise<ApiTokenPrincipal> {
     const parts = tokenParts(credential);
     if (parts === undefined) throw invalidCredential();
     const digest = hash('sha256', credential, 'base64');
     const found = this.#verified.get(digest);
     if (found === undefined) return this.#verify(parts, digest);
-    const cached = this.deps.streams.of(apiTokenStream, found.tenantId, found.tokenId).cached();
-    const tenant = this.deps.directory.cachedTenant(found.tenantId);
-    if (cached === undefined || tenant === 'unknown') return this.#load(found);
-    return this.#principal(cached.state, tenant);
+    const { state } = await this.deps.streams.of(apiTokenStream, found.tenantId, found.tokenId).load();
+    return this.#principal(state, await this.deps.directory.tenant(found.tenantId));
   }
 
   async #verify(parts: { prefix: string; tail: string }, digest: string): Promise<ApiTokenPrincipal> {
@@ -97,11 +95,6 @@ export class ApiTokenAuthentication extends WithDeps<{
       state = tokenPrefixStream.evolve(state, event, { at: event.at, revision: event.revision });
     }
     return state;
-  }
-
-  async #load({ tenantId, tokenId }: TokenCandidate): Promise<ApiTokenPrincipal> {
-    const { state } = await this.deps.streams.of(apiTokenStream, tenantId, tokenId).load();
-    return this.#principal(state, await this.deps.directory.tenant(tenantId));
   }
 
   #principal(token: ApiToken, tenant: ExistingTenant | undefined): ApiTokenPrincipal {

@@ -1,4 +1,4 @@
-import { notFound } from '../../domain/core/errors.ts';
+import { existing } from '../../domain/core/errors.ts';
 import {
   apiTokenStream,
   type Lifetime,
@@ -37,7 +37,7 @@ export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecret
     context: RequestContext,
   ): Promise<Written<{ token: MintedApiToken; secret: string | undefined }>> {
     const tokenId = context.newId();
-    const [prefix, tail] = [this.deps.secrets.prefix(), this.deps.secrets.tail()];
+    const [prefix, tail] = [this.deps.secrets.prefix(), this.deps.secrets.randomText()];
     const secretHash = tailHash(tail);
     await this.deps.streams
       .of(tokenPrefixStream, PLATFORM, prefix)
@@ -59,10 +59,10 @@ export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecret
           at,
         ),
       );
-    if (!outcome.state.exists) throw notFound();
-    const own = outcome.state.prefix === prefix && outcome.state.secretHash === secretHash;
+    const minted = existing(outcome.state);
+    const own = minted.prefix === prefix && minted.secretHash === secretHash;
     return {
-      token: outcome.state,
+      token: minted,
       secret: own ? `${TOKEN_MARK}${prefix}${tail}` : undefined,
       position: outcome.position,
     };
@@ -77,7 +77,6 @@ export class ApiTokens extends WithDeps<{ streams: Streams; secrets: TokenSecret
     const { state, position } = await this.deps.streams
       .of(apiTokenStream, tenantId, tokenId)
       .execute(context, revokeApiToken);
-    if (!state.exists) throw notFound();
-    return { token: state, position };
+    return { token: existing(state), position };
   }
 }

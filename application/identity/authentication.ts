@@ -49,15 +49,15 @@ export class Authentication extends WithDeps<{
   readonly identity: Identity;
   readonly ids: Ids;
   /** The principal of a partner token. */
-  readonly partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
+  readonly partner: (token: string) => Promise<PartnerPrincipal>;
   /** Called with the position of a registration. */
   readonly answered: (tenantId: string, position: Position) => void;
 }> {
   /**
-   * Synchronous while tenant and user are cached, which is usual.
+   * Reads no store while the states that the credential names are cached, which is usual.
    * @throws `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended`
    */
-  authenticate(token: string | undefined, family: CredentialFamily): Principal | Promise<Principal> {
+  async authenticate(token: string | undefined, family: CredentialFamily): Promise<Principal> {
     if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
     switch (family) {
       case 'tenant':
@@ -81,38 +81,24 @@ export class Authentication extends WithDeps<{
     return { kind: 'platform_admin', adminId: claims.sub, email: claims.email };
   }
 
-  #signed(token: string): TenantPrincipal | Promise<TenantPrincipal> {
+  async #signed(token: string): Promise<TenantPrincipal> {
     const claims = this.deps.tenantTokens.verify(token);
-    const tenant = this.deps.directory.cachedTenant(claims.tenant_id);
-    const user = this.deps.directory.cachedUser(claims.tenant_id, claims.sub);
-    const extension =
-      claims.ext_id === undefined
-        ? undefined
-        : this.deps.directory.cachedExtension(claims.tenant_id, claims.ext_id);
-    if (tenant === 'unknown' || user === 'unknown' || extension === 'unknown' || user === undefined) {
-      return this.#load(claims);
-    }
-    // It may have been activated at another node a moment ago.
-    if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims)))
-      return this.#load(claims);
-    return principalOf(claims, tenant, user, extension);
-  }
-
-  async #load(claims: VerifiedClaims): Promise<TenantPrincipal> {
     const tenant = await this.deps.directory.tenant(claims.tenant_id);
     if (tenant === undefined) throw invalidCredential();
-    const extension =
-      claims.ext_id === undefined
-        ? undefined
-        : await this.deps.directory.freshExtension(tenant.id, claims.ext_id);
-    // A token of an inactive extension registers no user.
-    if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
-      throw invalidCredential();
-    }
+    const extension = claims.ext_id === undefined ? undefined : await this.#extension(claims);
     const user =
       (await this.deps.directory.user(claims.tenant_id, claims.sub)) ??
       (await this.#register(claims, tenant));
     return principalOf(claims, tenant, user, extension);
+  }
+
+  /** Read again if it is not active here: it may have been activated at another node a moment ago. */
+  async #extension(claims: Extract<VerifiedClaims, { ext_id: string }>): Promise<Extension> {
+    const isActive = (extension: Extension): boolean => scopesOfToken(extension, claims) !== undefined;
+    const extension = await this.deps.directory.extensionWhere(claims.tenant_id, claims.ext_id, isActive);
+    // A token of an inactive extension registers no user.
+    if (!isActive(extension)) throw invalidCredential();
+    return extension;
   }
 
   /** A valid signature suffices: the first request of an unknown `sub` registers an active user. */
@@ -154,11 +140,11 @@ const isEnded = (
 
 const principalOf = (
   claims: VerifiedClaims,
-  tenant: ExistingTenant | undefined,
+  tenant: ExistingTenant,
   user: RegisteredUser,
   extension: Extension | undefined,
 ): TenantPrincipal => {
-  if (tenant === undefined || user.status === 'deactivated') throw invalidCredential();
+  if (user.status === 'deactivated') throw invalidCredential();
   if (isEnded(claims, user)) throw invalidCredential();
   if (claims.ext_id !== undefined) {
     if (extension === undefined) throw invalidCredential();

@@ -10,7 +10,7 @@ import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 
 /**
  * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
- * Synchronous while the stream is cached.
+ * Reads no store while the stream is cached.
  */
 export class Directory {
   readonly #streams: Streams;
@@ -24,49 +24,41 @@ export class Directory {
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
     const cached = this.#tenant(tenantId).cached();
-    return cached === undefined ? 'unknown' : existing(cached);
+    return cached === undefined ? 'unknown' : ifExists(cached);
   }
 
   async tenant(tenantId: string): Promise<ExistingTenant | undefined> {
-    return existing(await this.#tenant(tenantId).load());
+    return ifExists(await this.#tenant(tenantId).load());
   }
 
   /** The tenant's rights as stored now, since another node may have changed them. */
   async freshRights(tenantId: string): Promise<TenantRights | undefined> {
-    const tenant = existing(await this.#tenant(tenantId).refresh());
+    const tenant = ifExists(await this.#tenant(tenantId).refresh());
     return tenant === undefined ? undefined : { plan: tenant.plan, entitlements: tenant.entitlements };
   }
 
-  /** The user if the stream is cached; `unknown` when it must be loaded. */
-  cachedUser(tenantId: string, userId: string): RegisteredUser | undefined | 'unknown' {
-    const cached = this.#user(tenantId, userId).cached();
-    return cached === undefined ? 'unknown' : existing(cached);
-  }
-
   async user(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    return existing(await this.#user(tenantId, userId).load());
+    return ifExists(await this.#user(tenantId, userId).load());
   }
 
   /** The user as stored now, since another node may have changed it. */
   async freshUser(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    return existing(await this.#user(tenantId, userId).refresh());
+    return ifExists(await this.#user(tenantId, userId).refresh());
   }
 
-  /** The extension if its stream is cached; `unknown` when it must be loaded. */
-  cachedExtension(tenantId: string, extId: string): Extension | 'unknown' {
-    return this.#streams.of(extensionStream, tenantId, extId).cached()?.state ?? 'unknown';
-  }
-
-  /** The extension as stored now, since another node may have changed it. */
-  async freshExtension(tenantId: string, extId: string): Promise<Extension> {
-    return (await this.#streams.of(extensionStream, tenantId, extId).refresh()).state;
+  /** The cached extension if `isGood`, else as stored now, since another node may have changed it. */
+  extensionWhere(
+    tenantId: string,
+    extId: string,
+    isGood: (extension: Extension) => boolean,
+  ): Promise<Extension> {
+    return this.#streams.of(extensionStream, tenantId, extId).loadWhere(isGood);
   }
 
   async users(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
     const found = new Map<string, RegisteredUser>();
     for (const id of new Set(userIds)) {
-      const cached = this.cachedUser(tenantId, id);
-      const user = cached === 'unknown' ? await this.user(tenantId, id) : cached;
+      const user = await this.user(tenantId, id);
       if (user !== undefined) found.set(id, user);
     }
     return found;
@@ -116,7 +108,7 @@ export class Directory {
   }
 }
 
-const existing = <Found extends { readonly exists: true }>({
+const ifExists = <Found extends { readonly exists: true }>({
   state,
 }: {
   readonly state: { readonly exists: false } | Found;

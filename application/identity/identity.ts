@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { DomainError, existing, notFound } from '../../domain/core/errors.ts';
 import type { AdminChange } from '../../domain/identity/admins.ts';
 import { claimEmail, emailStream, reserveEmail } from '../../domain/identity/email.ts';
 import { platformAdminStream, registerPlatformAdmin } from '../../domain/identity/platform-admin.ts';
@@ -10,8 +10,7 @@ import {
   type UserEvent,
   userStream,
 } from '../../domain/identity/user.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
@@ -132,8 +131,7 @@ export class Identity extends WithDeps<{
         }),
       );
     if (reserved) await email.execute({ cause }, (current) => claimEmail(current, claim));
-    if (!state.exists) throw notFound();
-    return { user: state, position };
+    return { user: existing(state), position };
   }
 
   /**
@@ -210,8 +208,7 @@ export class Identity extends WithDeps<{
   }
 
   #view(outcome: Outcome<User, UserEvent>): Promise<UserView> {
-    if (!outcome.state.exists) throw notFound();
-    return this.view(outcome.state);
+    return this.view(existing(outcome.state));
   }
 }
 

@@ -45,7 +45,7 @@ export class PasswordChanges extends WithDeps<{
   readonly identity: Identity;
   readonly passwords: Passwords;
   readonly keys: KeyRing;
-  readonly secrets: Pick<TokenSecrets, 'tail'>;
+  readonly secrets: Pick<TokenSecrets, 'randomText'>;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -84,12 +84,12 @@ export class PasswordChanges extends WithDeps<{
    * @returns `link` unless an earlier try of the same keyed request made it: secrets are not stored
    * @throws `not_found`, `invalid_transition`
    */
-  async offer(
+  async createResetLink(
     tenantId: string,
     userId: string,
     context: RequestContext,
   ): Promise<{ link: string | undefined; expiresAt: number; position: Position | undefined }> {
-    const secret = this.deps.secrets.tail();
+    const secret = this.deps.secrets.randomText();
     const secretHash = hash('sha256', secret, 'hex');
     const { state, position } = await this.deps.streams
       .of(userStream, tenantId, userId)
@@ -109,18 +109,20 @@ export class PasswordChanges extends WithDeps<{
     if (parts === undefined) throw invalidReset();
     const { tenantId, userId, secretHash } = parts;
     const given = Buffer.from(secretHash, 'hex');
-    const isSecret = (stored: string): boolean => timingSafeEqual(given, Buffer.from(stored, 'hex'));
+    const matchesSecret = (stored: string): boolean => timingSafeEqual(given, Buffer.from(stored, 'hex'));
     const tenant = await this.deps.directory.tenant(tenantId);
     const known = await this.deps.directory.freshUser(tenantId, userId);
     if (tenant?.status !== 'active' || known === undefined) throw invalidReset();
     // Before the hash, which is expensive.
-    checkReset(known, isSecret, this.deps.clock.now());
+    checkReset(known, matchesSecret, this.deps.clock.now());
     const passwordHash = await this.deps.passwords.hash(next);
     const actor = { kind: 'user', id: userId } as const;
     const cause = { actor, correlationId: requestId, causationId: this.deps.ids.next() };
     const { position } = await this.deps.streams
       .of(userStream, tenantId, userId)
-      .execute({ cause }, (user, { now }) => replacePassword(checkReset(user, isSecret, now), passwordHash));
+      .execute({ cause }, (user, { now }) =>
+        replacePassword(checkReset(user, matchesSecret, now), passwordHash),
+      );
     return position;
   }
 }

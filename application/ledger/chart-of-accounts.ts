@@ -16,8 +16,7 @@ import {
 } from '../../domain/ledger/journal.ts';
 import { checkQuota } from '../../domain/tenancy/quotas.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';

@@ -20,8 +20,7 @@ import {
   requireDraft,
 } from '../../domain/ledger/entry.ts';
 import { resolveLines } from '../../domain/ledger/journal.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { RecordedEvent } from '../core/events/event-codec.ts';

@@ -14,6 +14,7 @@ import { type AnswerPosting, answerPosting, refusePosting } from '../../domain/l
 import type { Written } from '../core/commands/command.ts';
 import type { Stream, Streams } from '../core/commands/streams.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { eventsOf } from '../core/events/stream-events.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, EventTooLarge, type Position } from '../ports/event-store.ts';
 
@@ -103,13 +104,9 @@ export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventSto
     through: number,
   ): Promise<(RecordedEvent<AnswerEvent> & { readonly position: Position }) | undefined> {
     const { name } = this.#stream(tenantId);
-    for (let from = journalRevision + 1; from <= through; from += PAGE) {
-      const page = await this.deps.events.readStream(name, { from, limit: PAGE });
-      for (const stored of page) {
-        const event = this.deps.codec.decode(stored);
-        if (isAnswer(event) && event.data.attempt_id === id && event.revision <= through) return event;
-      }
-      if (page.length < PAGE) return undefined;
+    for await (const event of eventsOf(this.deps, name, journalRevision + 1, PAGE)) {
+      if (event.revision > through) return undefined;
+      if (isAnswer(event) && event.data.attempt_id === id) return event;
     }
     return undefined;
   }

@@ -26,8 +26,7 @@ import {
   ruleOf,
 } from '../../domain/ledger/posting-rule.ts';
 import { applyRule } from '../../domain/ledger/rule-entry.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';

@@ -8,13 +8,26 @@ import type { StreamState } from '../core/commands/stream-states.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { textKeyOf } from '../core/privacy/key-ids.ts';
+import { sealedKeyId } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 
-/** A message from the read model, with the model's checkpoint. */
+/** A message from the read model, with a checkpoint of the model that was read before. */
 export interface MessageLookup {
   readonly checkpoint: Position | undefined;
-  readonly message: (MessageFacts & { readonly conversationId: string }) | undefined;
+  readonly message: StoredMessage | undefined;
+}
+
+/** The part of a message's document that commands need. */
+interface StoredMessage {
+  readonly id: string;
+  readonly conversation_id: string;
+  readonly sender_user_id: string;
+  readonly body: string | null;
+  readonly text_key?: string;
+  readonly created_at: string;
+  readonly edited_at?: string;
+  readonly deleted_at?: string;
 }
 
 /** Finds facts of old messages for commands (docs/decisions/0001-facts-of-old-messages.md). */
@@ -23,18 +36,18 @@ export class MessageFactsReader extends WithDeps<{
   codec: EventCodec;
   lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
 }> {
-  /** The facts of a message at `head`: from the read model, and from the stream's events after its checkpoint. */
+  /** The facts of a message at `current`: from the read model, and from the stream's events after its checkpoint. */
   async of(
     tenantId: string,
     conversationId: string,
     messageId: string,
-    head: StreamState<Conversation>,
+    current: StreamState<Conversation>,
   ): Promise<MessageFacts | undefined> {
-    if (head.revision < 0) return undefined;
+    if (current.revision < 0) return undefined;
     const { checkpoint, message } = await this.deps.lookUpMessage(tenantId, messageId);
-    let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
+    let facts = message?.conversation_id === conversationId ? storedFacts(message, tenantId) : undefined;
     const stream = streamName(tenantId, conversationStream.category, conversationId);
-    for (const event of await this.#tail(stream, head.revision, checkpoint)) {
+    for (const event of await this.#tail(stream, current.revision, checkpoint)) {
       facts = foldFacts(facts, event as RecordedEvent<ConversationEvent>, messageId);
     }
     return facts;
@@ -56,6 +69,18 @@ export class MessageFactsReader extends WithDeps<{
     return tail.reverse();
   }
 }
+
+const storedFacts = (
+  { id, body, text_key, sender_user_id, created_at, edited_at, deleted_at }: StoredMessage,
+  tenantId: string,
+): MessageFacts => ({
+  messageId: id,
+  textKey: text_key ?? (body === null ? `message-${id}` : sealedKeyId(body).slice(tenantId.length + 1)),
+  senderId: sender_user_id,
+  sentAt: Date.parse(created_at),
+  editedAt: edited_at === undefined ? undefined : Date.parse(edited_at),
+  deletedAt: deleted_at === undefined ? undefined : Date.parse(deleted_at),
+});
 
 const foldFacts = (
   facts: MessageFacts | undefined,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DomainError, invalidAt, notFound } from '../../domain/core/errors.ts';
 import {
   type Conversation,
@@ -14,8 +15,7 @@ import {
   startConversation,
 } from '../../domain/messaging/conversation.ts';
 import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
@@ -26,18 +26,10 @@ import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
-import { dmKeyOf } from './message-ids.ts';
 
 /** A message after a command; `body` is undefined for a deleted one. */
-export interface MessageState {
-  readonly id: string;
-  /** Name of its text's data key. */
-  readonly textKey: string;
-  readonly senderId: string;
+export interface MessageState extends MessageFacts {
   readonly body: string | undefined;
-  readonly createdAt: number;
-  readonly editedAt: number | undefined;
-  readonly deletedAt: number | undefined;
 }
 
 type ConversationOutcome = Outcome<Conversation, ConversationEvent>;
@@ -116,18 +108,18 @@ export class Messaging extends WithDeps<{
         at,
       ),
     );
-    const sent = only(outcome, 'MessageSent');
+    const sent = appendedEvent(outcome, 'MessageSent');
     const text = await this.deps.keys.open(sent.data.body);
-    const id = sent.data.message_id;
+    const sentId = sent.data.message_id;
     if (text === undefined) {
-      return { message: await this.#erased(tenantId, conversationId, id), position: outcome.position };
+      return { message: await this.#erased(tenantId, conversationId, sentId), position: outcome.position };
     }
     const message = {
-      id,
+      messageId: sentId,
       textKey: textKeyOf(sent.data),
       senderId,
       body: text,
-      createdAt: sent.at,
+      sentAt: sent.at,
       editedAt: undefined,
       deletedAt: undefined,
     };
@@ -147,24 +139,24 @@ export class Messaging extends WithDeps<{
     const storedBody = toStoredText(body, (await this.#mentions(tenantId, body)).known);
     let facts: MessageFacts | undefined;
     const outcome = await this.#stream(tenantId, conversationId).execute(context, {
-      prepare: async (head) => {
-        facts = await this.#facts.of(tenantId, conversationId, messageId, head);
+      prepare: async (current) => {
+        facts = await this.#facts.of(tenantId, conversationId, messageId, current);
         return facts;
       },
       decide: (state, _at, message) => editMessage(state, { userId, message, storedBody }),
     });
-    const edited = only(outcome, 'MessageEdited');
+    const edited = appendedEvent(outcome, 'MessageEdited');
     const known = facts ?? (await this.#factsNow(tenantId, conversationId, messageId));
     const text = await this.deps.keys.open(edited.data.body);
     if (text === undefined) {
       return { message: await this.#erased(tenantId, conversationId, messageId), position: outcome.position };
     }
     const message = {
-      id: messageId,
+      messageId,
       textKey: textKeyOf(edited.data),
       senderId: userId,
       body: text,
-      createdAt: known?.sentAt ?? edited.at,
+      sentAt: known?.sentAt ?? edited.at,
       editedAt: edited.at,
       deletedAt: undefined,
     };
@@ -183,8 +175,8 @@ export class Messaging extends WithDeps<{
     const outcome = await this.#stream(tenantId, conversationId).execute(
       { cause: context.cause },
       {
-        prepare: async (head) => {
-          facts = await this.#facts.of(tenantId, conversationId, messageId, head);
+        prepare: async (current) => {
+          facts = await this.#facts.of(tenantId, conversationId, messageId, current);
           return facts;
         },
         decide: (state, _at, message) => deleteMessage(state, { userId, message }),
@@ -193,7 +185,7 @@ export class Messaging extends WithDeps<{
     if (facts === undefined) throw notFound();
     await this.deps.keys.destroy(`${tenantId}/${facts.textKey}`);
     const deletedAt = facts.deletedAt ?? outcome.events[0]?.at;
-    return { message: stateOf({ ...facts, deletedAt }, undefined), position: outcome.position };
+    return { message: { ...facts, deletedAt, body: undefined }, position: outcome.position };
   }
 
   /** @throws `not_found`, `not_a_participant` */
@@ -228,7 +220,7 @@ export class Messaging extends WithDeps<{
   async #erased(tenantId: string, conversationId: string, messageId: string): Promise<MessageState> {
     const facts = await this.#factsNow(tenantId, conversationId, messageId);
     if (facts === undefined) throw notFound();
-    return stateOf(facts, facts.deletedAt === undefined ? ERASED : undefined);
+    return { ...facts, body: facts.deletedAt === undefined ? ERASED : undefined };
   }
 
   async #factsNow(
@@ -236,23 +228,19 @@ export class Messaging extends WithDeps<{
     conversationId: string,
     messageId: string,
   ): Promise<MessageFacts | undefined> {
-    const head = await this.#stream(tenantId, conversationId).load();
-    return this.#facts.of(tenantId, conversationId, messageId, head);
+    const current = await this.#stream(tenantId, conversationId).load();
+    return this.#facts.of(tenantId, conversationId, messageId, current);
   }
 }
 
-const stateOf = (facts: MessageFacts, body: string | undefined): MessageState => ({
-  id: facts.messageId,
-  textKey: facts.textKey,
-  senderId: facts.senderId,
-  body,
-  createdAt: facts.sentAt,
-  editedAt: facts.editedAt,
-  deletedAt: facts.deletedAt,
-});
+/** Lower-case hex SHA-256 of the distinct ids, sorted by code unit, joined with `,` (decisions, section 4). */
+export const dmKeyOf = (userIds: readonly string[]): string =>
+  createHash('sha256')
+    .update([...new Set(userIds)].sort().join(','))
+    .digest('hex');
 
 /** The one event of a type that a command appended. */
-const only = <T extends ConversationEvent['type']>(
+const appendedEvent = <T extends ConversationEvent['type']>(
   outcome: ConversationOutcome,
   type: T,
 ): Extract<RecordedEvent<ConversationEvent>, { type: T }> => {

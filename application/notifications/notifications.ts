@@ -6,7 +6,7 @@ import {
   type MarkNotificationsRead,
   markNotificationsRead,
 } from '../../domain/notifications/inbox.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -14,12 +14,12 @@ import type { Position } from '../ports/event-store.ts';
 /** Use cases of a person's notifications (specification, Notifications). */
 export class Notifications {
   readonly #streams: Streams;
-  readonly #head: () => Promise<Position | undefined>;
+  readonly #end: () => Promise<Position | undefined>;
 
-  /** @param head the end of the log: the position of a marking without an inbox */
-  constructor(streams: Streams, head: () => Promise<Position | undefined>) {
+  /** @param end the end of the log: the position of a marking without an inbox */
+  constructor(streams: Streams, end: () => Promise<Position | undefined>) {
     this.#streams = streams;
-    this.#head = head;
+    this.#end = end;
   }
 
   /**
@@ -47,6 +47,6 @@ export class Notifications {
       (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
       0,
     );
-    return { marked, position: outcome.position ?? (await this.#head()) };
+    return { marked, position: outcome.position ?? (await this.#end()) };
   }
 }

@@ -7,12 +7,11 @@ import type { Gauges } from '../ports/metrics.ts';
 /** Interval (ms) of samples: a scrape reads the last one. */
 const SAMPLE_MS = 10_000;
 
+const COUNTS = ['deadLetters', 'pausedSubscriptions', 'openPostingFailures', 'queuedRows'] as const;
+type Count = (typeof COUNTS)[number];
+
 /** Values that need reads of the stores. Each read is bounded. */
-export interface SampledValues {
-  readonly deadLetters: () => Promise<number>;
-  readonly pausedSubscriptions: () => Promise<number>;
-  readonly openPostingFailures: () => Promise<number>;
-  readonly queuedRows: () => Promise<number>;
+export interface SampledValues extends Readonly<Record<Count, () => Promise<number>>> {
   /** By store. */
   readonly storeBytes: () => Promise<ReadonlyMap<string, number>>;
 }
@@ -20,10 +19,7 @@ export interface SampledValues {
 /** Samples values for `GET /metrics` in the background, on one process, so that a scrape reads no store. */
 export class GaugeSampler extends WithDeps<{
   readonly values: SampledValues;
-  readonly metrics: Pick<
-    Gauges,
-    'deadLetters' | 'pausedSubscriptions' | 'openPostingFailures' | 'queuedRows' | 'storeBytes'
-  >;
+  readonly metrics: Pick<Gauges, Count | 'storeBytes'>;
   readonly logger: Logger;
 }> {
   #stores = new Set<string>();
@@ -42,10 +38,7 @@ export class GaugeSampler extends WithDeps<{
   /** Never rejects: a value that cannot be read is left out. */
   async sample(): Promise<void> {
     const { values, metrics } = this.deps;
-    metrics.deadLetters(await this.#read(values.deadLetters));
-    metrics.pausedSubscriptions(await this.#read(values.pausedSubscriptions));
-    metrics.openPostingFailures(await this.#read(values.openPostingFailures));
-    metrics.queuedRows(await this.#read(values.queuedRows));
+    for (const count of COUNTS) metrics[count](await this.#read(values[count]));
     const sizes = (await this.#read(values.storeBytes)) ?? new Map<string, number>();
     for (const store of this.#stores) if (!sizes.has(store)) metrics.storeBytes(store, undefined);
     for (const [store, bytes] of sizes) metrics.storeBytes(store, bytes);
@@ -63,10 +56,7 @@ export class GaugeSampler extends WithDeps<{
 
   #clear(): void {
     const { metrics } = this.deps;
-    metrics.deadLetters(undefined);
-    metrics.pausedSubscriptions(undefined);
-    metrics.openPostingFailures(undefined);
-    metrics.queuedRows(undefined);
+    for (const count of COUNTS) metrics[count](undefined);
     for (const store of this.#stores) metrics.storeBytes(store, undefined);
   }
 }

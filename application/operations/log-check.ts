@@ -1,4 +1,5 @@
-import { CHAIN_START, chainHash, type EventCodec, metadataSchema } from '../core/events/event-codec.ts';
+import { CHAIN_START, type EventCodec, metadataSchema } from '../core/events/event-codec.ts';
+import { chainHash } from '../core/events/hash-chain.ts';
 import { parseStreamName } from '../core/events/stream-name.ts';
 import type { Position, StoredEvent } from '../ports/event-store.ts';
 

@@ -1,5 +1,5 @@
+import { canonicalJson } from '../../domain/core/canonical-json.ts';
 import type { Projection } from '../../domain/core/projection.ts';
-import { canonicalJson } from '../core/events/canonical-json.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import { Generation, type GenerationDeps } from '../core/projections/generation.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';

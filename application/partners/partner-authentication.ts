@@ -42,21 +42,21 @@ export class PartnerAuthentication extends WithDeps<{
   readonly clock: Clock;
 }> {
   /**
-   * Synchronous while the partner is cached, which is usual.
+   * Reads no store while the partner is cached, which is usual.
    * @throws `invalid_credential`, `credential_expired`, `partner_permission_missing` for an unknown partner
    */
-  authenticate(token: string): PartnerPrincipal | Promise<PartnerPrincipal> {
+  async authenticate(token: string): Promise<PartnerPrincipal> {
     const claims = this.deps.tokens.verify(token);
-    return this.deps.partners.cached(claims.partner_id) === 'unknown'
-      ? this.#load(claims)
-      : principalOf(claims);
-  }
-
-  async #load(claims: PartnerClaims): Promise<PartnerPrincipal> {
     if ((await this.deps.partners.find(claims.partner_id)) === undefined) {
       throw new DomainError('partner_permission_missing', 'There is no such partner.');
     }
-    return principalOf(claims);
+    return {
+      kind: 'partner',
+      partnerId: claims.partner_id,
+      userId: claims.sub,
+      email: claims.email,
+      permissions: claims.permissions,
+    };
   }
 
   /**
@@ -102,11 +102,3 @@ export class PartnerAuthentication extends WithDeps<{
     return claims;
   }
 }
-
-const principalOf = (claims: PartnerClaims): PartnerPrincipal => ({
-  kind: 'partner',
-  partnerId: claims.partner_id,
-  userId: claims.sub,
-  email: claims.email,
-  permissions: claims.permissions,
-});

@@ -10,14 +10,6 @@ export class PartnerDirectory {
     this.#streams = streams;
   }
 
-  /** The partner if its stream is cached; `unknown` when it must be loaded. */
-  cached(partnerId: string): ExistingPartner | 'unknown' {
-    const cached = this.#streams.of(partnerStream, PLATFORM, partnerId).cached();
-    if (cached === undefined) return 'unknown';
-    const partner = cached.state;
-    return partner.exists ? partner : 'unknown';
-  }
-
   /** Reads the store before it reports a partner as unknown. */
   async find(partnerId: string): Promise<ExistingPartner | undefined> {
     if (!isPartnerId(partnerId)) return undefined;

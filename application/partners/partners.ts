@@ -1,4 +1,4 @@
-import { type DomainError, notFound, violated } from '../../domain/core/errors.ts';
+import { type DomainError, existing, notFound, violated } from '../../domain/core/errors.ts';
 import {
   type ChangePartner,
   changePartner,
@@ -11,7 +11,6 @@ import {
 } from '../../domain/partners/partner.ts';
 import { isTenantId, tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
@@ -66,7 +65,7 @@ export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDir
       if (!homeExists) throw unknownReference('home_tenant_id', 'There is no such tenant.');
       return events;
     });
-    return { partner: existing(outcome), position: outcome.position };
+    return { partner: existing(outcome.state), position: outcome.position };
   }
 
   async #tenantExists(tenantId: string): Promise<boolean> {
@@ -75,8 +74,3 @@ export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDir
     return (await stream.loadWhere(({ exists }) => exists)).exists;
   }
 }
-
-const existing = (outcome: Outcome<Partner, PartnerEvent>): ExistingPartner => {
-  if (!outcome.state.exists) throw notFound();
-  return outcome.state;
-};

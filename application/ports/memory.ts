@@ -20,7 +20,7 @@ export const MEMORY = {
   /** Reports of the ledger as they are sent. */
   reports: { maxCount: 1000, maxBytes: 16 * MIB },
   /** Parsed workflow definitions. */
-  workflows: { maxBytes: 32 * MIB },
+  workflows: { maxCount: 20_000, maxBytes: 32 * MIB },
   /** SQLite page cache of one connection to the read models' file. */
   readModelPages: { maxBytes: 8 * MIB },
 } as const;

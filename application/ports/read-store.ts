@@ -1,4 +1,11 @@
-import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
+import type {
+  SearchQuery as DocumentSearch,
+  DocumentSelection,
+  Index,
+  PageEnd,
+  PageQuery,
+  Projection,
+} from '../../domain/core/projection.ts';
 import type { Position } from './event-store.ts';
 import type { ReadLeases } from './read-leases.ts';
 
@@ -11,35 +18,9 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue | undefined };
 export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 
-/**
- * An index over dotted paths of the document. A path through an array (`participants.user_id`) gives one entry per
- * distinct element (none for an empty array); at most one path, named as `multi`, may do so. Values are strings,
- * numbers, booleans or null (absent or an object = null); order: null < booleans < numbers < strings (by UTF-8 bytes),
- * ties by document id.
- */
-export interface IndexSpec {
-  readonly name: string;
-  readonly fields: readonly string[];
-  /** The one of `fields` that passes through an array. A commit throws TypeError when another one does. */
-  readonly multi?: string | undefined;
-  /** One of `fields`: documents without a value there are left out of the index. Not together with `multi`. */
-  readonly present?: string | undefined;
-}
+export type IndexSpec = Index;
 
-export interface CollectionSpec {
-  readonly name: string;
-  readonly indexes: readonly IndexSpec[];
-  /**
-   * Whether documents are searched by filters. They then have `keys`, an object of order keys by field
-   * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as in the API.
-   */
-  readonly searchable?: boolean | undefined;
-  /**
-   * Path of a text that divides a searchable collection: searches within one of its values use an index over all
-   * fields. Documents without the text are in no such search.
-   */
-  readonly scopedBy?: string | undefined;
-}
+export type CollectionSpec = Projection['collections'][number];
 
 /** A generation of a projection: the projection's name and the generation's tag. */
 export interface GenerationId {
@@ -96,29 +77,15 @@ export interface CheckpointWrite {
   readonly checkpoint: Position;
 }
 
-export type Scalar = string | number | boolean | null;
-
-/** Keyset query over one index: equality on leading fields, then an optional range on the next one. */
-export interface FindQuery {
+interface OfCollection {
   readonly collection: string;
   readonly tenant: string;
-  readonly index: string;
-  /** Values of the index's first fields, in order. */
-  readonly equals?: readonly Scalar[] | undefined;
-  /** Bounds on the field after those of `equals`. */
-  readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
-  readonly order?: 'asc' | 'desc' | undefined;
-  /** A page also ends after about 1 MiB of documents (one at least); `next` is then set. */
-  readonly limit: number;
-  /** Cursor of an earlier page (exclusive). */
-  readonly after?: Cursor | undefined;
 }
 
+export interface FindQuery extends PageQuery, OfCollection {}
+
 /** The index values after `equals`, and the document id, of the last row of a page. */
-export interface Cursor {
-  readonly values: readonly Scalar[];
-  readonly id: string;
-}
+export type Cursor = Pick<PageEnd, 'values' | 'id'>;
 
 /** The first entries of a range of a single-valued index. */
 export type EntriesQuery = FindQuery;
@@ -134,28 +101,9 @@ export interface FindResult {
   readonly plan?: string | undefined;
 }
 
-/** Documents of one range of a single-valued index that a filter selects; no filter selects all. */
-export interface Selection {
-  readonly collection: string;
-  readonly tenant: string;
-  readonly index: string;
-  /** Values of the index's first fields, in order; they bound the scan. */
-  readonly equals?: readonly Scalar[] | undefined;
-  readonly filter?: Filter | undefined;
-  /** `now()` of the filter (ms). */
-  readonly now: number;
-  /** Gives up after this time (ms) instead of 10 s. */
-  readonly withinMs?: number | undefined;
-}
+export interface Selection extends DocumentSelection, OfCollection {}
 
-export interface SearchQuery extends Selection {
-  /** Sorts by this field, then by id, instead of the index's order; scans the whole range. */
-  readonly sort?: SortField | undefined;
-  /** Order of the index, when no `sort` is given. */
-  readonly order?: 'asc' | 'desc' | undefined;
-  readonly limit: number;
-  /** Cursor of an earlier page of the same query (exclusive). With `sort` its only value is the field's. */
-  readonly after?: Cursor | undefined;
+export interface SearchQuery extends DocumentSearch, OfCollection {
   /** Whether to tell how the rows were found. */
   readonly explain?: boolean | undefined;
 }

@@ -3,5 +3,5 @@ export interface TokenSecrets {
   /** 8 characters. */
   prefix(): string;
   /** 43 characters, more than 256 bits. */
-  tail(): string;
+  randomText(): string;
 }

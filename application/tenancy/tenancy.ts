@@ -1,4 +1,4 @@
-import { invalidAt, notFound } from '../../domain/core/errors.ts';
+import { existing, invalidAt, notFound } from '../../domain/core/errors.ts';
 import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
@@ -14,7 +14,6 @@ import {
   tenantStream,
 } from '../../domain/tenancy/tenant.ts';
 import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
@@ -107,7 +106,7 @@ export class Tenancy extends WithDeps<{
       // A subscriber of any process destroys the key, so it must not stay cached here.
       this.deps.keys.forget(firstAdminKeyId(id));
     }
-    return { tenant: existing(outcome), position };
+    return { tenant: existing(outcome.state), position };
   }
 
   /**
@@ -126,14 +125,14 @@ export class Tenancy extends WithDeps<{
     const { sso, admin, ...settings } = change;
     const requirePartner = await this.#partnerCheck(change.partner_id);
     const outcome = await this.deps.streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
-      prepare: (head) => this.#presentSso(head),
+      prepare: (current) => this.#presentSso(current),
       decide: (state, _context, present) => {
         const events = changeTenant(state, settings);
         requirePartner();
         return [...events, ...changeSso(tenantId, present, sso)];
       },
     });
-    const tenant = existing(outcome);
+    const tenant = existing(outcome.state);
     if (admin === undefined) return { tenant, admin: undefined, position: outcome.position };
     const { email, password, display_name: displayName } = admin;
     const appointed = await this.deps.appointments.appoint(
@@ -169,8 +168,3 @@ export class Tenancy extends WithDeps<{
 /** The admin in the tenant's first event; for a repeated request the first try's. */
 const adminOf = (events: readonly TenantEvent[]): string | undefined =>
   events.map((event) => dataOf(TenantCreated, event)?.admin_id).find((found) => found !== undefined);
-
-const existing = (outcome: Outcome<Tenant, TenantEvent>): ExistingTenant => {
-  if (!outcome.state.exists) throw notFound();
-  return outcome.state;
-};

@@ -4,8 +4,9 @@ import {
   type RecordAttempt,
   recordAttempt,
 } from '../../domain/webhooks/delivery.ts';
+import type { StreamCommand } from '../core/commands/command.ts';
 import type { StreamState, StreamStates } from '../core/commands/stream-states.ts';
-import type { StreamCommand, Streams } from '../core/commands/streams.ts';
+import type { Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { Cause, EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
@@ -148,7 +149,7 @@ export class DeliveryBatches extends WithDeps<{
     const { scheduledEvent } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);
-    const cached = this.deps.states.cachedOf(deliveryStream, stream);
+    const cached = this.deps.states.cached(stream, deliveryStream);
     if (cached !== undefined)
       return { loaded: cached, body: scheduledEvent === undefined ? (found?.body ?? []) : [scheduledEvent] };
     if (found !== undefined && monotonic() - found.readAt < FRESH_MS) return found;
@@ -197,7 +198,7 @@ export class DeliveryBatches extends WithDeps<{
   async #write(tenantId: string, batch: readonly QueuedAttempt[]): Promise<void> {
     const commands = batch.map(commandOf);
     const settled = await this.deps.streams
-      .executeAll(deliveryStream, tenantId, commands, { passing: true })
+      .executeAll(deliveryStream, tenantId, commands, { uncached: true })
       .catch((reason: unknown) => batch.map(() => ({ status: 'rejected' as const, reason })));
     for (const [nth, attempt] of batch.entries()) {
       const outcome = settled[nth];

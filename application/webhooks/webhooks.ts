@@ -17,9 +17,9 @@ import {
   WebhookCreated,
   WebhookSecretRotated,
 } from '../../domain/webhooks/subscription.ts';
-import type { Written } from '../core/commands/command.ts';
+import type { Decide, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
-import type { Decide, Streams } from '../core/commands/streams.ts';
+import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
 import { webhookKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';

@@ -14,13 +14,13 @@ import {
   WorkflowPublished,
   workflowStream,
 } from '../../domain/workflow/workflow.ts';
-import type { Written } from '../core/commands/command.ts';
-import type { Outcome } from '../core/commands/command-handler.ts';
+import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { timeSlices } from '../core/concurrency/time-slices.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import { BoundedCache } from '../core/memory/bounded-cache.ts';
 import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore } from '../ports/event-store.ts';
@@ -46,8 +46,6 @@ type Changed = Written<{ readonly workflow: ExistingWorkflow }>;
 
 /** Most issues of one answer. */
 const MAX_ISSUES = 1000;
-/** Most characters of cached definitions as JSON; a character takes at most two bytes. */
-const MAX_KEPT = MEMORY.workflows.maxBytes / 2;
 /** How long (ms) publishing waits for announced changes of entities. */
 const WAIT_MS = 5000;
 const POLL_MS = 25;
@@ -61,9 +59,8 @@ export class Workflows extends WithDeps<{
   readonly pause?: (ms: number) => Promise<void>;
 }> {
   readonly #pause = this.deps.pause ?? pause;
-  /** Published versions by tenant, name and version, oldest first; they never change. */
-  readonly #kept = new Map<string, { readonly published: PublishedWorkflow; readonly size: number }>();
-  #keptSize = 0;
+  /** Published versions by tenant, name and version; they never change. */
+  readonly #kept = new BoundedCache<PublishedWorkflow>(MEMORY.workflows);
 
   /** @throws `validation_failed`, `already_exists` */
   async create(
@@ -170,7 +167,7 @@ export class Workflows extends WithDeps<{
   /** A published version, by default the newest in the store; undefined if there is none. */
   async published(tenantId: string, name: string, version?: number): Promise<PublishedWorkflow | undefined> {
     const known = version === undefined ? undefined : this.#kept.get(keyOf(tenantId, name, version));
-    if (known !== undefined) return known.published;
+    if (known !== undefined) return known;
     if (version !== undefined) {
       const { state } = await this.deps.streams.of(workflowStream, tenantId, name).load();
       if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
@@ -188,12 +185,15 @@ export class Workflows extends WithDeps<{
     const { name, published, versions } = state;
     const key = keyOf(tenantId, name, version);
     const known = this.#kept.get(key);
-    if (known !== undefined) return known.published;
+    if (known !== undefined) return known;
     const revision = versions[version - 1];
     if (revision === undefined) return undefined;
     const isNewest = version === versions.length && published !== undefined;
     const definition = isNewest ? published : await this.#read(tenantId, name, revision);
-    return this.#keep(key, madeReady(name, version, definition));
+    const ready = madeReady(name, version, definition);
+    this.#kept.set(key, ready);
+    this.#kept.trim();
+    return ready;
   }
 
   async #read(tenantId: string, name: string, revision: number): Promise<Definition> {
@@ -202,18 +202,6 @@ export class Workflows extends WithDeps<{
     const data = stored === undefined ? undefined : dataOf(WorkflowPublished, this.deps.codec.decode(stored));
     if (data === undefined) throw new Error(`${stream}@${revision} is no published workflow`);
     return data.definition;
-  }
-
-  #keep(key: string, published: PublishedWorkflow): PublishedWorkflow {
-    const size = JSON.stringify(published.machine.definition).length;
-    if (!this.#kept.has(key)) this.#keptSize += size;
-    this.#kept.set(key, { published, size });
-    for (const [oldest, { size: freed }] of this.#kept) {
-      if (this.#keptSize <= MAX_KEPT) break;
-      this.#kept.delete(oldest);
-      this.#keptSize -= freed;
-    }
-    return published;
   }
 
   async #execute(

@@ -1,26 +1,51 @@
-import { type DocumentReader, type PageRequest, type Scalar, touch, touchExisting } from './projection.ts';
+import { type DocumentReader, type PageRequest, type Scalar, touch } from './projection.ts';
 
 type Finder = Pick<DocumentReader, 'find'>;
+type Getter = Pick<DocumentReader, 'get'>;
 
-/** Touches and queries of one collection of a read model. `D` is the type of all its documents. */
-export const collection = <D extends object>(name: string) => {
-  const change = (id: string, change: (document: D) => D) => touchExisting<D>(name, id, change);
+/** The tenant of documents that belong to no tenant. */
+export const PLATFORM = 'platform';
+
+const touches = <D extends object>(name: string, tenantId?: string) => {
+  const apply = (id: string, change: (document: D | undefined) => D | undefined) =>
+    touch<D>(name, id, change, tenantId);
+  const change = (id: string, change: (document: D) => D) =>
+    apply(id, (document) => (document === undefined ? undefined : change(document)));
   return {
-    put: (id: string, document: D) => touch<D>(name, id, () => document),
+    /** Changes, creates or removes a document. */
+    touch: apply,
+    put: (id: string, document: D) => apply(id, () => document),
     /** Changes a document only if it exists, like `merge`. */
     change,
     merge: (id: string, values: Partial<D>) => change(id, (document) => ({ ...document, ...values })),
-    remove: (id: string) => touch<D>(name, id, () => undefined),
-    get: (reader: Pick<DocumentReader, 'get'>, tenantId: string, id: string) =>
-      reader.get<D>(name, tenantId, id),
-    /** Reads pages of a whole index. */
-    list: (index: string, order: 'asc' | 'desc') => (reader: Finder, tenantId: string, page: PageRequest) =>
-      reader.find<D>(name, tenantId, { index, equals: [], order, ...page }),
-    /** Reads pages of the documents with one value of an index. */
-    listOf:
-      (index: string, order: 'asc' | 'desc') =>
-      (reader: Finder, tenantId: string, value: Scalar, page: PageRequest) =>
-        reader.find<D>(name, tenantId, { index, equals: [value], order, ...page }),
+    remove: (id: string) => apply(id, () => undefined),
+  };
+};
+
+/** Touches and queries of one collection of a read model. `D` is the type of all its documents. */
+export const collection = <D extends object>(name: string) => ({
+  ...touches<D>(name),
+  get: (reader: Getter, tenantId: string, id: string) => reader.get<D>(name, tenantId, id),
+  /** Reads pages of a whole index. */
+  list: (index: string, order: 'asc' | 'desc') => (reader: Finder, tenantId: string, page: PageRequest) =>
+    reader.find<D>(name, tenantId, { index, equals: [], order, ...page }),
+  /** Reads pages of the documents with one value of an index. */
+  listOf:
+    (index: string, order: 'asc' | 'desc') =>
+    (reader: Finder, tenantId: string, value: Scalar, page: PageRequest) =>
+      reader.find<D>(name, tenantId, { index, equals: [value], order, ...page }),
+});
+
+/** As {@link collection}, stored under the platform whichever tenant's events change it. */
+export const platformCollection = <D extends object>(name: string) => {
+  const { get, list, listOf } = collection<D>(name);
+  return {
+    ...touches<D>(name, PLATFORM),
+    get: (reader: Getter, id: string) => get(reader, PLATFORM, id),
+    list: (index: string, order: 'asc' | 'desc') => (reader: Finder, page: PageRequest) =>
+      list(index, order)(reader, PLATFORM, page),
+    listOf: (index: string, order: 'asc' | 'desc') => (reader: Finder, value: Scalar, page: PageRequest) =>
+      listOf(index, order)(reader, PLATFORM, value, page),
   };
 };
 

@@ -108,6 +108,14 @@ export const violated = (path: string, code: string, message: string): DomainErr
 /** The same answer, byte for byte, for an unknown id, a malformed id and another tenant's id. */
 export const notFound = (): DomainError => new DomainError('not_found', 'No such resource.');
 
+/** @throws `not_found` for a state that does not exist */
+export const existing = <Found extends { readonly exists: true }>(
+  state: { readonly exists: false } | Found,
+): Found => {
+  if (!state.exists) throw notFound();
+  return state;
+};
+
 /** One message for every reason, so that a refusal does not reveal which check failed. */
 export const invalidCredential = (): DomainError =>
   new DomainError('invalid_credential', 'The credential is not valid.');

@@ -61,6 +61,10 @@ export const decided = <Type extends string, Schema extends z.ZodType>(
   data: z.output<Schema>,
 ): readonly [{ readonly type: Type; readonly data: z.output<Schema> }] => [{ type, data: compact(data) }];
 
+/** The members that are not undefined. */
+export const defined = <T extends object>(values: T) =>
+  compact(values) as { [K in keyof T]?: Exclude<T[K], undefined> };
+
 const compact = <T>(data: T): T => {
   const values = Object.values(Object(data));
   if (!values.includes(undefined)) return data;

@@ -5,14 +5,19 @@ import type { Filter, SortField } from '../expressions/filter-tree.ts';
  * documents once per batch, folds in memory and writes them with the checkpoint.
  */
 
+/**
+ * An index over dotted paths of the document. A path through an array (`participants.user_id`) gives one entry per
+ * distinct element (none for an empty array); at most one path, named as `multi`, may do so. Values are strings,
+ * numbers, booleans or null (absent or an object = null); order: null < booleans < numbers < strings (by UTF-8 bytes),
+ * ties by document id.
+ */
 export interface Index {
   readonly name: string;
-  /** Dotted paths; see the read store port. */
   readonly fields: readonly string[];
-  /** The one path that leads to an array; the index has an entry per element. */
-  readonly multi?: string;
-  /** The index skips documents without a value at this path. */
-  readonly present?: string;
+  /** The one of `fields` that passes through an array. A commit throws TypeError when another one does. */
+  readonly multi?: string | undefined;
+  /** One of `fields`: documents without a value there are left out of the index. Not together with `multi`. */
+  readonly present?: string | undefined;
 }
 
 /** An event as a projection sees it: personal fields of `data` are sealed. */
@@ -54,10 +59,16 @@ export interface Projection {
   readonly collections: readonly {
     readonly name: string;
     readonly indexes: readonly Index[];
-    /** Documents hold `keys` (expressions/order-key.ts), which filters search; see the read store port. */
-    readonly searchable?: boolean;
-    /** Searches within one value of this path use an index over all fields; see the read store port. */
-    readonly scopedBy?: string;
+    /**
+     * Whether documents are searched by filters. They then have `keys`, an object of order keys by field
+     * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as in the API.
+     */
+    readonly searchable?: boolean | undefined;
+    /**
+     * Path of a text that divides a searchable collection: searches within one of its values use an index over all
+     * fields. Documents without the text are in no such search.
+     */
+    readonly scopedBy?: string | undefined;
   }[];
   /** Types of the events to fold; others are skipped. */
   readonly types: readonly string[];
@@ -99,13 +110,6 @@ export const touch = <D extends object>(
   ...(tenantId === undefined ? {} : { tenantId }),
 });
 
-/** A touch that changes a document only if it exists. */
-export const touchExisting = <D extends object>(
-  collection: string,
-  id: string,
-  change: (document: D) => D,
-): Touch => touch<D>(collection, id, (document) => (document === undefined ? undefined : change(document)));
-
 let lastIso = { ms: 0, text: new Date(0).toISOString() };
 
 /** Caches the last result: a fold formats its event's time once per field. */
@@ -127,11 +131,12 @@ export interface PageEnd {
   readonly shown?: readonly ShownRow[] | undefined;
 }
 
+/** Equality on an index's first fields, then an optional range on the next one. */
 export interface PageQuery {
   readonly index: string;
-  readonly equals: readonly Scalar[];
-  readonly range?: { readonly gt?: Scalar; readonly lt?: Scalar };
-  readonly order: 'asc' | 'desc';
+  readonly equals?: readonly Scalar[] | undefined;
+  readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
+  readonly order?: 'asc' | 'desc' | undefined;
   /** A page also ends after about 1 MiB of documents, with `next` set; one document at least. */
   readonly limit: number;
   readonly after?: PageEnd | undefined;
@@ -153,10 +158,10 @@ export interface Page<D> {
   readonly plan?: string | undefined;
 }
 
-/** Selects documents by filter within a range of an index. */
+/** Selects documents by filter within a range of a single-valued index. */
 export interface DocumentSelection {
   readonly index: string;
-  readonly equals: readonly Scalar[];
+  readonly equals?: readonly Scalar[] | undefined;
   /** Default: all. */
   readonly filter?: Filter | undefined;
   /** ms; the value of `now()` in the filter. */
@@ -168,6 +173,7 @@ export interface DocumentSelection {
 export interface SearchQuery extends DocumentSelection {
   /** Sorts by this field, then by id; default: the index's order. Scans the range. */
   readonly sort?: SortField | undefined;
+  /** Order of the index, when no `sort` is given. */
   readonly order?: 'asc' | 'desc' | undefined;
   readonly limit: number;
   readonly after?: PageEnd | undefined;

@@ -59,7 +59,7 @@ export const folded = <State, Event extends { readonly type: string; readonly da
 };
 
 /** Restricts folds to some states; the others stay as they are. */
-export const only =
+export const onlyIn =
   <State, Some extends State>(isSome: (state: State) => state is Some) =>
   <Data>(fold: (state: Some, data: Data, meta: EventMeta) => State) =>
   (state: State, data: Data, meta: EventMeta): State =>

@@ -1,7 +1,7 @@
+import { isSameJson } from '../core/canonical-json.ts';
 import { DomainError, type FieldIssue, invalid, MAX_ISSUES, notFound } from '../core/errors.ts';
 import { decided } from '../core/event.ts';
 import type { Field, FieldType, JsonValue, Types, Values } from './fields.ts';
-import { isSame } from './json-values.ts';
 import { type JobStart, RecordCreated, type RecordEvent, type RecordState, RecordUpdated } from './record.ts';
 import { brokenBy, tightenings } from './tightenings.ts';
 import { checkValue, type Misfit } from './values.ts';
@@ -105,7 +105,7 @@ const outcome = (
     if (field === undefined) continue;
     values[key] = value;
     types[key] = field.type;
-    if (Object.hasOwn(before, key) && isSame(before[key], value)) continue;
+    if (Object.hasOwn(before, key) && isSameJson(before[key], value)) continue;
     changed.push(key);
     if ((field.type === 'reference' || field.type === 'user') && typeof value === 'string') {
       links.push({ fieldKey: key, kind: field.type, id: value, entityName: field.reference?.entity_name });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
-import { folded, only, type StreamType } from '../core/stream-type.ts';
+import { folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { type Types, typesSchema, type Values, valuesSchema } from './fields.ts';
 
 /**
@@ -210,7 +210,7 @@ const startedJob = (job: JobStart, { at }: EventMeta): JobState => ({
   movedAt: at,
 });
 
-const onPresent = only(
+const onPresent = onlyIn(
   (state: RecordState): state is LiveRecord | DeletingRecord =>
     state.status === 'live' || state.status === 'deleting',
 );

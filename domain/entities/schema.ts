@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { isSameJson } from '../core/canonical-json.ts';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { type Field, storedField } from './fields.ts';
-import { isSame } from './json-values.ts';
 import { tightenings } from './tightenings.ts';
 
 /** The schema of an entity (decisions, section 6). Its stream is `schema-<name>`. */
@@ -78,7 +78,7 @@ export interface EntitySchema extends SchemaDefinition {
 }
 export type SchemaState = { readonly exists: false } | EntitySchema;
 
-const onSchema = only((state: SchemaState): state is EntitySchema => state.exists);
+const onSchema = onlyIn((state: SchemaState): state is EntitySchema => state.exists);
 
 export const schemaStream: StreamType<SchemaState, SchemaEvent> = {
   category: 'schema',
@@ -172,12 +172,7 @@ export const proposeChange = (
     abandoned.push(...settleChange(state, proposal.id, true));
   }
   const to = changedDefinition(state, change);
-  // Compared as JSON: an absent member equals an undefined one.
-  if (
-    isSame(JSON.parse(JSON.stringify(dataOf(state, state))), JSON.parse(JSON.stringify(dataOf(state, to))))
-  ) {
-    return abandoned;
-  }
+  if (isSameJson(dataOf(state, state), dataOf(state, to))) return abandoned;
   if (tightenings(state.fields, to.fields).length === 0) return [...abandoned, changed(state, to)];
   const proposed: SchemaEvent = {
     type: 'EntityChangeProposed',

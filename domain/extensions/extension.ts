@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
 
 /**
@@ -73,7 +73,7 @@ const tokensFromAfter = (state: Extension, at: number): number =>
     ? Math.max(Math.floor(at / 1000) + 1, state.lastIssuedAt + 1, state.tokensFrom)
     : state.tokensFrom;
 
-const onInstalled = only((state: Extension): state is InstalledExtension => state.installed);
+const onInstalled = onlyIn((state: Extension): state is InstalledExtension => state.installed);
 
 export const extensionStream: StreamType<Extension, ExtensionEvent> = {
   category: 'extension',

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { isSameJson } from '../core/canonical-json.ts';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A public form that creates records of an entity (decisions, section 6, Form). Its stream is `form-<id>`; slug.ts
@@ -81,7 +82,7 @@ const defined = ({ slug, claim_id: claimId, title, entity_name: entityName, fiel
   fields,
 });
 
-const onForm = only(isForm);
+const onForm = onlyIn(isForm);
 
 export const formStream: StreamType<Form, FormEvent> = {
   category: 'form',
@@ -132,21 +133,11 @@ export const changedForm = (form: FormDefinition, change: FormChange): FormDefin
   fields: change.fields ?? form.fields,
 });
 
-const isSameField = (a: FormField, b: FormField | undefined): boolean =>
-  a.field_key === b?.field_key && a.label === b.label && a.required === b.required;
-
-export const isSameForm = (a: FormDefinition, b: FormDefinition): boolean =>
-  a.slug === b.slug &&
-  a.title === b.title &&
-  a.entityName === b.entityName &&
-  a.fields.length === b.fields.length &&
-  a.fields.every((field, i) => isSameField(field, b.fields[i]));
-
 /** No events for equal values. @param claimId the claim that holds the slug from now on @throws `not_found` */
 export const changeForm = (state: Form, change: FormChange, claimId: string): readonly FormEvent[] => {
   const form = existingForm(state);
   const to = changedForm(form, change);
-  if (isSameForm(form, to) && claimId === form.claimId) return [];
+  if (isSameJson(changedForm(form, {}), to) && claimId === form.claimId) return [];
   return decided(FormChanged, dataOf(form.id, claimId, to));
 };
 

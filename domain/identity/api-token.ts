@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, invalidCredential, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
 /**
@@ -76,7 +76,7 @@ export interface MintedApiToken {
 }
 export type ApiToken = { readonly exists: false } | MintedApiToken;
 
-const onToken = only((state: ApiToken): state is MintedApiToken => state.exists);
+const onToken = onlyIn((state: ApiToken): state is MintedApiToken => state.exists);
 
 export const apiTokenStream: StreamType<ApiToken, ApiTokenEvent> = {
   category: 'api_token',

@@ -28,13 +28,17 @@ export const offerReset = (state: User, secretHash: string, now: number): readon
   return decided(PasswordResetOffered, { user_id: state.id, secret_hash: secretHash, expires_at });
 };
 
-/** @param isSecret compares in constant time @throws `invalid_credential` */
-export const checkReset = (state: User, isSecret: (hash: string) => boolean, now: number): RegisteredUser => {
+/** @param matchesSecret compares in constant time @throws `invalid_credential` */
+export const checkReset = (
+  state: User,
+  matchesSecret: (hash: string) => boolean,
+  now: number,
+): RegisteredUser => {
   const isUsable =
     state.exists &&
     state.status === 'active' &&
     state.reset !== undefined &&
-    isSecret(state.reset.secretHash) &&
+    matchesSecret(state.reset.secretHash) &&
     now < state.reset.expiresAt;
   if (!isUsable) throw invalidReset();
   return state;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type Changes, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A person of a tenant (specification, Authentication; decisions, section 3). The person's own key seals name, e-mail
@@ -114,7 +114,7 @@ export interface RegisteredUser {
 }
 export type User = { readonly exists: false } | RegisteredUser;
 
-const onUser = only((state: User): state is RegisteredUser => state.exists);
+const onUser = onlyIn((state: User): state is RegisteredUser => state.exists);
 
 const evolve = folded<User, UserEvent>({
   UserRegistered: (_state, data, { at }) => ({

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { isSameJson } from '../core/canonical-json.ts';
 import { type FieldIssue, invalid, notFound, violated } from '../core/errors.ts';
 import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import type { JsonValue } from '../entities/fields.ts';
-import { isSame } from '../entities/json-values.ts';
 import { parseCondition } from '../expressions/condition.ts';
 import { AmountProblem, minorUnits } from './rule-amounts.ts';
 import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
@@ -119,7 +119,7 @@ export const changeRule = (
   const before = ruleOf(state, id);
   const after = changed(before, change);
   requireRule(after);
-  if (isSame(asJson(after), asJson(contentOf(before)))) return [];
+  if (isSameJson(asJson(after), asJson(contentOf(before)))) return [];
   return decided(PostingRuleChanged, { rule_id: id, ...after });
 };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventOf } from '../core/event.ts';
+import { decided, defined, defineEvent, type EventOf } from '../core/event.ts';
 import { type Changes, changedMembers, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
@@ -47,11 +47,8 @@ export const partnerStream: StreamType<Partner, PartnerEvent> = {
       createdAt: at,
       ...values,
     }),
-    PartnerChanged: (state, data) => {
-      if (!state.exists) return state;
-      const { name = state.name, home_tenant_id = state.home_tenant_id } = data;
-      return { ...state, name, home_tenant_id };
-    },
+    PartnerChanged: (state, { partner_id: _id, ...values }) =>
+      state.exists ? { ...state, ...defined(values) } : state,
   }),
 };
 

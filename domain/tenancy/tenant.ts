@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
-import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type Changes, changedMembers, folded, only, type StreamType } from '../core/stream-type.ts';
+import { decided, defined, defineEvent, type EventOf } from '../core/event.ts';
+import { type Changes, changedMembers, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { ssoEvents, ssoOf, type TenantSso } from './sso.ts';
 
 /** A tenant of the platform (decisions, section 3, Platform), in the platform's streams. */
@@ -69,11 +69,6 @@ export interface ExistingTenant extends TenantSettings {
 }
 export type Tenant = { readonly exists: false } | ExistingTenant;
 
-const defined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-
 /**
  * The assistant is included in `enterprise`, an add-on on other paid plans, and unavailable on the free plan
  * (decisions, section 7).
@@ -94,7 +89,7 @@ export const settingsOf = (values: TenantSettings): TenantSettings => ({
   timezone: values.timezone,
 });
 
-const onTenant = only((state: Tenant): state is ExistingTenant => state.exists);
+const onTenant = onlyIn((state: Tenant): state is ExistingTenant => state.exists);
 
 export const tenantStream: StreamType<Tenant, TenantEvent> = {
   category: 'tenant',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 
 /**
  * A delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
@@ -157,7 +157,7 @@ const ended = (state: ScheduledDelivery, status: ScheduledDelivery['status']): S
   status: state.replay === undefined ? status : 'pending',
 });
 
-const onScheduled = only((state: Delivery): state is ScheduledDelivery => state.kind === 'scheduled');
+const onScheduled = onlyIn((state: Delivery): state is ScheduledDelivery => state.kind === 'scheduled');
 
 export const deliveryStream: StreamType<Delivery, DeliveryEvent> = {
   category: 'delivery',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isSameJson } from '../core/canonical-json.ts';
 import type { FieldIssue } from '../core/errors.ts';
 import { listOf } from '../core/list-schema.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
@@ -59,24 +60,10 @@ export type Transition = Definition['transitions'][number];
 export const fromStates = ({ from }: Transition): readonly string[] =>
   typeof from === 'string' ? [from] : from;
 
-/** JSON of a definition, independent of the order of keys. */
-const canonical = ({ initial, states, transitions }: Definition): string =>
-  JSON.stringify([
-    initial,
-    states.map(({ key, label, final }) => [key, label, final]),
-    transitions.map((each) => [
-      each.event_name,
-      each.from,
-      each.to,
-      each.guard,
-      each.guard_label,
-      each.roles,
-      each.required_fields,
-    ]),
-  ]);
+const partsOf = ({ initial, states, transitions }: Definition) => ({ initial, states, transitions });
 
 export const sameDefinition = (one: Definition, other: Definition): boolean =>
-  canonical(one) === canonical(other);
+  isSameJson(partsOf(one), partsOf(other));
 
 /** Issues of a draft's size. */
 export const sizeIssues = (definition: Definition): readonly FieldIssue[] =>

@@ -189,18 +189,6 @@ export const startJob = (state: RecordState, job: JobStart): readonly RecordEven
   return decided(JobStarted, { record_id: state.id, entity_name: state.entityName, ...job });
 };
 
-/** @throws `not_found`, and as {@link refusalError} */
-export const transitionJob = (
-  state: RecordState,
-  command: TransitionCommand,
-  surroundings: Surroundings,
-): readonly RecordEvent[] => {
-  const record = withJob(state);
-  const verdict = checkTransition(record, command, surroundings);
-  if (verdict.kind !== 'moves') throw refusalError(verdict);
-  return transitioned(record, command, verdict.edge, surroundings.actor.role);
-};
-
 /**
  * Moves a job to any other state of its version, also out of final states; ignores guards, roles and required fields.
  * @throws `not_found`, `conflict`, `invalid_transition`

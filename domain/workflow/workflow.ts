@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, type FieldIssue, invalid, notFound, violated } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import { type DecisionContext, folded, only, type StreamType } from '../core/stream-type.ts';
+import { type DecisionContext, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
 
 /**
@@ -93,7 +93,7 @@ const FORGOTTEN_MS = 2 * ANNOUNCED_MS;
 const underWay = (open: readonly Announcement[], now: number): readonly Announcement[] =>
   open.filter(({ at }) => now - at < FORGOTTEN_MS);
 
-const onWorkflow = only((state: Workflow): state is ExistingWorkflow => state.exists);
+const onWorkflow = onlyIn((state: Workflow): state is ExistingWorkflow => state.exists);
 
 export const workflowStream: StreamType<Workflow, WorkflowEvent> = {
   category: 'workflow',

@@ -19,5 +19,5 @@ export const base62 = (length: number, bytes: (count: number) => Uint8Array): st
 
 export const randomTokenSecrets: TokenSecrets = {
   prefix: () => base62(PREFIX_LENGTH, randomBytes),
-  tail: () => base62(TAIL_LENGTH, randomBytes),
+  randomText: () => base62(TAIL_LENGTH, randomBytes),
 };

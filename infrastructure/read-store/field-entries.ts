@@ -1,4 +1,5 @@
-import type { JsonObject, Scalar } from '../../application/ports/read-store.ts';
+import type { JsonObject } from '../../application/ports/read-store.ts';
+import type { Scalar } from '../../domain/core/projection.ts';
 import type { FilterField } from '../../domain/expressions/filter-tree.ts';
 import { searchedFields } from './searched.ts';
 import { isDocument } from './stored-values.ts';

@@ -4,9 +4,9 @@ import type {
   IndexSpec,
   JsonObject,
   JsonValue,
-  Scalar,
 } from '../../application/ports/read-store.ts';
 import { InvalidCursor } from '../../application/ports/searches.ts';
+import type { Scalar } from '../../domain/core/projection.ts';
 import { compareText } from '../../domain/expressions/compare.ts';
 import { AFTER_ALL, AFTER_END, decode, END, encode } from './scalar-encoding.ts';
 

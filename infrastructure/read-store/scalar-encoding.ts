@@ -1,4 +1,4 @@
-import type { Scalar } from '../../application/ports/read-store.ts';
+import type { Scalar } from '../../domain/core/projection.ts';
 
 /**
  * Encodes scalars as texts whose byte order is the port's order: null < booleans < numbers < strings by UTF-8 bytes.

@@ -1,5 +1,6 @@
-import type { Cursor, JsonObject, JsonValue, Scalar, Selection } from '../../application/ports/read-store.ts';
+import type { Cursor, JsonObject, JsonValue, Selection } from '../../application/ports/read-store.ts';
 import { InvalidCursor } from '../../application/ports/searches.ts';
+import type { Scalar } from '../../domain/core/projection.ts';
 import type { FilterField, SortField } from '../../domain/expressions/filter-tree.ts';
 import { FIELD_KEY } from '../../domain/expressions/tree.ts';
 import { checkSingle, type IndexPlan, planNamed } from './index-keys.ts';

@@ -1,5 +1,5 @@
-import { collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, iso, projection, touch } from '../../domain/core/projection.ts';
+import { collection, platformCollection } from '../../domain/core/collection.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { LinkEvent } from '../../domain/workflow/link.ts';
 
 /** Public links of jobs, and the tenant of each token (decisions, section 6, Public link). */
@@ -24,9 +24,8 @@ export interface LinkTokenDoc {
   readonly expires_at: string;
 }
 
-const PLATFORM = 'platform';
-
 const links = collection<LinkDoc>('links');
+const tokens = platformCollection<LinkTokenDoc>('link_tokens');
 
 export const linksProjection = projection<LinkEvent>({
   name: 'links',
@@ -46,23 +45,18 @@ export const linksProjection = projection<LinkEvent>({
         created_at: iso(at),
         created_by: { kind: actor.kind, id: actor.id },
       }),
-      touch<LinkTokenDoc>(
-        'link_tokens',
-        data.token_hash,
-        () => ({
-          tenant_id: tenantId,
-          link_id: data.link_id,
-          job_id: data.job_id,
-          entity_id: data.entity_id,
-          page_slug: data.page_slug,
-          expires_at: data.expires_at,
-        }),
-        PLATFORM,
-      ),
+      tokens.put(data.token_hash, {
+        tenant_id: tenantId,
+        link_id: data.link_id,
+        job_id: data.job_id,
+        entity_id: data.entity_id,
+        page_slug: data.page_slug,
+        expires_at: data.expires_at,
+      }),
     ],
     PublicLinkRevoked: ({ data, at }) => [
       links.merge(data.link_id, { revoked_at: iso(at) }),
-      touch<LinkTokenDoc>('link_tokens', data.token_hash, () => undefined, PLATFORM),
+      tokens.remove(data.token_hash),
     ],
   },
 });
@@ -72,5 +66,4 @@ export const linksProjection = projection<LinkEvent>({
 /** Links of a job, newest first, including ended ones. */
 export const linksOf = links.listOf('by_job', 'desc');
 
-export const linkOfToken = (reader: DocumentReader, tokenHash: string): Promise<LinkTokenDoc | undefined> =>
-  reader.get('link_tokens', PLATFORM, tokenHash);
+export const linkOfToken = tokens.get;

@@ -3,7 +3,7 @@ import {
   type DocumentReader,
   iso,
   type Page,
-  type PageEnd,
+  type PageRequest,
   projection,
 } from '../../domain/core/projection.ts';
 import type { FieldType, Types, Values } from '../../domain/entities/fields.ts';
@@ -153,11 +153,6 @@ export const recordsProjection = projection<RecordEvent>({
 
 // Queries
 
-interface PageOf {
-  readonly limit: number;
-  readonly after: PageEnd | undefined;
-}
-
 /** A record that is not being deleted. */
 export const recordById = async (
   reader: DocumentReader,
@@ -165,7 +160,7 @@ export const recordById = async (
   entityName: string,
   id: string,
 ): Promise<RecordDoc | undefined> => {
-  const record = await reader.get<RecordDoc>('records', tenantId, id);
+  const record = await records.get(reader, tenantId, id);
   return record?.listed === entityName ? record : undefined;
 };
 
@@ -174,12 +169,7 @@ export const searchRecordsOf = (
   reader: DocumentReader,
   tenantId: string,
   entityName: string,
-  query: PageOf & {
-    readonly filter: Filter | undefined;
-    readonly sort: SortField | undefined;
-    /** ms */
-    readonly now: number;
-  },
+  query: PageRequest & SelectedBy & { readonly sort: SortField | undefined },
 ): Promise<Page<RecordDoc>> =>
   reader.search('records', tenantId, {
     index: 'by_created_at',
@@ -200,7 +190,7 @@ export const idsOfRecords = (
   reader: DocumentReader,
   tenantId: string,
   entityName: string,
-  query: PageOf & SelectedBy,
+  query: PageRequest & SelectedBy,
 ): Promise<Page<string>> =>
   reader.ids('records', tenantId, { index: 'by_created_at', equals: [entityName], order: 'desc', ...query });
 

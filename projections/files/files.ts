@@ -1,5 +1,5 @@
 import { collection } from '../../domain/core/collection.ts';
-import { iso, projection, touch } from '../../domain/core/projection.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { FileEvent } from '../../domain/files/file.ts';
 
 /** The files of each record (decisions, section 6). */
@@ -22,11 +22,8 @@ export const filesProjection = projection<FileEvent>({
   version: 1,
   collections: [{ name: 'files', indexes: [{ name: 'by_record', fields: ['record_id', 'created_at'] }] }],
   on: {
-    FileUploaded: ({ data, at }) => [
-      touch<FileDoc>('files', data.file_id, () => {
-        const { file_id: id, ...facts } = data;
-        return { id, ...facts, created_at: iso(at) };
-      }),
+    FileUploaded: ({ data: { file_id: id, ...facts }, at }) => [
+      files.put(id, { id, ...facts, created_at: iso(at) }),
     ],
     FileDeleted: ({ data }) => [files.remove(data.file_id)],
   },

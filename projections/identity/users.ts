@@ -1,5 +1,5 @@
-import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, every, iso, projection, touch } from '../../domain/core/projection.ts';
+import { byCreatedAt, collection, platformCollection } from '../../domain/core/collection.ts';
+import { type DocumentReader, every, iso, projection } from '../../domain/core/projection.ts';
 import type { EmailEvent } from '../../domain/identity/email.ts';
 import type { UserEvent } from '../../domain/identity/user.ts';
 
@@ -24,6 +24,7 @@ export interface LoginDoc {
 }
 
 const users = collection<UserDoc>('users');
+const logins = platformCollection<LoginDoc>('logins');
 
 export const usersProjection = projection<UserEvent>({
   name: 'users',
@@ -55,16 +56,13 @@ export const loginsProjection = projection<EmailEvent>({
   collections: [{ name: 'logins', indexes: [{ name: 'by_email_hash', fields: ['email_hash'] }] }],
   on: {
     EmailClaimed: ({ data, tenantId }) => [
-      touch<LoginDoc>(
-        'logins',
-        loginId(data, tenantId),
-        () => ({ email_hash: data.email_hash, tenant_id: tenantId, user_id: data.user_id }),
-        'platform',
-      ),
+      logins.put(loginId(data, tenantId), {
+        email_hash: data.email_hash,
+        tenant_id: tenantId,
+        user_id: data.user_id,
+      }),
     ],
-    EmailReleased: ({ data, tenantId }) => [
-      touch<LoginDoc>('logins', loginId(data, tenantId), () => undefined, 'platform'),
-    ],
+    EmailReleased: ({ data, tenantId }) => [logins.remove(loginId(data, tenantId))],
   },
 });
 
@@ -80,16 +78,13 @@ export async function* oldestAdmins(reader: DocumentReader, tenantId: string): A
   }
 }
 
+const loginsOf = logins.listOf('by_email_hash', 'asc');
+
 /** Accounts of an e-mail in all tenants; callers need only the first few. */
 export const accountsOf = async (
   reader: DocumentReader,
   emailHash: string,
 ): Promise<readonly { tenantId: string; userId: string }[]> => {
-  const { docs } = await reader.find<LoginDoc>('logins', 'platform', {
-    index: 'by_email_hash',
-    equals: [emailHash],
-    order: 'asc',
-    limit: 10,
-  });
+  const { docs } = await loginsOf(reader, emailHash, { limit: 10, after: undefined });
   return docs.map((login) => ({ tenantId: login.tenant_id, userId: login.user_id }));
 };

@@ -1,12 +1,5 @@
 import { collection } from '../../domain/core/collection.ts';
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageRequest,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { type DocumentReader, iso, projection } from '../../domain/core/projection.ts';
 import type { ConversationEvent } from '../../domain/messaging/conversation.ts';
 
 /** Conversations with each participant's unread count, and their messages (specification, Messaging). */
@@ -106,10 +99,8 @@ export const conversationsProjection = projection<ConversationEvent>({
     ],
 
     MessageEdited: ({ data, at }) => [
-      touch<MessageDoc>('messages', data.message_id, (message) =>
-        message === undefined || message.deleted_at !== undefined
-          ? message
-          : { ...message, body: data.body, edited_at: iso(at) },
+      messages.change(data.message_id, (message) =>
+        message.deleted_at === undefined ? { ...message, body: data.body, edited_at: iso(at) } : message,
       ),
     ],
 
@@ -144,21 +135,8 @@ export const conversationsProjection = projection<ConversationEvent>({
 
 // Queries
 
-const NEWEST_FIRST = 'desc' as const;
-
 /** A person's conversations, newest activity first. */
-export const conversationsOf = (
-  reader: DocumentReader,
-  tenantId: string,
-  userId: string,
-  page: PageRequest,
-): Promise<Page<ConversationDoc>> =>
-  reader.find('conversations', tenantId, {
-    index: 'by_participant',
-    equals: [userId],
-    order: NEWEST_FIRST,
-    ...page,
-  });
+export const conversationsOf = conversations.listOf('by_participant', 'desc');
 
 export const conversationById = conversations.get;
 
@@ -180,7 +158,7 @@ export const messagesOf = async (
   const { docs, next } = await reader.find<MessageDoc>('messages', tenantId, {
     ...query,
     ...(page.before === undefined ? {} : { range: { lt: page.before } }),
-    order: NEWEST_FIRST,
+    order: 'desc',
   });
   return { messages: [...docs].reverse(), hasOlder: next !== undefined };
 };

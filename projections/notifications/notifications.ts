@@ -3,9 +3,8 @@ import {
   type DocumentReader,
   iso,
   type Page,
-  type PageEnd,
+  type PageRequest,
   projection,
-  touch,
 } from '../../domain/core/projection.ts';
 import type { InboxEvent } from '../../domain/notifications/inbox.ts';
 
@@ -33,6 +32,7 @@ export interface InboxDoc {
 }
 
 const notifications = collection<NotificationDoc>('notifications');
+const inboxes = collection<InboxDoc>('inboxes');
 
 export const notificationsProjection = projection<InboxEvent>({
   name: 'notifications',
@@ -63,12 +63,12 @@ export const notificationsProjection = projection<InboxEvent>({
         read_at: null,
         created_at: iso(at),
       }),
-      touch<InboxDoc>('inboxes', data.recipient_user_id, (inbox) => ({ unread: (inbox?.unread ?? 0) + 1 })),
+      inboxes.touch(data.recipient_user_id, (inbox) => ({ unread: (inbox?.unread ?? 0) + 1 })),
     ],
 
     NotificationsRead: ({ data, at }) => [
       ...data.notification_ids.map((id) => notifications.merge(id, { unread: false, read_at: iso(at) })),
-      touch<InboxDoc>('inboxes', data.recipient_user_id, (inbox) => ({
+      inboxes.touch(data.recipient_user_id, (inbox) => ({
         unread: (inbox?.unread ?? 0) - data.notification_ids.length,
       })),
     ],
@@ -82,7 +82,7 @@ export const notificationsOf = (
   reader: DocumentReader,
   tenantId: string,
   userId: string,
-  page: { unreadOnly: boolean; limit: number; after: PageEnd | undefined },
+  page: PageRequest & { readonly unreadOnly: boolean },
 ): Promise<Page<NotificationDoc>> =>
   reader.find('notifications', tenantId, {
     ...(page.unreadOnly
@@ -97,4 +97,4 @@ export const unreadCountOf = async (
   reader: DocumentReader,
   tenantId: string,
   userId: string,
-): Promise<number> => (await reader.get<InboxDoc>('inboxes', tenantId, userId))?.unread ?? 0;
+): Promise<number> => (await inboxes.get(reader, tenantId, userId))?.unread ?? 0;

@@ -1,5 +1,5 @@
-import { collection } from '../../domain/core/collection.ts';
-import { type DocumentReader, iso, type PageEnd, projection, touch } from '../../domain/core/projection.ts';
+import { PLATFORM, platformCollection } from '../../domain/core/collection.ts';
+import { type DocumentReader, iso, type PageEnd, projection } from '../../domain/core/projection.ts';
 import type { PostingFailureEvent } from '../../domain/ledger/posting-failure.ts';
 import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';
 import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
@@ -19,18 +19,9 @@ export interface DeadLetterDoc {
   readonly replay: string | null;
 }
 
-const PLATFORM = 'platform';
-
-const subscriptions = collection<OpenDoc>('paused_subscriptions');
-const failures = collection<OpenDoc>('posting_failures');
-
-const ofPlatform = <T extends object>(made: T): T & { readonly tenantId: string } => ({
-  ...made,
-  tenantId: PLATFORM,
-});
-
-const deadLetter = (id: string, change: (doc: DeadLetterDoc | undefined) => DeadLetterDoc | undefined) =>
-  touch<DeadLetterDoc>('dead_letters', id, change, PLATFORM);
+const subscriptions = platformCollection<OpenDoc>('paused_subscriptions');
+const failures = platformCollection<OpenDoc>('posting_failures');
+const deadLetters = platformCollection<DeadLetterDoc>('dead_letters');
 
 /** An attempt ends the replay that it answers; a replay that was requested meanwhile is still due. */
 const ended =
@@ -40,6 +31,10 @@ const ended =
     if (isOwed) return doc;
     return since === undefined ? undefined : { since, replay: null };
   };
+
+/** Most deliveries succeed at once and never have a document. */
+const replayEnded = ({ data }: { data: { delivery_id: string; replay_id?: string | undefined } }) =>
+  data.replay_id === undefined ? [] : [deadLetters.touch(data.delivery_id, ended(data.replay_id, undefined))];
 
 type Open = DeliveryEvent | PostingFailureEvent | SubscriptionEvent;
 
@@ -54,25 +49,21 @@ export const openWorkProjection = projection<Open>({
     { name: 'posting_failures', indexes: index },
   ],
   on: {
-    DeliveryDeadLettered: ({ data, at }) => [deadLetter(data.delivery_id, ended(data.replay_id, iso(at)))],
-    // Most deliveries succeed at once and never have a document.
-    DeliverySucceeded: ({ data }) =>
-      data.replay_id === undefined ? [] : [deadLetter(data.delivery_id, ended(data.replay_id, undefined))],
-    DeliveryFailed: ({ data }) =>
-      data.replay_id === undefined ? [] : [deadLetter(data.delivery_id, ended(data.replay_id, undefined))],
-    DeliveryRefused: ({ data }) =>
-      data.replay_id === undefined ? [] : [deadLetter(data.delivery_id, ended(data.replay_id, undefined))],
+    DeliveryDeadLettered: ({ data, at }) => [
+      deadLetters.touch(data.delivery_id, ended(data.replay_id, iso(at))),
+    ],
+    DeliverySucceeded: replayEnded,
+    DeliveryFailed: replayEnded,
+    DeliveryRefused: replayEnded,
     DeliveryReplayRequested: ({ data }) => [
-      deadLetter(data.delivery_id, () => ({ since: null, replay: data.replay_id })),
+      deadLetters.put(data.delivery_id, { since: null, replay: data.replay_id }),
     ],
-    DeliveryDropped: ({ data }) => [deadLetter(data.delivery_id, () => undefined)],
-    WebhookPaused: ({ data, at }) => [
-      ofPlatform(subscriptions.put(data.subscription_id, { since: iso(at) })),
-    ],
-    WebhookActivated: ({ data }) => [ofPlatform(subscriptions.remove(data.subscription_id))],
-    WebhookDeleted: ({ data }) => [ofPlatform(subscriptions.remove(data.subscription_id))],
-    PostingRuleFailed: ({ data, at }) => [ofPlatform(failures.put(data.failure_id, { since: iso(at) }))],
-    PostingFailureResolved: ({ data }) => [ofPlatform(failures.remove(data.failure_id))],
+    DeliveryDropped: ({ data }) => [deadLetters.remove(data.delivery_id)],
+    WebhookPaused: ({ data, at }) => [subscriptions.put(data.subscription_id, { since: iso(at) })],
+    WebhookActivated: ({ data }) => [subscriptions.remove(data.subscription_id)],
+    WebhookDeleted: ({ data }) => [subscriptions.remove(data.subscription_id)],
+    PostingRuleFailed: ({ data, at }) => [failures.put(data.failure_id, { since: iso(at) })],
+    PostingFailureResolved: ({ data }) => [failures.remove(data.failure_id)],
   },
 });
 

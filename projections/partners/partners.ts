@@ -1,11 +1,6 @@
-import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageRequest,
-  projection,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
+import { defined } from '../../domain/core/event.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import type { PartnerEvent } from '../../domain/partners/partner.ts';
 
 /** The platform's partners (decisions, section 3, Platform), stored under the platform like their streams. */
@@ -17,7 +12,7 @@ export interface PartnerDoc {
   readonly created_at: string;
 }
 
-const partners = collection<PartnerDoc>('partners');
+const partners = platformCollection<PartnerDoc>('partners');
 
 export const partnersProjection = projection<PartnerEvent>({
   name: 'partners',
@@ -32,18 +27,11 @@ export const partnersProjection = projection<PartnerEvent>({
         created_at: iso(at),
       }),
     ],
-    PartnerChanged: ({ data }) => [
-      partners.change(data.partner_id, (partner) => ({
-        ...partner,
-        name: data.name ?? partner.name,
-        home_tenant_id: data.home_tenant_id === undefined ? partner.home_tenant_id : data.home_tenant_id,
-      })),
-    ],
+    PartnerChanged: ({ data: { partner_id, ...values } }) => [partners.merge(partner_id, defined(values))],
   },
 });
 
 // Queries
 
 /** All partners, oldest first. */
-export const allPartners = (reader: DocumentReader, page: PageRequest): Promise<Page<PartnerDoc>> =>
-  reader.find('partners', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });
+export const allPartners = partners.list('by_created_at', 'asc');

@@ -1,12 +1,6 @@
-import { byCreatedAt, collection } from '../../domain/core/collection.ts';
-import {
-  type DocumentReader,
-  iso,
-  type Page,
-  type PageRequest,
-  projection,
-  touch,
-} from '../../domain/core/projection.ts';
+import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
+import { defined } from '../../domain/core/event.ts';
+import { iso, projection } from '../../domain/core/projection.ts';
 import { settingsOf, type TenantEvent } from '../../domain/tenancy/tenant.ts';
 
 /** The platform's tenants (decisions, section 3, Platform), stored under the platform like their streams. */
@@ -28,7 +22,7 @@ export interface TenantDoc {
   } | null;
 }
 
-const tenants = collection<TenantDoc>('tenants');
+const tenants = platformCollection<TenantDoc>('tenants');
 
 export const tenantsProjection = projection<TenantEvent>({
   name: 'tenants',
@@ -40,36 +34,20 @@ export const tenantsProjection = projection<TenantEvent>({
     },
   ],
   on: {
-    TenantCreated: ({ data, at }) => {
-      return [
-        tenants.put(data.tenant_id, {
-          id: data.tenant_id,
-          ...settingsOf(data),
-          status: 'active',
-          created_at: iso(at),
-          sso: null,
-        }),
-      ];
-    },
-    TenantChanged: ({ data }) => {
-      const { tenant_id, ...values } = data;
-      return [
-        tenants.change(tenant_id, (tenant) => ({
-          ...tenant,
-          name: values.name ?? tenant.name,
-          plan: values.plan ?? tenant.plan,
-          partner_id: values.partner_id === undefined ? tenant.partner_id : values.partner_id,
-          entitlements: values.entitlements ?? tenant.entitlements,
-          currency: values.currency ?? tenant.currency,
-          timezone: values.timezone ?? tenant.timezone,
-        })),
-      ];
-    },
+    TenantCreated: ({ data, at }) => [
+      tenants.put(data.tenant_id, {
+        id: data.tenant_id,
+        ...settingsOf(data),
+        status: 'active',
+        created_at: iso(at),
+        sso: null,
+      }),
+    ],
+    TenantChanged: ({ data: { tenant_id, ...values } }) => [tenants.merge(tenant_id, defined(values))],
     TenantStatusChanged: ({ data }) => [tenants.merge(data.tenant_id, { status: data.status })],
     TenantSsoConfigured: ({ data }) => [
-      touch<TenantDoc>('tenants', data.tenant_id, (tenant) => {
-        const { issuer, client_id, return_origins } = data;
-        return tenant === undefined ? undefined : { ...tenant, sso: { issuer, client_id, return_origins } };
+      tenants.merge(data.tenant_id, {
+        sso: { issuer: data.issuer, client_id: data.client_id, return_origins: data.return_origins },
       }),
     ],
     TenantSsoRemoved: ({ data }) => [tenants.merge(data.tenant_id, { sso: null })],
@@ -79,5 +57,4 @@ export const tenantsProjection = projection<TenantEvent>({
 // Queries
 
 /** All tenants, oldest first. */
-export const allTenants = (reader: DocumentReader, page: PageRequest): Promise<Page<TenantDoc>> =>
-  reader.find('tenants', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });
+export const allTenants = tenants.list('by_created_at', 'asc');

@@ -6,7 +6,6 @@ import {
   type PageRequest,
   type ProjectedEvent,
   projection,
-  touch,
 } from '../../domain/core/projection.ts';
 import type { RecordEvent } from '../../domain/entities/record.ts';
 
@@ -116,14 +115,14 @@ export const jobsProjection = projection<RecordEvent>({
       return moved(event, { from_state, to_state, event_name: OVERRIDE_EVENT, override: true, reason });
     },
     RecordDeletionStarted: ({ data }) => [jobs.merge(data.record_id, { facets: [] })],
-    RecordDeletionAbandoned: ({ data }) => [
-      touch<JobDoc>('jobs', data.record_id, (job) => (job === undefined ? undefined : found(job))),
-    ],
+    RecordDeletionAbandoned: ({ data }) => [jobs.change(data.record_id, found)],
     RecordDeleted: ({ data }) => [jobs.remove(data.record_id)],
   },
 });
 
 // Queries
+
+const byFacet = jobs.listOf('by_facet', 'desc');
 
 /** Jobs that match the filter, newest first. */
 export const jobsOf = (
@@ -131,13 +130,7 @@ export const jobsOf = (
   tenantId: string,
   filter: JobFilter,
   page: PageRequest,
-): Promise<Page<JobDoc>> =>
-  reader.find('jobs', tenantId, {
-    index: 'by_facet',
-    equals: [facet(filter)],
-    order: 'desc',
-    ...page,
-  });
+): Promise<Page<JobDoc>> => byFacet(reader, tenantId, facet(filter), page);
 
 /** Undefined while the job's record is being deleted. */
 export const jobById = async (
@@ -145,9 +138,11 @@ export const jobById = async (
   tenantId: string,
   jobId: string,
 ): Promise<JobDoc | undefined> => {
-  const job = await reader.get<JobDoc>('jobs', tenantId, jobId);
+  const job = await jobs.get(reader, tenantId, jobId);
   return job === undefined || job.facets.length === 0 ? undefined : job;
 };
+
+const latestMoves = jobMoves.listOf('by_job', 'desc');
 
 /** The latest transitions of a job, oldest first. */
 export const movesOf = async (
@@ -156,11 +151,6 @@ export const movesOf = async (
   jobId: string,
   limit: number,
 ): Promise<readonly JobMoveDoc[]> => {
-  const { docs } = await reader.find<JobMoveDoc>('job_moves', tenantId, {
-    index: 'by_job',
-    equals: [jobId],
-    order: 'desc',
-    limit,
-  });
+  const { docs } = await latestMoves(reader, tenantId, jobId, { limit, after: undefined });
   return docs.toReversed();
 };

@@ -4,16 +4,7 @@ import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { TimeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { busyFor } from '../support/busy.ts';
 import { eventually } from '../support/eventually.ts';
-
-/** A clock that only works move. */
-class FakeClock {
-  #ms = 0;
-  readonly now = (): number => this.#ms;
-
-  pass(ms: number): void {
-    this.#ms += ms;
-  }
-}
+import { useFakeClock } from '../support/fake-timers.ts';
 
 describe('The watch of the event loop', () => {
   it('names the code that held a tick, and how long', async () => {
@@ -43,9 +34,10 @@ describe('The watch of the event loop', () => {
 });
 
 describe('Slices of long loops', () => {
+  const clock = useFakeClock();
+
   it('run one per tick when they use its time, tenants in turn', async () => {
-    const clock = new FakeClock();
-    const slices = new TimeSlices(clock.now);
+    const slices = new TimeSlices();
     const order: string[] = [];
     let ticks = 0;
     let isOver = false;
@@ -72,8 +64,7 @@ describe('Slices of long loops', () => {
   });
 
   it('let a tenant begin as many short works as take the time of one long work of another', async () => {
-    const clock = new FakeClock();
-    const slices = new TimeSlices(clock.now);
+    const slices = new TimeSlices();
     const order: string[] = [];
     const work = async (tenant: string, ms: number): Promise<void> => {
       await slices.of(tenant, 'work').next();
@@ -89,8 +80,7 @@ describe('Slices of long loops', () => {
   });
 
   it('serve a tenant that comes later before one that has used more', async () => {
-    const clock = new FakeClock();
-    const slices = new TimeSlices(clock.now);
+    const slices = new TimeSlices();
     const order: string[] = [];
     let last: Promise<void> | undefined;
     const busy = async (): Promise<void> => {
@@ -115,7 +105,7 @@ describe('Slices of long loops', () => {
   });
 
   it('start works that arrive after scheduling in the same tick as those that wait', async () => {
-    const slices = new TimeSlices(new FakeClock().now);
+    const slices = new TimeSlices();
     let ticks = 0;
     let isOver = false;
     const tick = (): void => {
@@ -139,8 +129,7 @@ describe('Slices of long loops', () => {
   });
 
   it('charge a minimum for works that only queue a command, and a maximum for works that were held up', async () => {
-    const clock = new FakeClock();
-    const slices = new TimeSlices(clock.now);
+    const slices = new TimeSlices();
     const order: string[] = [];
     const queueing = async (): Promise<void> => {
       for (let nth = 0; nth < 100; nth += 1) {
@@ -163,13 +152,12 @@ describe('Slices of long loops', () => {
     const slice = new TimeSlices().of('a', 'loop');
     await slice.next();
     expect(slice.pause()).to.equal(undefined);
-    busyFor(12);
+    clock.pass(12);
     expect(slice.pause()).to.be.instanceOf(Promise);
   });
 
   it('let short works begin together while a tick has time, and others in the next ones', async () => {
-    const clock = new FakeClock();
-    const slices = new TimeSlices(clock.now);
+    const slices = new TimeSlices();
     expect(slices.of('a', 'short').begin()).to.equal(undefined);
     expect(slices.of('b', 'short').begin()).to.equal(undefined);
     clock.pass(12);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect } from 'chai';
 import { TimeSlices } from '../../application/core/concurrency/time-slices.ts';
+import { nodeTimers, useTimers } from '../../application/core/runtime/timers.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { DocWrite, ReadStore } from '../../application/ports/read-store.ts';
 import { SearchGivenUp } from '../../application/ports/searches.ts';
@@ -194,6 +195,9 @@ describe('SQLite read store: costly searches', () => {
 });
 
 describe('Search slots', () => {
+  let restore = (): void => undefined;
+  afterEach(() => restore());
+
   const LIMITS: SlotLimits = { atOnce: 2, waiting: 4, waitingOfTenant: 2, deadlineMs: 60_000 };
 
   /** Searches that end on request. */
@@ -232,7 +236,8 @@ describe('Search slots', () => {
   it('share ticks evenly: a short search ends while long ones of other tenants run', async () => {
     const slots = searchSlots({ ...LIMITS, atOnce: 32 });
     let clock = 0;
-    const turns = new TimeSlices(() => clock);
+    restore = useTimers({ ...nodeTimers, monotonic: () => clock });
+    const turns = new TimeSlices();
     const granted: string[] = [];
     const scan = (tenant: string, slices: number) =>
       slots(tenant, async () => {

@@ -27,7 +27,7 @@ describe('The secrets of API tokens', () => {
   it('have the lengths of the specification and differ', () => {
     const tokens = Array.from(
       { length: 200 },
-      () => `svc_pat_${randomTokenSecrets.prefix()}${randomTokenSecrets.tail()}`,
+      () => `svc_pat_${randomTokenSecrets.prefix()}${randomTokenSecrets.randomText()}`,
     );
     for (const token of tokens) expect(tokenParts(token), token).not.to.equal(undefined);
     expect(new Set(tokens.map((token) => token.slice(0, 16))).size).to.equal(200);

@@ -4,10 +4,11 @@ import { DomainError } from '../../domain/core/errors.ts';
 import type { Document, ProjectedEvent } from '../../domain/core/projection.ts';
 import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import { type Definition, fromStates, structureIssues } from '../../domain/workflow/definition.ts';
-import { allowedEvents, overrideJob, transitionJob, withJob } from '../../domain/workflow/job.ts';
+import { allowedEvents, overrideJob, withJob } from '../../domain/workflow/job.ts';
 import { machineOf } from '../../domain/workflow/machine.ts';
 import { type JobDoc, type JobMoveDoc, jobsProjection } from '../../projections/workflow/jobs.ts';
 import { BEGINNING } from '../support/given.ts';
+import { transitionJob } from '../support/transition-job.ts';
 
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 const EVENTS = ['go', 'back', 'jump'];

@@ -70,7 +70,7 @@ describe('References between records', () => {
               ids.push((await node.records.create(TENANT, 'node', values, request())).record.id);
             } else if (id !== undefined && kind === 'update') {
               await node.records.update(TENANT, 'node', id, { values }, request());
-            } else if (id !== undefined) await node.records.delete(TENANT, 'node', id, {}, request());
+            } else if (id !== undefined) await node.deletions.delete(TENANT, 'node', id, {}, request());
           };
           const tolerant = (error: unknown): void => {
             const isExpected = error instanceof DomainError && EXPECTED.has(error.code);

@@ -154,7 +154,6 @@ export class World {
           search: new TenantIndexes({
             ...{ store: corpus, model: wordEmbedder.model, dimensions: wordEmbedder.dimensions },
             maxBytes: 2 ** 24,
-            now: () => this.time.now,
           }),
         }),
         utilization: () => () => 0,

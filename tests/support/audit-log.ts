@@ -8,7 +8,7 @@ import { Replay } from '../../application/audit/replay.ts';
 import {
   type Cause,
   CHAIN_START,
-  type ChainHead,
+  type ChainLink,
   EventCodec,
 } from '../../application/core/events/event-codec.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
@@ -128,7 +128,7 @@ export const fillAuditLog = async (
       if (category === undefined || kind === undefined) throw new Error('no kinds');
       const id = ids.next();
       const stream = `${tenantId}.${category}-${id}`;
-      let head: ChainHead = CHAIN_START;
+      let head: ChainLink = CHAIN_START;
       for (let made = 0; made < length && left > 0; made += AT_ONCE) {
         const batch: NewEvent[] = [];
         const before = head.revision;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Command, PriorAttempt } from '../../application/core/commands/command-handler.ts';
+import type { Command, PriorAttempt } from '../../application/core/commands/command.ts';
 import type { RequestContext } from '../../application/core/commands/request-context.ts';
 import type { Cause } from '../../application/core/events/event-codec.ts';
 import { DomainError } from '../../domain/core/errors.ts';

@@ -34,6 +34,22 @@ class FakeTimer implements Timer {
   }
 }
 
+/** Replaces the clock for durations in each test of a `describe`; only `pass` moves it. */
+export const useFakeClock = () => {
+  let now = 0;
+  let restore = (): void => undefined;
+  beforeEach(() => {
+    restore = useTimers({ ...nodeTimers, monotonic: () => now });
+  });
+  afterEach(() => restore());
+  return {
+    now: () => now,
+    pass: (ms: number): void => {
+      now += ms;
+    },
+  };
+};
+
 /** Replaces the timers of this process during `test`. Timers that still run then never fire. */
 export const withFakeTimers = async (test: (time: FakeTimers) => Promise<void>): Promise<void> => {
   let now = 0;

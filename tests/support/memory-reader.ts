@@ -51,15 +51,17 @@ export const memoryReadModel = (projection: Projection) => {
   };
 
   const hits = (collection: string, tenantId: string, query: PageQuery) => {
-    const { equals, range = {}, order, after } = query;
-    const sign = order === 'asc' ? 1 : -1;
+    const { equals = [], range = {}, order, after } = query;
+    const sign = order === 'desc' ? -1 : 1;
     return rows(collection, tenantId, query.index)
       .filter(({ values }) => equals.every((value, nth) => values[nth] === value))
       .filter(({ values }) => {
         const next = values[equals.length] ?? null;
         return (
           (range.gt === undefined || compare(next, range.gt) > 0) &&
-          (range.lt === undefined || compare(next, range.lt) < 0)
+          (range.gte === undefined || compare(next, range.gte) >= 0) &&
+          (range.lt === undefined || compare(next, range.lt) < 0) &&
+          (range.lte === undefined || compare(next, range.lte) <= 0)
         );
       })
       .map(({ id, doc, values }) => ({ doc, end: { values: values.slice(equals.length), id } }))

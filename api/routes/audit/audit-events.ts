@@ -3,7 +3,7 @@ import type { EventLog } from '../../../application/audit/event-log.ts';
 import type { OpenedEvent } from '../../../application/audit/opened-views.ts';
 import type { Replay } from '../../../application/audit/replay.ts';
 import { metadataSchema } from '../../../application/core/events/event-codec.ts';
-import type { Position } from '../../../application/ports/event-store.ts';
+import type { EventStore, Position } from '../../../application/ports/event-store.ts';
 import { invalid } from '../../../domain/core/errors.ts';
 import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
 import type { Route } from '../../http/route.ts';
@@ -13,6 +13,7 @@ import { download } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
+  readonly events: Pick<EventStore, 'parsePosition'>;
   readonly eventLog: EventLog;
   readonly replay: Replay;
 }
@@ -95,7 +96,7 @@ export const auditEventRoutes = (deps: Deps): Route[] =>
 /** @throws 400 for a text that is not a position of the log */
 const placeOf = (deps: Deps, text: string | undefined): Position | undefined => {
   if (text === undefined) return undefined;
-  const found = deps.eventLog.parsePosition(text);
+  const found = deps.events.parsePosition(text);
   if (found !== undefined) return found;
   throw invalid([{ path: 'after', code: 'invalid_format', message: 'This is not a position.' }]);
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventLog } from '../../../application/audit/event-log.ts';
 import { metadataSchema } from '../../../application/core/events/event-codec.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
 import { decodePosition, nextPosition } from '../../http/cursor.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, position, timestamp } from '../../http/schemas.ts';
@@ -8,6 +9,7 @@ import { pageQuery } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
+  readonly events: Pick<EventStore, 'parsePosition'>;
   readonly eventLog: EventLog;
 }
 
@@ -49,7 +51,7 @@ export const eventLogRoutes = (deps: Deps): Route[] =>
       handle: async ({ principal, query: { cursor: given, ...query } }) => {
         const page = await deps.eventLog.page(principal.tenantId, {
           ...query,
-          before: decodePosition(given, (text) => deps.eventLog.parsePosition(text)),
+          before: decodePosition(given, (text) => deps.events.parsePosition(text)),
         });
         return { status: 200, body: page.lines, next: nextPosition(page.next) };
       },

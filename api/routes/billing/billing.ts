@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RateCards } from '../../../application/billing/rate-cards.ts';
 import type { Statements } from '../../../application/billing/statements.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
-import type { Position } from '../../../application/ports/event-store.ts';
+import type { EventStore, Position } from '../../../application/ports/event-store.ts';
 import type { RateCard } from '../../../domain/billing/rate-card.ts';
 import { SCOPES } from '../../../domain/billing/reconciliation.ts';
 import { METERS } from '../../../domain/billing/shapes.ts';
@@ -26,11 +26,10 @@ import {
 import { windowFields, windowOf } from './billing-window.ts';
 
 interface Deps {
+  readonly events: Pick<EventStore, 'parsePosition'>;
   readonly clock: Clock;
   readonly rateCards: RateCards;
   readonly statements: Statements;
-  /** Undefined for a malformed position. */
-  readonly parsePosition: (text: string) => Position | undefined;
 }
 
 /**
@@ -149,7 +148,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
         const window = windowOf(rest, deps.clock.now());
         // Without the window, since the default one moves while a list is read page by page.
         const list = listName('usage', params.customer_id, meter);
-        const after = decodePosition(given, deps.parsePosition, list);
+        const after = decodePosition(given, (text) => deps.events.parsePosition(text), list);
         const { partnerId } = principal;
         const page = await deps.statements.usage(
           partnerId,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import { sortedPage } from '../../../application/core/projections/sorted-pages.ts';
+import type { Deletions } from '../../../application/entities/deletions.ts';
 import type { Records } from '../../../application/entities/records.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
@@ -20,6 +21,7 @@ import { docView, etagOf, ifMatch, liveView, recordBody, recordView } from './re
 
 interface Deps {
   readonly clock: Clock;
+  readonly deletions: Deletions;
   readonly readModels: ReadModels;
   readonly records: Records;
   readonly schemas: Schemas;
@@ -192,7 +194,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
       errors: ['in_use', 'conflict', 'read_model_behind'],
       handle: async ({ principal: { tenantId }, params: { name, id }, headers, context }) => {
         const command = { ifVersion: ifMatch(headers) };
-        return { status: 204, position: await deps.records.delete(tenantId, name, id, command, context) };
+        return { status: 204, position: await deps.deletions.delete(tenantId, name, id, command, context) };
       },
     }),
   ]);

@@ -64,7 +64,7 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       responses: { 201: offered },
       errors: ['invalid_transition'],
       handle: async ({ principal: { tenantId }, params, context, origin }) => {
-        const made = await deps.passwordChanges.offer(tenantId, params.id, context);
+        const made = await deps.passwordChanges.createResetLink(tenantId, params.id, context);
         const url =
           made.link === undefined
             ? {}

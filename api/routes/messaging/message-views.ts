@@ -67,10 +67,10 @@ export const messageViews = (deps: Deps) => {
     const stored = message.body;
     const nameOf = await deps.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
     return {
-      id: message.id,
+      id: message.messageId,
       sender_user_id: message.senderId,
       ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
-      created_at: iso(message.createdAt),
+      created_at: iso(message.sentAt),
       edited_at: isoOrNull(message.editedAt),
       deleted_at: isoOrNull(message.deletedAt),
     };

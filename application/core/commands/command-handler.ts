@@ -7,12 +7,10 @@ import { streamName } from '../events/stream-name.ts';
 import { nextTick } from '../runtime/timers.ts';
 import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
-import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
+import type { Command, ExecuteAllOptions, Outcome, QueuedCommand, StreamCommand } from './command.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
 import { emptyOf, type StreamState } from './stream-states.ts';
-
-export type { Command, Outcome, PriorAttempt } from './command.ts';
 
 /** A command that lost a race is decided again for this long. */
 const RACE_MS = 5000;
@@ -26,7 +24,7 @@ export class CommandHandler extends WithDeps<
 > {
   readonly #group = new GroupCommit(this.deps);
   readonly #batch = new StreamBatch({ ...this.deps, group: this.#group });
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, QueuedCommand[]>();
 
   /**
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
@@ -61,29 +59,29 @@ export class CommandHandler extends WithDeps<
     type: StreamType<S, E>,
     tenantId: string,
     commands: readonly StreamCommand<S, E, Facts>[],
-    { passing, prepare }: ExecuteAllOptions<Facts>,
+    { uncached, prepare }: ExecuteAllOptions<Facts>,
   ): Promise<readonly PromiseSettledResult<Outcome<S, E>>[]> {
     const names = commands.map(({ id }) => streamName(tenantId, type.category, id));
     const wereCached = names.map((name) => this.deps.states.cached(name) !== undefined);
-    const heads = await this.#loadAll(type, tenantId, commands, passing);
+    const states = await this.#loadAll(type, tenantId, commands, uncached);
     const facts = prepare === undefined ? undefined : await prepare();
     const run = async (
       { context, decide, id, loaded }: StreamCommand<S, E, Facts>,
       at: number,
     ): Promise<Outcome<S, E>> => {
-      const [stream = '', head, wasCached = false] = [names[at], heads[at], wereCached[at]];
+      const [stream = '', current, wasCached = false] = [names[at], states[at], wereCached[at]];
       const command = { tenantId, type, id, ...context, decide };
-      if (head !== undefined) {
+      if (current !== undefined) {
         // Without `prepare`, `Facts` is undefined.
         const prepared = { ...command, prepare: async () => facts as Facts };
         const isFresh = loaded === undefined && !wasCached;
-        const outcome = await this.#tryLoaded(stream, prepared, head, { isFresh, passing });
+        const outcome = await this.#tryLoaded(stream, prepared, current, { isFresh, uncached });
         if (outcome !== undefined) return outcome;
       }
       try {
         return await this.execute(prepare === undefined ? command : { ...command, prepare });
       } finally {
-        if (passing && !wasCached) this.deps.states.drop(stream);
+        if (uncached && !wasCached) this.deps.states.drop(stream);
       }
     };
     const outcomes = commands.map(() => Promise.withResolvers<Outcome<S, E>>());
@@ -101,13 +99,13 @@ export class CommandHandler extends WithDeps<
     type: StreamType<S, E>,
     tenantId: string,
     commands: readonly StreamCommand<S, E, never>[],
-    passing: boolean,
+    uncached: boolean,
   ): Promise<readonly (StreamState<S> | undefined)[]> {
     const missing = commands.filter(({ loaded }) => loaded === undefined).map(({ id }) => id);
     if (missing.length === 0) return commands.map(({ loaded }) => loaded);
     let found: readonly StreamState<S>[] = [];
     try {
-      found = await this.deps.states.loadMany(tenantId, type, missing, { passing });
+      found = await this.deps.states.loadMany(tenantId, type, missing, { uncached });
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
     }
@@ -121,13 +119,13 @@ export class CommandHandler extends WithDeps<
   async #tryLoaded<S, E extends AnyEvent, Facts>(
     stream: string,
     command: Command<S, E, Facts>,
-    head: StreamState<S>,
+    current: StreamState<S>,
     options: BatchOptions,
   ): Promise<Outcome<S, E> | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome<S, E>>();
     const waiting = waitingOf(command, this.deps.clock.now() + RACE_MS, resolve, reject);
     try {
-      return (await this.#batch.append(stream, [waiting], head, options)) > 0 ? await promise : undefined;
+      return (await this.#batch.append(stream, [waiting], current, options)) > 0 ? await promise : undefined;
     } catch (error) {
       if (error instanceof WrongExpectedRevision) return undefined;
       throw error;
@@ -147,7 +145,7 @@ export class CommandHandler extends WithDeps<
     this.#group.schedule(() => void this.#run(stream));
   }
 
-  async #runBatch(stream: string, batch: readonly Waiting[]): Promise<void> {
+  async #runBatch(stream: string, batch: readonly QueuedCommand[]): Promise<void> {
     let rest = batch;
     let fresh = this.deps.states.cached(stream) === undefined;
     let wasRead = false;
@@ -180,7 +178,7 @@ export class CommandHandler extends WithDeps<
     }
   }
 
-  #giveUpOnLate(rest: readonly Waiting[]): readonly Waiting[] {
+  #giveUpOnLate(rest: readonly QueuedCommand[]): readonly QueuedCommand[] {
     const now = this.deps.clock.now();
     return rest.filter((waiting) => {
       if (waiting.deadline > now) return true;
@@ -195,4 +193,4 @@ const waitingOf = <S, E extends AnyEvent, Facts>(
   deadline: number,
   resolve: (outcome: Outcome<S, E>) => void,
   reject: (error: unknown) => void,
-): Waiting => ({ command, deadline, resolve, reject });
+): QueuedCommand => ({ command, deadline, resolve, reject });

@@ -3,25 +3,35 @@ import type { Position } from '../../ports/event-store.ts';
 import type { AnyEvent, Cause, RecordedEvent } from '../events/event-codec.ts';
 import type { AnyStreamType, StreamState } from './stream-states.ts';
 
-/** A command on one stream. */
-export interface Command<S, E, Facts = undefined> {
-  readonly tenantId: string;
-  readonly type: StreamType<S, E>;
-  readonly id: string;
+/** The request or event that a command is for; a `RequestContext` is one. */
+export interface CommandContext {
   readonly cause: Cause;
-  /**
-   * Loads facts from outside the state. They hold at the revision that is decided on: the stream runs no other command
-   * of this process meanwhile, and a lost race loads them again.
-   */
-  readonly prepare?: (head: StreamState<S>) => Promise<Facts>;
-  readonly decide: (state: S, context: DecisionContext, facts: Facts) => readonly Decided<E>[];
   /**
    * Set when an earlier try of the same cause may have appended: the stream is searched back to this bound for events
    * with its causation id before the command is decided.
    */
   readonly priorAttempt?: PriorAttempt | undefined;
+}
+
+export type Decide<S, E, Facts> = (state: S, context: DecisionContext, facts: Facts) => readonly Decided<E>[];
+
+/** A decision, perhaps with facts from outside the stream. */
+export interface PreparedDecision<S, E, Facts> {
+  /**
+   * Loads facts from outside the state. They hold at the revision that is decided on: the stream runs no other command
+   * of this process meanwhile, and a lost race loads them again.
+   */
+  readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
+  readonly decide: Decide<S, E, Facts>;
   /** The stream most likely has no events, so that it is read only when the append finds some. */
   readonly isNew?: boolean | undefined;
+}
+
+/** A command on one stream. */
+export interface Command<S, E, Facts = undefined> extends CommandContext, PreparedDecision<S, E, Facts> {
+  readonly tenantId: string;
+  readonly type: StreamType<S, E>;
+  readonly id: string;
 }
 
 /** The earliest place of an earlier try's events: after a position, or since a time (ms). */
@@ -38,15 +48,6 @@ export interface Outcome<S, E extends { type: string; data: unknown }> {
 /** The result of a use case, with the position of the stream's last event. */
 export type Written<Result> = Result & { readonly position: Position | undefined };
 
-/** The request or event that a command is for; a `RequestContext` is one. */
-export interface CommandContext {
-  readonly cause: Cause;
-  /** See {@link Command.priorAttempt}. */
-  readonly priorAttempt?: PriorAttempt | undefined;
-}
-
-export type Decide<S, E, Facts> = (state: S, context: DecisionContext, facts: Facts) => readonly Decided<E>[];
-
 /** One of many commands on streams of one type. */
 export interface StreamCommand<S, E, Facts = undefined> {
   readonly id: string;
@@ -58,7 +59,7 @@ export interface StreamCommand<S, E, Facts = undefined> {
 
 export interface ExecuteAllOptions<Facts = undefined> {
   /** Keeps the loaded states out of the cache, for streams that are rarely read again. */
-  readonly passing: boolean;
+  readonly uncached: boolean;
   /** Loads facts for all decisions, after the states were read; loaded again for a command that is executed alone. */
   readonly prepare?: () => Promise<Facts>;
 }
@@ -67,12 +68,12 @@ export interface ExecuteAllOptions<Facts = undefined> {
 interface AnyCommand
   extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt' | 'isNew'> {
   readonly type: AnyStreamType;
-  prepare?(head: StreamState): Promise<unknown>;
+  prepare?(current: StreamState): Promise<unknown>;
   decide(state: unknown, context: DecisionContext, facts: unknown): readonly Decided<AnyEvent>[];
 }
 
 /** A command in the queue of its stream. */
-export interface Waiting {
+export interface QueuedCommand {
   readonly command: AnyCommand;
   readonly deadline: number;
   resolve(outcome: Outcome<unknown, AnyEvent>): void;

@@ -12,7 +12,7 @@ import type { Cause, EventCodec, RecordedEvent } from '../events/event-codec.ts'
 import type { KeyRing } from '../privacy/key-ring.ts';
 import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
-import type { PriorAttempt, Waiting } from './command.ts';
+import type { PriorAttempt, QueuedCommand } from './command.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { AnyStreamType, StreamState, StreamStates } from './stream-states.ts';
 
@@ -20,7 +20,7 @@ export interface BatchOptions {
   /** The state was just read from the store. */
   readonly isFresh: boolean;
   /** Keeps the state and the encoded events out of the caches. */
-  readonly passing?: boolean;
+  readonly uncached?: boolean;
 }
 
 type Settle = (position: Position | undefined) => void;
@@ -47,12 +47,12 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
    */
   async append(
     stream: string,
-    batch: readonly Waiting[],
+    batch: readonly QueuedCommand[],
     loaded: StreamState,
-    { isFresh, passing = false }: BatchOptions,
+    { isFresh, uncached = false }: BatchOptions,
   ): Promise<number> {
     const newKeys: WrappedKey[] = [];
-    let head = loaded;
+    let current = loaded;
     let bytes = 0;
     const settles: Settle[] = [];
     const events: NewEvent[] = [];
@@ -60,13 +60,13 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
       for (const waiting of batch) {
         const { command } = waiting;
         if ((command.prepare !== undefined || command.priorAttempt !== undefined) && events.length > 0) break;
-        const step = await this.#decide(stream, waiting, head, newKeys, passing);
-        const stays = step.head === head;
+        const step = await this.#decide(stream, waiting, current, newKeys, uncached);
+        const stays = step.next === current;
         if (stays && !isFresh && events.length === 0 && settles.length === 0) return 0;
         if (stays && !isFresh) break;
         if (bytes + step.bytes > MAX_APPEND_BYTES && events.length > 0) break;
         bytes += step.bytes;
-        head = step.head;
+        current = step.next;
         events.push(...step.events);
         settles.push(step.settle);
       }
@@ -79,9 +79,9 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
           });
           const appended = await during(span, this.deps.group.append({ stream, expected, events }, newKeys));
           const type: AnyStreamType | undefined = batch[0]?.command.type;
-          if (passing) this.deps.states.onEvent(stream, head.revision);
+          if (uncached) this.deps.states.onEvent(stream, current.revision);
           else if (type !== undefined)
-            this.deps.states.set(stream, { ...head, position: appended.position }, type);
+            this.deps.states.set(stream, { ...current, position: appended.position }, type);
           return appended.position;
         });
       }
@@ -95,28 +95,28 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
 
   async #decide(
     stream: string,
-    waiting: Waiting,
-    head: StreamState,
+    waiting: QueuedCommand,
+    current: StreamState,
     newKeys: WrappedKey[],
-    passing: boolean,
-  ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
+    uncached: boolean,
+  ): Promise<{ next: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
     const { command, resolve, reject } = waiting;
-    const nothing = { head, events: [], bytes: 0 };
+    const nothing = { next: current, events: [], bytes: 0 };
     try {
       if (command.priorAttempt !== undefined) {
-        const earlier = await this.#appendedBefore(stream, head, command.cause, command.priorAttempt);
+        const earlier = await this.#appendedBefore(stream, current, command.cause, command.priorAttempt);
         if (earlier.length > 0) {
-          const settle: Settle = (position) => resolve({ events: earlier, state: head.state, position });
+          const settle: Settle = (position) => resolve({ events: earlier, state: current.state, position });
           return { ...nothing, settle };
         }
       }
-      const facts = command.prepare === undefined ? undefined : await command.prepare(head);
-      const now = Math.max(this.deps.clock.now(), head.at);
-      const decided = command.decide(head.state, { now }, facts);
+      const facts = command.prepare === undefined ? undefined : await command.prepare(current);
+      const now = Math.max(this.deps.clock.now(), current.at);
+      const decided = command.decide(current.state, { now }, facts);
       if (decided.length === 0) {
-        return { ...nothing, settle: (position) => resolve({ events: [], state: head.state, position }) };
+        return { ...nothing, settle: (position) => resolve({ events: [], state: current.state, position }) };
       }
-      let next = head;
+      let next = current;
       let bytes = 0;
       const events: NewEvent[] = [];
       const recorded: RecordedEvent[] = [];
@@ -131,7 +131,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
           next,
           { ...event, id, at },
           command.cause,
-          !passing,
+          !uncached,
         );
         const size = Buffer.byteLength(encoded.stored.data) + Buffer.byteLength(encoded.stored.metadata);
         if (size > MAX_EVENT_BYTES) throw new EventTooLarge(`an event of ${size} bytes`);
@@ -148,7 +148,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
       }
       const { state } = next;
       return {
-        head: next,
+        next,
         events,
         bytes,
         settle: (position) => {
@@ -189,12 +189,12 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
    */
   async #appendedBefore(
     stream: string,
-    head: StreamState,
+    current: StreamState,
     cause: Cause,
     bound: PriorAttempt,
   ): Promise<RecordedEvent[]> {
     // A stream without events after the bound holds none of the earlier try.
-    if ('after' in bound ? (head.position ?? '') <= bound.after : head.at < bound.since) return [];
+    if ('after' in bound ? (current.position ?? '') <= bound.after : current.at < bound.since) return [];
     const found: RecordedEvent[] = [];
     let from: number | undefined;
     // Pages start small, since the bound usually lies few events back.

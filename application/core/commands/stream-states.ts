@@ -4,7 +4,7 @@ import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import type { SnapshotStore } from '../../ports/snapshot-store.ts';
 import { timeSlices } from '../concurrency/time-slices.ts';
-import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
+import { CHAIN_START, type ChainLink, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { ownerOf, streamName } from '../events/stream-name.ts';
 import { BoundedCache } from '../memory/bounded-cache.ts';
 import { nextTick } from '../runtime/timers.ts';
@@ -15,7 +15,7 @@ import { RevisionWatches } from './revision-watches.ts';
 export type AnyStreamType = StreamType<any, any>;
 
 /** The folded state of a stream and the last revision in it. */
-export interface StreamState<State = unknown> extends ChainHead {
+export interface StreamState<State = unknown> extends ChainLink {
   readonly state: State;
   /** `occurred_at` of the last event (ms); 0 for none. */
   readonly at: number;
@@ -72,22 +72,20 @@ export class StreamStates {
     this.#isCurrent = isCurrent;
   }
 
-  /** The cached state. It may be behind another node's writes, as far as {@link trustWhile} allows. */
+  /**
+   * The cached state. It may be behind another node's writes, as far as {@link trustWhile} allows.
+   * @param _type of the stream, which gives the state its type
+   */
+  cached<S = unknown, E = never>(stream: string, _type?: StreamType<S, E>): StreamState<S> | undefined;
   cached(stream: string): StreamState | undefined {
     const state = this.#isCurrent() ? this.#cache.get(stream) : undefined;
     return state !== undefined && state.revision < this.#appends.newest(stream) ? undefined : state;
   }
 
-  /** As {@link cached}, typed by the stream's type. */
-  cachedOf<S, E>(_type: StreamType<S, E>, stream: string): StreamState<S> | undefined {
-    return this.cached(stream) as StreamState<S> | undefined;
-  }
-
   /** Returns the cached state, else reads it from the store. */
   async load<S, E>(tenantId: string, type: StreamType<S, E>, id: string): Promise<StreamState<S>> {
     const stream = streamName(tenantId, type.category, id);
-    const cached = this.cached(stream);
-    return (cached ?? (await this.refresh(stream, type))) as StreamState<S>;
+    return this.cached(stream, type) ?? (await this.refresh(stream, type));
   }
 
   /**
@@ -107,20 +105,29 @@ export class StreamStates {
     }
   }
 
+  /** The state before the event at `position` of the log. */
+  async before<S, E>(stream: string, type: StreamType<S, E>, position: Position): Promise<S> {
+    const present = await this.refresh(stream, type);
+    if (present.position === undefined || present.position < position) return present.state;
+    const past = await this.#readRest(stream, emptyOf(type), type, undefined, position);
+    // The stream's name contains the category of its type.
+    return past.state as S;
+  }
+
   /**
    * As {@link load}, for many streams of one type, read in slices.
-   * @param passing keeps the states out of the cache
+   * @param uncached keeps the states out of the cache
    */
   async loadMany<S, E>(
     tenantId: string,
     type: StreamType<S, E>,
     ids: readonly string[],
-    { passing }: { readonly passing: boolean },
+    { uncached }: { readonly uncached: boolean },
   ): Promise<StreamState<S>[]> {
     const streams = ids.map((id) => streamName(tenantId, type.category, id));
     const states = streams.map((stream) => this.cached(stream));
     const missing = streams.flatMap((stream, at) => (states[at] === undefined ? [{ stream, at }] : []));
-    const loads = passing ? [] : missing.map(({ stream }) => this.#loads.begin(stream));
+    const loads = uncached ? [] : missing.map(({ stream }) => this.#loads.begin(stream));
     try {
       for (let from = 0; from < missing.length; from += SLICE) {
         if (from > 0) await nextTick();
@@ -153,20 +160,28 @@ export class StreamStates {
 
   async #read(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
     const cached = this.#cache.get(stream);
-    if (cached !== undefined) return this.#readOn(stream, cached, type, see);
+    if (cached !== undefined) return this.#readRest(stream, cached, type, see);
     // Most streams are short and have no snapshot.
     const first = await this.#events.readStream(stream, { limit: SHORT });
     if (first.length >= SHORT) {
-      return this.#readOn(stream, await this.#fromSnapshot(stream, type), type, see);
+      return this.#readRest(stream, await this.#fromSnapshot(stream, type), type, see);
     }
     return this.#foldAll(emptyOf(type), first, type, see);
   }
 
-  async #readOn(stream: string, from: StreamState, type: AnyStreamType, see?: See): Promise<StreamState> {
+  /** @param bound of the positions that are folded, exclusive */
+  async #readRest(
+    stream: string,
+    from: StreamState,
+    type: AnyStreamType,
+    see?: See,
+    bound?: Position,
+  ): Promise<StreamState> {
     const slice = timeSlices.of(ownerOf(stream), 'fold');
     let state = from;
     for (;;) {
-      const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
+      const read = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
+      const page = bound === undefined ? read : read.filter(({ position }) => position < bound);
       for (let at = 0; at < page.length; at += STEP) {
         const wait = at > 0 ? slice.pause() : undefined;
         if (wait !== undefined) await wait;
@@ -262,14 +277,7 @@ export class StreamStates {
     const text = JSON.stringify(state.state);
     this.#snapshotDue.set(stream, nextSnapshot(revision, text));
     this.#snapshots
-      .put(stream, {
-        stateVersion: type.stateVersion,
-        revision,
-        hash,
-        at,
-        position,
-        state: text,
-      })
+      .put(stream, { stateVersion: type.stateVersion, revision, hash, at, position, state: text })
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, stream }, 'a snapshot could not be written'),
       );

@@ -1,22 +1,19 @@
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import { streamName } from '../events/stream-name.ts';
-import type { CommandContext, Decide, ExecuteAllOptions, Outcome, StreamCommand } from './command.ts';
+import type {
+  CommandContext,
+  Decide,
+  ExecuteAllOptions,
+  Outcome,
+  PreparedDecision,
+  StreamCommand,
+} from './command.ts';
 import type { CommandHandler } from './command-handler.ts';
 import type { StreamState, StreamStates } from './stream-states.ts';
-
-export type { Decide, StreamCommand } from './command.ts';
 
 interface StreamEvent {
   readonly type: string;
   readonly data: unknown;
-}
-
-/** A decision, perhaps with facts from outside the stream, which hold at the revision that is decided on. */
-export interface PreparedDecision<S, E, Facts> {
-  readonly prepare?: (head: StreamState<S>) => Promise<Facts>;
-  readonly decide: Decide<S, E, Facts>;
-  /** As of a {@link Command}. */
-  readonly isNew?: boolean;
 }
 
 /** A typed handle on one stream. It holds no state. */
@@ -44,7 +41,7 @@ export class Stream<S, E extends StreamEvent> {
 
   /** The cached state, which may be behind other nodes; undefined when none is cached. */
   cached(): StreamState<S> | undefined {
-    return this.#states.cachedOf(this.#type, this.name);
+    return this.#states.cached(this.name, this.#type);
   }
 
   /** Drops the state from the cache: it is rarely read again. */
@@ -108,7 +105,7 @@ export class Streams {
     type: StreamType<S, E>,
     tenantId: string,
     ids: readonly string[],
-    options: { readonly passing: boolean },
+    options: { readonly uncached: boolean },
   ): Promise<StreamState<S>[]> {
     return this.#machinery.states.loadMany(tenantId, type, ids, options);
   }

@@ -14,8 +14,8 @@ const WAIT_MS = 60_000;
  * Waits up to a minute for stores that are unavailable or too slow, and logs it once.
  * @throws the last error of the store after that
  */
-export const waitForStores = (logger: Logger, now: () => number = monotonic): StoreWait => {
-  const options = { clock: { now }, limitMs: WAIT_MS, pauseMs: 200 };
+export const waitForStores = (logger: Logger): StoreWait => {
+  const options = { clock: { now: monotonic }, limitMs: WAIT_MS, pauseMs: 200 };
   const policy = new RetryPolicy(options, new AbortController().signal);
   let isLogged = false;
   return async (step) => {

@@ -1,5 +1,5 @@
 import { clearTimeout, monotonic, setTimeout, type Timer } from '../runtime/timers.ts';
-import { type TimeSlices, timeSlices } from './time-slices.ts';
+import { timeSlices } from './time-slices.ts';
 
 /** Time (ms) of one turn. */
 export const TURN_MS = 20;
@@ -32,8 +32,6 @@ export interface Turn {
 
 export interface TurnOptions {
   readonly atOnce?: number;
-  readonly now?: () => number;
-  readonly slices?: TimeSlices;
   /** How long (ms) the oldest waiting read has waited for its read model. */
   readonly longestRead?: () => number;
   /** A tenant's share of the turns, relative to others; at least 1. */
@@ -54,10 +52,8 @@ const ENDLESS_TURN: Turn = {
  * tenant without open turns is served before those that have some, after at most one turn.
  */
 export class TenantTurns {
-  readonly #now: () => number;
   readonly #longestRead: () => number;
   readonly #weightOf: (tenantId: string) => number;
-  readonly #slices: TimeSlices;
   #grantedAt = Number.NEGATIVE_INFINITY;
   #heldBack: Timer | undefined;
   #free: number;
@@ -65,17 +61,9 @@ export class TenantTurns {
   /** Tenants that wait, in the order of the round. */
   readonly #round = new Map<string, Flow>();
 
-  constructor({
-    atOnce = AT_ONCE,
-    now = () => monotonic(),
-    longestRead = () => 0,
-    weightOf = () => 1,
-    slices = timeSlices,
-  }: TurnOptions = {}) {
-    this.#slices = slices;
+  constructor({ atOnce = AT_ONCE, longestRead = () => 0, weightOf = () => 1 }: TurnOptions = {}) {
     this.#weightOf = weightOf;
     this.#free = atOnce;
-    this.#now = now;
     this.#longestRead = longestRead;
   }
 
@@ -86,13 +74,13 @@ export class TenantTurns {
   }
 
   #turnOf(tenantId: string, code: string): Turn {
-    let since = this.#now();
+    let since = monotonic();
     let slot = this.#slot();
     const charge = (): void => {
-      this.#charge(tenantId, this.#now() - since);
+      this.#charge(tenantId, monotonic() - since);
       slot();
     };
-    const isOver = (): boolean => this.#now() - since >= TURN_MS;
+    const isOver = (): boolean => monotonic() - since >= TURN_MS;
     return {
       get isOver() {
         return isOver();
@@ -102,10 +90,10 @@ export class TenantTurns {
         const next = this.#granted(tenantId);
         charge();
         await next;
-        since = this.#now();
+        since = monotonic();
         slot = this.#slot();
       },
-      begin: () => this.#slices.of(tenantId, code).begin(),
+      begin: () => timeSlices.of(tenantId, code).begin(),
       end: charge,
     };
   }
@@ -148,7 +136,7 @@ export class TenantTurns {
       const next = this.#next();
       if (next === undefined) return;
       const [tenantId, flow] = next;
-      this.#grantedAt = this.#now();
+      this.#grantedAt = monotonic();
       this.#free -= 1;
       flow.open += 1;
       flow.credit -= TURN_MS;
@@ -161,7 +149,7 @@ export class TenantTurns {
   /** Whether the next turn must wait, so that read models catch up with the events of earlier ones. */
   #holdsBack(): boolean {
     if (this.#heldBack !== undefined) return true;
-    const left = this.#grantedAt + HELD_BACK_MS - this.#now();
+    const left = this.#grantedAt + HELD_BACK_MS - monotonic();
     if (left <= 0 || this.#longestRead() <= READ_WAIT_MS) return false;
     this.#heldBack = setTimeout(() => {
       this.#heldBack = undefined;

@@ -28,11 +28,6 @@ export class TimeSlices {
   #isScheduled = false;
   /** When the first work of this tick began; undefined before it. */
   #began: number | undefined;
-  readonly #now: () => number;
-
-  constructor(now: () => number = monotonic) {
-    this.#now = now;
-  }
 
   /** Starts a loop of a tenant; its first slice begins with {@link Slice.next}. @param code for {@link mark} */
   of(tenantId: string, code: string): Slice {
@@ -40,7 +35,6 @@ export class TimeSlices {
       code,
       () => this.#take(tenantId),
       () => this.#isFree(),
-      this.#now,
     );
   }
 
@@ -63,7 +57,7 @@ export class TimeSlices {
 
   /** Whether the works that began in this tick have left some of its time. */
   #hasTime(): boolean {
-    const now = this.#now();
+    const now = monotonic();
     if (this.#began === undefined) {
       this.#began = now;
       setImmediate(() => {
@@ -99,7 +93,7 @@ export class TimeSlices {
     if (this.#serving === undefined) return;
     const { tenantId, since } = this.#serving;
     this.#serving = undefined;
-    const ms = Math.min(MOST_MS, Math.max(LEAST_MS, this.#now() - since));
+    const ms = Math.min(MOST_MS, Math.max(LEAST_MS, monotonic() - since));
     this.#usedTo.set(tenantId, (this.#usedTo.get(tenantId) ?? 0) + ms);
   }
 
@@ -118,7 +112,7 @@ export class TimeSlices {
     this.#waiting.delete(least);
     if (works.length > 0) this.#waiting.set(least, works);
     this.#place = place;
-    this.#serving = { tenantId: least, since: this.#now() };
+    this.#serving = { tenantId: least, since: monotonic() };
     return resolve;
   }
 }
@@ -128,26 +122,24 @@ export class Slice {
   readonly #code: string;
   readonly #take: () => Promise<void>;
   readonly #isFree: () => boolean;
-  readonly #now: () => number;
   #began = Number.NEGATIVE_INFINITY;
 
-  constructor(code: string, take: () => Promise<void>, isFree: () => boolean, now: () => number) {
+  constructor(code: string, take: () => Promise<void>, isFree: () => boolean) {
     this.#code = code;
     this.#take = take;
     this.#isFree = isFree;
-    this.#now = now;
   }
 
   /** Whether the time of the slice is used up. */
   get isOver(): boolean {
-    return this.#now() - this.#began > SLICE_MS;
+    return monotonic() - this.#began > SLICE_MS;
   }
 
   /** Begins the first slice: at once, without a promise, while the present tick has time. For short works. */
   begin(): Promise<void> | undefined {
     if (!this.#isFree()) return this.next();
     mark(this.#code);
-    this.#began = this.#now();
+    this.#began = monotonic();
     return undefined;
   }
 
@@ -155,7 +147,7 @@ export class Slice {
   async next(): Promise<void> {
     await this.#take();
     mark(this.#code);
-    this.#began = this.#now();
+    this.#began = monotonic();
   }
 
   /** Waits for the next slice when this one is over. To be called after each small step. */

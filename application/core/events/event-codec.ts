@@ -1,17 +1,14 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 import type { EventDefinition } from '../../../domain/core/event.ts';
 import type { NewEvent, Position, StoredEvent } from '../../ports/event-store.ts';
 import { RecentValues } from '../memory/recent-values.ts';
 import { ownerKeyId } from '../privacy/key-ids.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
-import { canonicalJson } from './canonical-json.ts';
 import { canonicalFields, type KnownType, knownTypes } from './event-registry.ts';
 import { chainHash, metadataTexts } from './hash-chain.ts';
 import { parseStreamName } from './stream-name.ts';
 import { UndecodableEvent, upcasted } from './upcasting.ts';
-
-export { chainHash } from './hash-chain.ts';
-export { UndecodableEvent } from './upcasting.ts';
 
 /** The person or system that caused an event, as stored in its metadata. */
 export type Actor = z.output<typeof actorSchema>;
@@ -63,12 +60,12 @@ export type RecordedEvent<E extends AnyEvent = AnyEvent> = E extends AnyEvent ? 
 export type LoggedEvent = RecordedEvent & { readonly position: Position };
 
 /** Revision and hash of the last event of a stream, which the next event is chained to. */
-export interface ChainHead {
+export interface ChainLink {
   readonly revision: number;
   readonly hash: string;
 }
 
-export const CHAIN_START: ChainHead = { revision: -1, hash: '0'.repeat(64) };
+export const CHAIN_START: ChainLink = { revision: -1, hash: '0'.repeat(64) };
 
 /** The data of an event of the given type, else undefined. The codec has checked the data against the type's schema. */
 export const dataOf = <D extends EventDefinition>(
@@ -134,7 +131,7 @@ export class EventCodec {
   encode(
     stream: string,
     tenantId: string,
-    head: ChainHead,
+    previous: ChainLink,
     event: { readonly id: string; readonly type: string; readonly data: unknown; readonly at: number },
     cause: Cause,
     isAwaited = true,
@@ -145,10 +142,10 @@ export class EventCodec {
       if (values[field] === undefined) continue;
       values[field] = this.#ring.seal(ownerKeyId(tenantId, owner, values), String(values[field]));
     }
-    const revision = head.revision + 1;
+    const revision = previous.revision + 1;
     const data = fields === undefined ? canonicalJson(values) : canonicalFields(values, fields);
-    const [before, after] = metadataTexts(cause, event.at, head.hash, definition.version, tenantId);
-    const digest = chainHash(head.hash, stream, revision, event.id, event.type, data, before + after);
+    const [before, after] = metadataTexts(cause, event.at, previous.hash, definition.version, tenantId);
+    const digest = chainHash(previous.hash, stream, revision, event.id, event.type, data, before + after);
     const metadata = `${before}"hash":"${digest}",${after}`;
     const recorded: RecordedEvent = {
       type: event.type,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 import type { EventDefinition } from '../../../domain/core/event.ts';
-import { canonicalJson } from './canonical-json.ts';
 
 /** Prepares each event type once for encoding. */
 export const knownTypes = (catalogue: readonly EventDefinition[]): ReadonlyMap<string, KnownType> =>

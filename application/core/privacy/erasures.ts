@@ -100,10 +100,10 @@ export class Erasures extends WithDeps<{
   }
 
   async #keysOf(event: LoggedEvent): Promise<readonly string[]> {
-    const deleted = dataOf(MessageDeleted, event);
-    if (deleted !== undefined) return [`${event.tenantId}/${textKeyOf(deleted)}`];
     const forgotten = dataOf(UserForgotten, event);
-    return forgotten === undefined ? [] : this.#keysOfPerson(event.tenantId, forgotten.user_id);
+    if (forgotten !== undefined) return this.#keysOfPerson(event.tenantId, forgotten.user_id);
+    const key = erasedKeyId(event);
+    return key === undefined ? [] : [key];
   }
 
   /** The tenant's first event holds a copy of its first admin's data, under a separate key. */
@@ -135,6 +135,14 @@ export class Erasures extends WithDeps<{
     } else await this.deps.store.put([{ id: MARK, wrapped }]);
   }
 }
+
+/** Id of the key of the text or person that an event erases; undefined for other events. */
+export const erasedKeyId = (event: LoggedEvent): string | undefined => {
+  const deleted = dataOf(MessageDeleted, event);
+  if (deleted !== undefined) return `${event.tenantId}/${textKeyOf(deleted)}`;
+  const forgotten = dataOf(UserForgotten, event);
+  return forgotten === undefined ? undefined : personKeyId(event.tenantId, forgotten.user_id);
+};
 
 const markIn = (row: Uint8Array): z.output<typeof markSchema> | undefined => {
   try {

@@ -57,14 +57,8 @@ export class KeyRing {
    * @returns its name within the tenant
    * @throws {StoreUnavailable} as a rejection
    */
-  newTextKey(tenantId: string): string | Promise<string> {
-    const taken = this.#pages.take();
-    return taken instanceof Promise
-      ? taken.then((slot) => this.#textKey(tenantId, slot))
-      : this.#textKey(tenantId, taken);
-  }
-
-  #textKey(tenantId: string, { page, slot, key }: Slot & { key: Buffer }): string {
+  async newTextKey(tenantId: string): Promise<string> {
+    const { page, slot, key } = await this.#pages.take();
     const name = `message-${page}.${slot}`;
     this.#remember(`${tenantId}/${name}`, secretOf(key));
     return name;

@@ -6,19 +6,19 @@ import type { BoundedCache } from '../memory/bounded-cache.ts';
 import { RecentValues } from '../memory/recent-values.ts';
 
 /** A document in memory, and the position of the last event folded into it. */
-export interface Held {
+export interface CachedDocument {
   readonly value: Document | undefined;
   readonly position: Position | undefined;
 }
 
 /** A document in the present batch. */
-interface Seen {
+interface BatchDocument {
   readonly key: string;
   readonly doc: DocKey;
   value: Document | undefined;
   position: Position | undefined;
   /** The document as stored. */
-  stored: Held | undefined;
+  stored: CachedDocument | undefined;
   isChanged: boolean;
   /** Kept in the cache: it was cached before, or several recent events changed it. */
   isKept: boolean;
@@ -28,7 +28,7 @@ interface Step {
   readonly event: LoggedEvent;
   readonly index: number;
   readonly touches: readonly Touch[];
-  readonly seen: readonly Seen[];
+  readonly seen: readonly BatchDocument[];
 }
 
 /**
@@ -36,21 +36,21 @@ interface Step {
  * evictions do not affect a batch under way.
  */
 export class FoldBatch {
-  readonly #cache: BoundedCache<Held>;
+  readonly #cache: BoundedCache<CachedDocument>;
   readonly #recent: RecentKeys;
-  readonly #seen = new Map<string, Seen>();
-  readonly #missing: Seen[] = [];
+  readonly #seen = new Map<string, BatchDocument>();
+  readonly #missing: BatchDocument[] = [];
   readonly #steps: Step[] = [];
 
   /** @param recent keys that earlier batches read */
-  constructor(cache: BoundedCache<Held>, recent: RecentKeys) {
+  constructor(cache: BoundedCache<CachedDocument>, recent: RecentKeys) {
     this.#cache = cache;
     this.#recent = recent;
   }
 
   /** @param index of the event in the batch, reported when it cannot be folded */
   plan(event: LoggedEvent, index: number, touches: readonly Touch[]): void {
-    const seen = touches.map((touch) => this.#seeing(touch, event));
+    const seen = touches.map((touch) => this.#documentOf(touch, event));
     this.#steps.push({ event, index, touches, seen });
   }
 
@@ -103,7 +103,7 @@ export class FoldBatch {
     this.#cache.trim();
   }
 
-  #seeing(touch: Touch, event: LoggedEvent): Seen {
+  #documentOf(touch: Touch, event: LoggedEvent): BatchDocument {
     const tenant = touch.tenantId ?? event.tenantId;
     const key = `${touch.collection}/${tenant}/${touch.id}`;
     const known = this.#seen.get(key);
@@ -112,7 +112,7 @@ export class FoldBatch {
       return known;
     }
     const held = this.#cache.get(key);
-    const seen: Seen = {
+    const seen: BatchDocument = {
       key,
       doc: { collection: touch.collection, tenant, id: touch.id },
       value: held?.value,
@@ -127,7 +127,7 @@ export class FoldBatch {
   }
 }
 
-const storedDoc = (held: Held | undefined): StoredDoc | undefined =>
+const storedDoc = (held: CachedDocument | undefined): StoredDoc | undefined =>
   held?.value === undefined || held.position === undefined
     ? undefined
     : { value: held.value as JsonObject, position: held.position };
@@ -149,25 +149,26 @@ export class RecentKeys {
 
 /** Folds one event into all its documents or none. */
 const fold = ({ event, touches, seen }: Step): void => {
-  const changed: { readonly one: Seen; readonly before: Document | undefined }[] = [];
+  const changed: { readonly document: BatchDocument; readonly before: Document | undefined }[] = [];
   try {
     for (const [nth, touch] of touches.entries()) {
-      const one = seen[nth];
+      const document = seen[nth];
       // Skips an event that was folded before.
-      if (one === undefined || (one.position !== undefined && one.position >= event.position)) continue;
-      const before = one.value;
+      if (document === undefined || (document.position !== undefined && document.position >= event.position))
+        continue;
+      const before = document.value;
       const value = touch.change(before);
       // An unchanged document is not written.
       if (value === before && value !== undefined) continue;
-      changed.push({ one, before });
-      one.value = value;
+      changed.push({ document, before });
+      document.value = value;
     }
   } catch (error) {
-    for (const { one, before } of changed.reverse()) one.value = before;
+    for (const { document, before } of changed.reverse()) document.value = before;
     throw error;
   }
-  for (const { one } of changed) {
-    one.position = event.position;
-    one.isChanged = true;
+  for (const { document } of changed) {
+    document.position = event.position;
+    document.isChanged = true;
   }
 };

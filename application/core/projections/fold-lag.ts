@@ -19,16 +19,14 @@ interface Fold {
  */
 export class FoldLag {
   readonly #end: () => Position | undefined;
-  readonly #now: () => number;
   /** Ends of the log with the time at which they were seen, oldest first. */
   readonly #seen: { readonly end: Position; readonly at: number }[] = [];
   readonly #folds = new Map<string, Fold>();
   readonly #timer: Timer;
 
   /** @param end the newest position that this process knows */
-  constructor(end: () => Position | undefined, now: () => number = monotonic) {
+  constructor(end: () => Position | undefined) {
     this.#end = end;
-    this.#now = now;
     this.#timer = setInterval(() => this.sample(), SAMPLE_MS).unref();
   }
 
@@ -36,7 +34,7 @@ export class FoldLag {
   sample(): void {
     const end = this.#end();
     if (end === undefined || end === this.#seen.at(-1)?.end) return;
-    this.#seen.push({ end, at: this.#now() });
+    this.#seen.push({ end, at: monotonic() });
     if (this.#seen.length > MAX_SAMPLES) this.#seen.splice(1, 1);
   }
 
@@ -62,7 +60,7 @@ export class FoldLag {
     if (least === undefined) return 0;
     while (this.#seen[0] !== undefined && this.#seen[0].end <= least) this.#seen.shift();
     const [oldest] = this.#seen;
-    return oldest === undefined ? 0 : Math.max(0, this.#now() - oldest.at - GRACE_MS);
+    return oldest === undefined ? 0 : Math.max(0, monotonic() - oldest.at - GRACE_MS);
   }
 
   stop(): void {

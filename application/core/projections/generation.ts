@@ -14,7 +14,7 @@ import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
 import { monotonic } from '../runtime/timers.ts';
 import { continueSpan, isTracing } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
-import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
+import { type CachedDocument, FoldBatch, RecentKeys } from './fold-batch.ts';
 
 export interface GenerationDeps {
   readonly store: ReadStore;
@@ -44,7 +44,7 @@ interface Poison {
 export class Generation extends WithDeps<GenerationDeps> {
   readonly projection: Projection;
   readonly generation: GenerationId;
-  readonly #cache: BoundedCache<Held>;
+  readonly #cache: BoundedCache<CachedDocument>;
   readonly #recent = new RecentKeys();
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();

@@ -19,7 +19,7 @@ import {
 import { holdLease } from '../subscriptions/lease.ts';
 import { Generation, type GenerationDeps } from './generation.ts';
 import { GenerationFollower, type GenerationFollowerDeps } from './generation-follower.ts';
-import type { FoldingProjection } from './read-models.ts';
+import type { FoldingProjection } from './reader.ts';
 import { isSameVersion, Takeover, type TakeoverDeps } from './takeover.ts';
 
 export interface RunnerOptions extends GenerationDeps, GenerationFollowerDeps, TakeoverDeps {

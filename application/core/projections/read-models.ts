@@ -7,8 +7,6 @@ import { monotonic, pause } from '../runtime/timers.ts';
 import type { FoldingProjection, Reader, SlowSearch } from './reader.ts';
 import { isNewer, newestOf } from './takeover.ts';
 
-export type { FoldingProjection, Reader } from './reader.ts';
-
 interface Remote {
   checkpoint: Position | undefined;
   parked: ReadonlySet<string>;
@@ -16,7 +14,7 @@ interface Remote {
 }
 
 /** Key of reads across tenants: sign-in and platform admins. */
-const ANYBODY = '*';
+const ALL_TENANTS = '*';
 const WAIT_MS = 5000;
 const POLL_MS = 15;
 const REFRESH_MS = 500;
@@ -67,14 +65,14 @@ export class ReadModels {
   }
 
   /** Sets the end of the log at the start of this process: writes answered before that are read here too. */
-  startsAt(head: Position | undefined): void {
-    this.#floor = head;
+  startsAt(end: Position | undefined): void {
+    this.#floor = end;
   }
 
   /** Records the position of a write before it is answered. */
   answered(tenantId: string | undefined, position: Position): void {
     this.#requestCount += 1;
-    for (const key of tenantId === undefined ? [ANYBODY] : [tenantId, ANYBODY]) {
+    for (const key of tenantId === undefined ? [ALL_TENANTS] : [tenantId, ALL_TENANTS]) {
       const before = this.#answered.get(key);
       if (before === undefined || before < position) this.#answered.set(key, position);
     }
@@ -90,7 +88,7 @@ export class ReadModels {
     minPosition: Position | undefined,
   ): Promise<void> | undefined {
     this.#requestCount += 1;
-    const tenantId = tenant ?? ANYBODY;
+    const tenantId = tenant ?? ALL_TENANTS;
     const target = latest(minPosition, latest(this.#answered.get(tenantId), this.#floor));
     const waiting = projections.filter((name) => !this.#ready(name, tenantId, target));
     if (waiting.length === 0) return undefined;

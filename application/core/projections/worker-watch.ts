@@ -10,27 +10,22 @@ const MISSING_MS = 5000;
 export class WorkerWatch {
   readonly #names: readonly string[];
   readonly #store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>;
-  readonly #now: () => number;
   readonly #timer: Timer;
-  #lastSeen: number;
+  #lastSeen = monotonic();
   #sampling = false;
 
-  /** @param now monotonic milliseconds */
   constructor(
     projections: readonly Pick<Projection, 'name'>[],
     store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>,
-    now: () => number = monotonic,
   ) {
     this.#names = projections.map(({ name }) => name);
     this.#store = store;
-    this.#now = now;
-    this.#lastSeen = now();
     this.#timer = setInterval(() => void this.sample(), SAMPLE_MS).unref();
   }
 
   /** True when no process has folded read models for some seconds. */
   get areMissing(): boolean {
-    return this.#now() - this.#lastSeen > MISSING_MS;
+    return monotonic() - this.#lastSeen > MISSING_MS;
   }
 
   /** Looks for a worker; called every second. */
@@ -38,10 +33,10 @@ export class WorkerWatch {
     if (this.#sampling) return;
     this.#sampling = true;
     try {
-      if (await this.#isAnyHeld()) this.#lastSeen = this.#now();
+      if (await this.#isAnyHeld()) this.#lastSeen = monotonic();
     } catch {
       // An unreachable store says nothing about workers.
-      this.#lastSeen = this.#now();
+      this.#lastSeen = monotonic();
     } finally {
       this.#sampling = false;
     }

@@ -12,7 +12,8 @@ export interface LeaseOptions {
 }
 
 /** Pauses until the next multiple of `ms`, so that all leases of a process are asked for at the same moments. */
-const beat = (ms: number, signal: AbortSignal): Promise<void> => pause(ms - (monotonic() % ms), signal);
+const pauseToNextMultiple = (ms: number, signal: AbortSignal): Promise<void> =>
+  pause(ms - (monotonic() % ms), signal);
 
 /**
  * Runs work while a lease is held, until `signal` aborts: takes the lease, renews it at a third of its life, aborts the
@@ -33,7 +34,7 @@ export const holdLease = async (
       if (lease === undefined) {
         // A process killed a moment ago has leases that expire soon.
         const isNew = monotonic() - began < 2 * ttlMs;
-        await beat(isNew ? ttlMs / 20 : ttlMs / 3, signal);
+        await pauseToNextMultiple(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
       }
       await whileRenewed(lease, options, signal, work);
@@ -63,7 +64,7 @@ export const whileRenewed = async (
   const renewing = (async () => {
     let renewedAt = monotonic();
     while (!held.signal.aborted) {
-      await beat(ttlMs / 3, held.signal);
+      await pauseToNextMultiple(ttlMs / 3, held.signal);
       if (held.signal.aborted) return;
       const askedAt = monotonic();
       try {

@@ -1,11 +1,11 @@
 import { DomainError } from '../../../domain/core/errors.ts';
 import { UserForgotten } from '../../../domain/identity/user.ts';
-import { MessageDeleted } from '../../../domain/messaging/conversation.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { StreamStates } from '../commands/stream-states.ts';
-import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
-import { personKeyId, textKeyOf } from '../privacy/key-ids.ts';
+import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
+import { ERASING, erasedKeyId } from '../privacy/erasures.ts';
+import { firstAdminKeyId } from '../privacy/key-ids.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
 import { monotonic, timer } from '../runtime/timers.ts';
 import {
@@ -33,9 +33,6 @@ const CURRENT_MS = 5000;
 /** A listener must return at once; later events wait for it. */
 export type LiveListener = (event: LoggedEvent) => void;
 
-/** Types that the feed itself handles. */
-const OWN: readonly string[] = [MessageDeleted.type, UserForgotten.type];
-
 /**
  * Follows the log on every node from its present end: drops cached states and keys that another node changed, and calls
  * listeners with each event. {@link LiveFeed.isCurrent} bounds the age of cached states.
@@ -51,8 +48,7 @@ export class LiveFeed {
   readonly #grown: (() => void)[] = [];
   readonly #stored: ((event: StoredEvent) => void)[] = [];
   /** Types with a listener; other events are not decoded. */
-  readonly #heard = new Set(OWN);
-  readonly #monotonic: () => number;
+  readonly #types = new Set(ERASING);
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
   /** Time of the latest request for the log's end whose answer the feed has reached. */
   #currentAt = Number.NEGATIVE_INFINITY;
@@ -64,8 +60,6 @@ export class LiveFeed {
     states: StreamStates;
     keys: KeyRing;
     logger: Logger;
-    /** Monotonic milliseconds. */
-    monotonic?: (() => number) | undefined;
   }) {
     this.#events = deps.events;
     this.#follower = deps.follower;
@@ -73,7 +67,6 @@ export class LiveFeed {
     this.#states = deps.states;
     this.#keys = deps.keys;
     this.#logger = deps.logger;
-    this.#monotonic = deps.monotonic ?? (() => monotonic());
   }
 
   /** Position of the last delivered event. */
@@ -88,7 +81,7 @@ export class LiveFeed {
 
   /** Whether everything in the log 5 s ago was delivered. False while the store or the live source is disconnected. */
   get isCurrent(): boolean {
-    return this.#monotonic() - this.#currentAt <= CURRENT_MS;
+    return monotonic() - this.#currentAt <= CURRENT_MS;
   }
 
   /** Waits until {@link hasReached}. @throws `read_model_behind` after 5 s */
@@ -102,7 +95,7 @@ export class LiveFeed {
   /** @param types that the listener needs; it may be called with others */
   onEvent(listener: LiveListener, types: readonly string[]): void {
     this.#listeners.push(listener);
-    for (const type of types) this.#heard.add(type);
+    for (const type of types) this.#types.add(type);
   }
 
   /** Registers a listener that is called once per batch of new events. */
@@ -117,7 +110,7 @@ export class LiveFeed {
 
   /** Follows from the present end of the log until aborted; calls `started` once that end is known. */
   async run(signal: AbortSignal, started: () => void): Promise<void> {
-    const asked = this.#monotonic();
+    const asked = monotonic();
     const end = await this.#events.end();
     this.#position.next(end);
     this.#currentAt = asked;
@@ -127,24 +120,24 @@ export class LiveFeed {
     });
     try {
       // Urgent, since revocations arrive by this feed: it does not wait for other followers.
-      await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#take(batch));
+      await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#onBatch(batch));
     } finally {
       confirming.unsubscribe();
     }
   }
 
-  #take({ events, position }: EventBatch): void {
+  #onBatch({ events, position }: EventBatch): void {
     if (events.length > 0) for (const grown of this.#grown) grown();
     for (const stored of events) {
       this.#states.onEvent(stored.stream, stored.revision);
       for (const listener of this.#stored) listener(stored);
-      if (this.#heard.has(stored.type)) this.#handOn(stored);
+      if (this.#types.has(stored.type)) this.#dispatch(stored);
     }
     // Listeners are synchronous, so the position is not seen within a batch.
     this.#position.next(position);
   }
 
-  #handOn(stored: StoredEvent): void {
+  #dispatch(stored: StoredEvent): void {
     try {
       const event = this.#codec.decode(stored);
       this.#noticeErasure(event);
@@ -161,7 +154,7 @@ export class LiveFeed {
   #confirmed(): Observable<number> {
     return timer(ASK_MS, ASK_MS).pipe(
       exhaustMap(() => {
-        const asked = this.#monotonic();
+        const asked = monotonic();
         return defer(() => this.#events.end()).pipe(
           switchMap((end) => (end === undefined ? of(end) : this.#reached(end))),
           map(() => asked),
@@ -176,9 +169,9 @@ export class LiveFeed {
   }
 
   #noticeErasure(event: LoggedEvent): void {
-    const deleted = dataOf(MessageDeleted, event);
-    if (deleted !== undefined) this.#keys.markDestroyed(`${event.tenantId}/${textKeyOf(deleted)}`);
-    const forgotten = dataOf(UserForgotten, event);
-    if (forgotten !== undefined) this.#keys.markDestroyed(personKeyId(event.tenantId, forgotten.user_id));
+    const id = erasedKeyId(event);
+    if (id !== undefined) this.#keys.markDestroyed(id);
+    // The tenant's first event may hold a copy of the person under this key, which is then read from the store again.
+    if (event.type === UserForgotten.type) this.#keys.forget(firstAdminKeyId(event.tenantId));
   }
 }

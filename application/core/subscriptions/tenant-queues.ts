@@ -185,7 +185,7 @@ export class TenantQueues {
   async #step(tenantId: string, queue: Queue, turn: Turn): Promise<void> {
     const { behindFrom } = queue;
     if (queue.events.length === 0 && behindFrom !== undefined)
-      await this.#readOn(tenantId, queue, behindFrom);
+      await this.#readRest(tenantId, queue, behindFrom);
     const part = queue.events.slice(0, queue.part);
     if (part.length === 0) return;
     await turn.begin();
@@ -196,7 +196,7 @@ export class TenantQueues {
     else if (ms < TURN_MS / 2) queue.part = Math.min(LARGEST_PART, queue.part * 2);
   }
 
-  async #readOn(tenantId: string, queue: Queue, after: Place): Promise<void> {
+  async #readRest(tenantId: string, queue: Queue, after: Place): Promise<void> {
     const { events, position } = await this.#deps.read(tenantId, after);
     // Events after the front come with the batches again, from now on.
     const isThere = position >= this.#front;

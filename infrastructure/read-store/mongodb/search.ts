@@ -1,12 +1,7 @@
 import { type Document, MongoServerError } from 'mongodb';
-import type {
-  Cursor,
-  FindResult,
-  Scalar,
-  SearchQuery,
-  Selection,
-} from '../../../application/ports/read-store.ts';
+import type { Cursor, FindResult, SearchQuery, Selection } from '../../../application/ports/read-store.ts';
 import { SearchGivenUp } from '../../../application/ports/searches.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import type { SortField } from '../../../domain/expressions/filter-tree.ts';
 import { type Row, textIn } from '../../mongodb/calls.ts';
 import { cursorOf, rangeOf } from '../index-keys.ts';

@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { JsonObject, Scalar } from '../../../application/ports/read-store.ts';
+import type { JsonObject } from '../../../application/ports/read-store.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import { allCells, type Cells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type FieldEntries, fieldEntries, heldValue, isCut } from '../field-entries.ts';

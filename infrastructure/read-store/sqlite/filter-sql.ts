@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { Scalar } from '../../../application/ports/read-store.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import type { Filter, FilterField } from '../../../domain/expressions/filter-tree.ts';
 import { keyOf } from '../../../domain/expressions/matches.ts';
 import { pathKey } from '../searched.ts';

@@ -1,4 +1,5 @@
-import type { Cursor, Scalar, SearchQuery, Selection } from '../../../application/ports/read-store.ts';
+import type { Cursor, SearchQuery, Selection } from '../../../application/ports/read-store.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import { compareKeys, compareText } from '../../../domain/expressions/compare.ts';
 import { cursorOf, type IndexPlan } from '../index-keys.ts';
 import { sortedAfter } from '../searched.ts';

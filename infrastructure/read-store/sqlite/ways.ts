@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { Scalar, SearchQuery } from '../../../application/ports/read-store.ts';
+import type { SearchQuery } from '../../../application/ports/read-store.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import { compareKeys } from '../../../domain/expressions/compare.ts';
 import { numberOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';

@@ -142,7 +142,7 @@ describe('an index', () => {
 describe('the indexes of tenants', () => {
   const embedder = testEmbedder();
   const newIndexes = (store: CorpusStore, maxBytes = 1e9) =>
-    new TenantIndexes({ store, dimensions: 64, model: embedder.model, maxBytes, now: () => 0 });
+    new TenantIndexes({ store, dimensions: 64, model: embedder.model, maxBytes });
   const query = async (text: string) => {
     const { text: embedded, terms } = searchTextsOf(text);
     return { vector: (await embedder.embed([embedded], 'question'))[0], terms };

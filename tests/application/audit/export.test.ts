@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { Replay } from '../../../application/audit/replay.ts';
-import { canonicalJson } from '../../../application/core/events/canonical-json.ts';
 import { KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import { type EventStore, type NewEvent, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 import { event } from '../../contract/event-store-parts/helpers.ts';
 import { fillAuditLog } from '../../support/audit-log.ts';
 import { withEachEventStore } from '../../support/event-stores.ts';

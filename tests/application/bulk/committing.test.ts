@@ -85,7 +85,7 @@ describe('A committed bulk edit', () => {
     const drift = (id: string) => node.records.update(TENANT, 'node', id, { values: { n: 9 } }, request());
     const session = await node.begin(ids, EDIT, filter, () => drift(drifted));
     await drift(late);
-    await node.records.delete(TENANT, 'node', gone, {}, request());
+    await node.deletions.delete(TENANT, 'node', gone, {}, request());
     expect(await node.runner.run(TENANT, session)).to.equal(true);
     const { result } = await node.session(session);
     expect(result).to.deep.include({ succeeded: 1, skipped: 1, errored: 5 });

@@ -92,7 +92,7 @@ describe('row edits', () => {
       await create(node, { n: 9 }),
       await create(node, { n: 1 }),
     ];
-    await node.records.delete(TENANT, 'node', gone, {}, request());
+    await node.deletions.delete(TENANT, 'node', gone, {}, request());
     const filter = parseFilterText('n < 8', { n: { type: 'integer' } });
     const run = await runIn(node, { selectedBy: { filter, now: 0 } });
     const rows = [plain, 'none', equal, drifted, gone, randomUUID()];

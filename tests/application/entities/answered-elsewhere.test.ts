@@ -52,7 +52,7 @@ describe('A write on another node', () => {
     await one.schemas.change(TENANT, 'seat', { fields: [keeps] }, request());
     const { record } = await one.records.create(TENANT, 'node', {}, request());
     await one.records.create(TENANT, 'seat', { keeps: record.id }, request());
-    const deleting = other.records.delete(TENANT, 'node', record.id, {}, request());
+    const deleting = other.deletions.delete(TENANT, 'node', record.id, {}, request());
     expect(await refusalCode(deleting)).to.equal('in_use');
   });
 

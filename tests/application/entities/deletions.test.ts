@@ -14,7 +14,7 @@ import { defineNodes, type Entities, flawsIn, recordsIn, request, startEntities,
 
 const create = async (node: Entities, values: Record<string, unknown> = {}): Promise<string> =>
   (await node.records.create(TENANT, 'node', values, request())).record.id;
-const remove = (node: Entities, id: string) => node.records.delete(TENANT, 'node', id, {}, request());
+const remove = (node: Entities, id: string) => node.deletions.delete(TENANT, 'node', id, {}, request());
 const statusOf = async (node: Entities, id: string) =>
   (await recordsIn(node.shared.events, node.codec)).get(id)?.state.status;
 

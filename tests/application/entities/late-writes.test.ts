@@ -33,7 +33,7 @@ describe('A write of a reference that got no answer', () => {
     const target = (await create(healthy)).record.id;
     const { node, land } = late(healthy);
     expect(await rejection(create(node, { cascade: target }))).to.be.instanceOf(StoreUnavailable);
-    await healthy.records.delete(TENANT, 'node', target, {}, request());
+    await healthy.deletions.delete(TENANT, 'node', target, {}, request());
     await rejection(land());
     expect(await flawsIn(healthy)).to.deep.equal([]);
   });
@@ -45,7 +45,7 @@ describe('A write of a reference that got no answer', () => {
     const { node, land } = late(healthy);
     await rejection(create(node, { restrict: target }));
     await land();
-    const deleting = healthy.records.delete(TENANT, 'node', target, {}, request());
+    const deleting = healthy.deletions.delete(TENANT, 'node', target, {}, request());
     expect(await rejection(deleting)).to.have.property('code', 'in_use');
     expect(await flawsIn(healthy)).to.deep.equal([]);
   });

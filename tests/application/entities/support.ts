@@ -92,7 +92,7 @@ export const startEntities = (
   const answered = () => undefined;
   const waiting = { clock, waitMs: WAIT_MS };
   const deletions = new Deletions({ streams, links, schemas, finder, answered, looked, ...waiting });
-  const records = new Records({ streams, schemas, links, deletions, workflows, gate: writers });
+  const records = new Records({ streams, schemas, links, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 
   /** Delivers every event of the log to the subscribers once, from `from` on; returns the end. */

@@ -77,7 +77,7 @@ describe('submissions of forms', () => {
     const [changed, deleted] = (await node.log()).records;
     if (changed === undefined || deleted === undefined) throw new Error('no records');
     await node.records.update(TENANT, 'thing', changed.record_id, { values: { name: 'x' } }, request());
-    await node.records.delete(TENANT, 'thing', deleted.record_id, {}, request());
+    await node.deletions.delete(TENANT, 'thing', deleted.record_id, {}, request());
     await node.submit('report', 'deleted', { name: 'again' });
     await node.follow();
     const { records, submitted } = await node.log();

@@ -9,6 +9,7 @@ import {
 } from '../../../application/identity/authentication.ts';
 import { platformClaims, type TenantClaims } from '../../../application/identity/authentication-claims.ts';
 import { Identity } from '../../../application/identity/identity.ts';
+import { extensionStream } from '../../../domain/extensions/extension.ts';
 import { replacePassword } from '../../../domain/identity/password.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
@@ -44,7 +45,7 @@ const nodeAt = (stores: SharedStores, now: number) => {
     ...node,
     context,
     extensions: new Extensions({ streams: node.streams, tokens }),
-    check: async (token: string) => authentication.authenticate(token, 'tenant'),
+    check: (token: string) => authentication.authenticate(token, 'tenant'),
     signIn: (session?: number) =>
       tokens.sign({ ...CLAIMS, ...(session === undefined ? {} : { session }) }, 3600),
     endSessions: () =>
@@ -120,8 +121,9 @@ describe('A token of an extension', () => {
     const [first, second] = [nodeAt(stores, NOON), nodeAt(stores, NOON)];
     const manifest = { extId: 'crm', name: 'CRM', version: '1', url: null, createdBy: 'ann' } as const;
     await first.extensions.install('acme', { ...manifest, scopes: ['data:read'] }, first.context());
-    await second.directory.freshExtension('acme', 'crm');
-    expect(second.directory.cachedExtension('acme', 'crm')).to.include({ state: 'inactive' });
+    const known = second.streams.of(extensionStream, 'acme', 'crm');
+    await known.refresh();
+    expect(known.cached()?.state).to.include({ state: 'inactive' });
     await first.extensions.activate('acme', 'crm', first.context());
     const person = await first.check(first.signIn(0));
     if (person.kind !== 'user') throw new Error('no person');

@@ -3,7 +3,7 @@ import type { UserPrincipal } from '../../../application/core/commands/principal
 import { Extensions } from '../../../application/extensions/extensions.ts';
 import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
-import { scopesOfToken } from '../../../domain/extensions/extension.ts';
+import { extensionStream, scopesOfToken } from '../../../domain/extensions/extension.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
 import { causeOf } from '../../support/book.ts';
 import { rejection } from '../../support/eventually.ts';
@@ -41,7 +41,10 @@ describe('A minted extension token', () => {
     const accepted = async (token: string): Promise<boolean> => {
       const { iat } = tokens.verify(token);
       return (
-        scopesOfToken(await node.directory.freshExtension('acme', 'crm'), { scopes: [], iat }) !== undefined
+        scopesOfToken((await node.streams.of(extensionStream, 'acme', 'crm').refresh()).state, {
+          scopes: [],
+          iat,
+        }) !== undefined
       );
     };
 

@@ -25,7 +25,7 @@ const withAnn = async () => {
     }),
   );
   const changes = new PasswordChanges({
-    ...{ ...node, passwords, clock, secrets: { tail: () => 'unused' } },
+    ...{ ...node, passwords, clock, secrets: { randomText: () => 'unused' } },
     identity: new Identity({ ...node, passwords, emailHash: (email) => email }),
     tenantTokens: tokenFamily(['k'.repeat(40)], tenantTokenClaims, tenantTokenLifetime, clock),
   });

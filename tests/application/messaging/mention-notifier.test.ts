@@ -104,7 +104,7 @@ describe('the mention notifier', () => {
   it('does not notify of a message that was deleted before it was handled', async () => {
     const { node, messaging, conversation, send, sent, inbox } = await village();
     const { message } = await send('@[Bob](user:bob) a secret');
-    await messaging.delete('acme', conversation.id, message.id, 'ann', contextOf(node));
+    await messaging.delete('acme', conversation.id, message.messageId, 'ann', contextOf(node));
     for (const event of await sent()) await mentionNotifier(node).handle(event);
     const [bob] = await inbox('bob');
     expect(await node.keys.open(bob?.snippet ?? '')).to.equal(undefined);
@@ -124,7 +124,7 @@ describe('the eraser', () => {
       lookUpMessage: async () => ({ checkpoint: undefined, message: undefined }),
     });
     await messaging
-      .delete('acme', conversation.id, message.id, 'ann', contextOf(dying))
+      .delete('acme', conversation.id, message.messageId, 'ann', contextOf(dying))
       .catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error;
       });

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { textKeyOf } from '../../../api/compose/messaging.ts';
 import type { MessageLookup } from '../../../application/messaging/message-facts.ts';
-import { Messaging } from '../../../application/messaging/messaging.ts';
+import { dmKeyOf, Messaging } from '../../../application/messaging/messaging.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { conversationsProjection, type MessageDoc } from '../../../projections/messaging/conversations.ts';
 import { refusalCode } from '../../support/eventually.ts';
@@ -25,22 +24,7 @@ const village = async (lag: () => number = () => 0) => {
     const documents = folded(conversationsProjection, story);
     // The collection holds only these documents.
     const doc = documents.get(`messages/acme/${messageId}`) as MessageDoc | undefined;
-    const ms = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time));
-    return {
-      checkpoint: seen.at(-1)?.position,
-      message:
-        doc === undefined
-          ? undefined
-          : {
-              conversationId: doc.conversation_id,
-              messageId: doc.id,
-              textKey: textKeyOf(doc, 'acme'),
-              senderId: doc.sender_user_id,
-              sentAt: Date.parse(doc.created_at),
-              editedAt: ms(doc.edited_at),
-              deletedAt: ms(doc.deleted_at),
-            },
-    };
+    return { checkpoint: seen.at(-1)?.position, message: doc };
   };
   const messaging = new Messaging({ ...node, lookUpMessage });
   return { stores, node, messaging, context };
@@ -77,10 +61,10 @@ describe('messaging', () => {
     const one = (await messaging.start('acme', 'ann', ['bob'], context())).conversation.id;
     const other = (await messaging.start('acme', 'ann', ['eve'], context())).conversation.id;
     const { message } = await messaging.send('acme', one, 'ann', 'hello', context());
-    expect(await refusalCode(messaging.edit('acme', other, message.id, 'ann', 'x', context()))).to.equal(
-      'not_found',
-    );
-    expect(await refusalCode(messaging.delete('acme', other, message.id, 'ann', context()))).to.equal(
+    expect(
+      await refusalCode(messaging.edit('acme', other, message.messageId, 'ann', 'x', context())),
+    ).to.equal('not_found');
+    expect(await refusalCode(messaging.delete('acme', other, message.messageId, 'ann', context()))).to.equal(
       'not_found',
     );
   });
@@ -102,7 +86,7 @@ describe('messaging', () => {
           lag = behind;
           if (what === 'send') {
             const { message } = await messaging.send('acme', id, 'ann', 'hello', context());
-            messages.push({ id: message.id, deleted: false });
+            messages.push({ id: message.messageId, deleted: false });
             continue;
           }
           const message = messages[which];
@@ -123,5 +107,13 @@ describe('messaging', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('derives the key of a conversation from the set of people in the specified form', () => {
+    // printf 'ann,bob' | sha256sum
+    const key = 'f361c245ce8d289cdc830941d179ca7107bea1aac101c02e091933da1fd750d1';
+    expect(dmKeyOf(['bob', 'ann', 'bob'])).to.equal(dmKeyOf(['ann', 'bob']));
+    expect(dmKeyOf(['ann', 'bob'])).to.equal(key);
+    expect(dmKeyOf(['a', 'B'])).to.equal(dmKeyOf(['B', 'a']));
   });
 });

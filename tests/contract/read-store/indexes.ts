@@ -7,8 +7,8 @@ import type {
   IndexSpec,
   JsonObject,
   ReadStore,
-  Scalar,
 } from '../../../application/ports/read-store.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import { INDEXES, modelRows, scalar, steps } from './model.ts';
 import { type Context, put, rejectsWith, workbench } from './support.ts';
 

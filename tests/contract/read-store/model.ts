@@ -1,11 +1,6 @@
 import fc from 'fast-check';
-import type {
-  FindQuery,
-  IndexSpec,
-  JsonObject,
-  JsonValue,
-  Scalar,
-} from '../../../application/ports/read-store.ts';
+import type { FindQuery, IndexSpec, JsonObject, JsonValue } from '../../../application/ports/read-store.ts';
+import type { Scalar } from '../../../domain/core/projection.ts';
 import { parseDocument } from '../../../infrastructure/read-store/stored-values.ts';
 
 /** The port's index semantics on plain arrays. */

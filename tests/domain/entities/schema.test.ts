@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { canonicalJson, isSameJson } from '../../../domain/core/canonical-json.ts';
 import { isDecimal } from '../../../domain/entities/decimal.ts';
 import type { Field, Values } from '../../../domain/entities/fields.ts';
-import { canonical, isSame, jsonProblem } from '../../../domain/entities/json-values.ts';
+import { jsonProblem } from '../../../domain/entities/json-values.ts';
 import { resolve } from '../../../domain/entities/record-values.ts';
 import {
   PROPOSAL_MS,
@@ -135,11 +136,12 @@ describe('Values', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, two) => {
         const values: Values = JSON.parse(JSON.stringify({ one, two, other: shuffledKeys(one) }));
-        expect(isSame(values.one, values.other)).to.equal(true);
-        expect(isSame(values.one, values.two)).to.equal(
-          canonical(values.one ?? null) === canonical(values.two ?? null),
+        expect(isSameJson(values.one, values.other)).to.equal(true);
+        expect(isSameJson(values.one, values.two)).to.equal(
+          canonicalJson(values.one ?? null) === canonicalJson(values.two ?? null),
         );
-        expect(JSON.parse(canonical(values.one ?? null))).to.deep.equal(values.one);
+        expect(JSON.parse(canonicalJson(values.one ?? null))).to.deep.equal(values.one);
+        expect(isSameJson(undefined, values.one)).to.equal(false);
       }),
     );
   });

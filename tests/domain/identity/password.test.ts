@@ -20,9 +20,9 @@ const ann = (...events: readonly UserEvent[]): RegisteredUser => {
   if (!state.exists) throw new Error('nobody');
   return state;
 };
-const isSecret = (wanted: string) => (stored: string) => stored === wanted;
+const matchesSecret = (wanted: string) => (stored: string) => stored === wanted;
 const refused = (state: User, secret: string, now = AT): void => {
-  expect(() => checkReset(state, isSecret(secret), now)).to.throw('not valid any more');
+  expect(() => checkReset(state, matchesSecret(secret), now)).to.throw('not valid any more');
 };
 
 describe('A reset of a password', () => {
@@ -30,7 +30,7 @@ describe('A reset of a password', () => {
 
   it('is valid until it expires, and not in that instant', () => {
     const state = ann(...offered);
-    expect(checkReset(state, isSecret('first'), AT + RESET_MS - 1).id).to.equal('ann');
+    expect(checkReset(state, matchesSecret('first'), AT + RESET_MS - 1).id).to.equal('ann');
     refused(state, 'first', AT + RESET_MS);
     refused(state, 'other');
   });
@@ -38,7 +38,7 @@ describe('A reset of a password', () => {
   it('is replaced by a later one, and used once', () => {
     const twice = ann(...offered, ...offerReset(ann(...offered), 'second', AT));
     refused(twice, 'first');
-    expect(checkReset(twice, isSecret('second'), AT).id).to.equal('ann');
+    expect(checkReset(twice, matchesSecret('second'), AT).id).to.equal('ann');
     refused(ann(...offered, ...replacePassword(ann(...offered), 'hash')), 'first');
   });
 

@@ -6,11 +6,11 @@ import {
   overrideJob,
   type Surroundings,
   type TransitionCommand,
-  transitionJob,
   withJob,
 } from '../../../domain/workflow/job.ts';
 import { checksOf, machineOf } from '../../../domain/workflow/machine.ts';
 import { BEGINNING, given } from '../../support/given.ts';
+import { transitionJob } from '../../support/transition-job.ts';
 import { change, INVOICES } from './samples.ts';
 
 const base = { record_id: 'r', entity_name: 'invoice' };

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { canonicalJson } from '../../../application/core/events/canonical-json.ts';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 import { type Answer, keyed } from '../../support/client.ts';
 import { randomName } from '../../support/server.ts';
 import { messages } from '../../support/shapes.ts';

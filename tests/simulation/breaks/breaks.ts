@@ -43,7 +43,12 @@ export const BREAKS: readonly Break[] = [
     name: 'an event is folded twice into a document',
     seed: 58,
     file: 'application/core/projections/fold-batch.ts',
-    changes: [['(one.position !== undefined && one.position >= event.position)', '(one.position === null)']],
+    changes: [
+      [
+        '(document.position !== undefined && document.position >= event.position)',
+        '(document.position === null)',
+      ],
+    ],
   },
   {
     name: 'a repeated request does not look for its first try',
@@ -52,7 +57,7 @@ export const BREAKS: readonly Break[] = [
     changes: [
       [
         '      if (command.priorAttempt !== undefined) {\n        const earlier',
-        '      if (command.priorAttempt !== undefined && head.revision < -5) {\n        const earlier',
+        '      if (command.priorAttempt !== undefined && current.revision < -5) {\n        const earlier',
       ],
     ],
   },
@@ -100,7 +105,7 @@ export const BREAKS: readonly Break[] = [
     seed: 25,
     file: 'application/core/commands/stream-batch.ts',
     changes: [
-      ['const now = Math.max(this.deps.clock.now(), head.at);', 'const now = this.deps.clock.now();'],
+      ['const now = Math.max(this.deps.clock.now(), current.at);', 'const now = this.deps.clock.now();'],
       ['const at = Math.max(event.at ?? now, next.at);', 'const at = event.at ?? now;'],
     ],
   },

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { chainHash } from '../../../../application/core/events/event-codec.ts';
+import { chainHash } from '../../../../application/core/events/hash-chain.ts';
 
 /** Reads and writes events in a log’s file. */
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { StreamCommand } from '../../../../application/core/commands/streams.ts';
+import type { StreamCommand } from '../../../../application/core/commands/command.ts';
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import {
   EventTooLarge,
@@ -36,8 +36,8 @@ const entry = (id: string, cause = 'c', more: Partial<Entry> = {}, text = 'text'
 });
 const nothing = (id: string): Entry => entry(id, 'c', { decide: () => [] });
 
-const executeAll = (node: TestNode, commands: readonly Entry[], passing = true) =>
-  node.streams.executeAll(bookStream, 'acme', commands, { passing });
+const executeAll = (node: TestNode, commands: readonly Entry[], uncached = true) =>
+  node.streams.executeAll(bookStream, 'acme', commands, { uncached });
 const streamOf = (id: string) => `acme.book-${id}`;
 const countIn = async (events: EventStore, id: string) => (await events.readStream(streamOf(id))).length;
 const found = (settled: readonly PromiseSettledResult<{ events: readonly unknown[] }>[]) =>
@@ -182,7 +182,7 @@ describe('commands on many streams', () => {
           maxLength: 12,
         }),
         fc.boolean(),
-        async (faults, passing) => {
+        async (faults, uncached) => {
           const stores = memoryStores();
           const node = startNode({
             ...stores,
@@ -195,7 +195,7 @@ describe('commands on many streams', () => {
             return { ...rest, context: { ...context, priorAttempt: { since: begin } } };
           });
           for (;;) {
-            const settled = await executeAll(node, commands, passing);
+            const settled = await executeAll(node, commands, uncached);
             const left = settled.filter(({ status }) => status === 'rejected');
             if (left.length > 0) continue;
             expect(found(settled)).to.deep.equal([1, 1, 1, 1]);
@@ -230,14 +230,14 @@ describe('commands on many streams', () => {
     ]);
   });
 
-  it('leave no state in the cache with `passing`, and no outdated one', async () => {
+  it('leave no state in the cache with `uncached`, and no outdated one', async () => {
     const node = startNode({ definitions });
     await node.commands.execute(write('first', { book: 'known' }));
     await executeAll(node, [entry('known'), entry('new'), nothing('none')]);
     for (const id of ['known', 'new', 'none'])
       expect(node.states.cached(streamOf(id)), id).to.equal(undefined);
     await executeAll(node, [entry('known', 'd'), entry('new', 'd')], false);
-    expect(node.states.cachedOf(bookStream, streamOf('known'))?.state.count).to.equal(3);
+    expect(node.states.cached(streamOf('known'), bookStream)?.state.count).to.equal(3);
   });
 
   it('load facts after the states were read, and again after a lost race', async () => {
@@ -264,7 +264,7 @@ describe('commands on many streams', () => {
         },
       })),
       {
-        passing: true,
+        uncached: true,
         prepare: async () => {
           steps.push('facts');
           asked += 1;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { PriorAttempt } from '../../../../application/core/commands/command-handler.ts';
+import type { PriorAttempt } from '../../../../application/core/commands/command.ts';
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import { BOOK, bookEvents, bookStream, causeOf, write } from '../../../support/book.ts';
 import { withEachEventStore } from '../../../support/event-stores.ts';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Principal } from '../../../../application/core/commands/principal.ts';
 import { requestContext, uuidFromName } from '../../../../application/core/commands/request-context.ts';
-import { dmKeyOf } from '../../../../application/messaging/message-ids.ts';
 import { uuidV7Ids } from '../../../../infrastructure/identity/ids.ts';
 import { testClock } from '../../../support/fakes.ts';
 
@@ -96,13 +95,5 @@ describe('ids derived from names', () => {
   it('are the same for the same name and differ for others', () => {
     expect(uuidFromName('a')).to.equal(uuidFromName('a'));
     expect(uuidFromName('a')).not.to.equal(uuidFromName('b'));
-  });
-
-  it('of conversations derive from the set of people in the specified form', () => {
-    // printf 'ann,bob' | sha256sum
-    const key = 'f361c245ce8d289cdc830941d179ca7107bea1aac101c02e091933da1fd750d1';
-    expect(dmKeyOf(['bob', 'ann', 'bob'])).to.equal(dmKeyOf(['ann', 'bob']));
-    expect(dmKeyOf(['ann', 'bob'])).to.equal(key);
-    expect(dmKeyOf(['a', 'B'])).to.equal(dmKeyOf(['B', 'a']));
   });
 });

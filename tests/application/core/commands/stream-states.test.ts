@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { UndecodableEvent } from '../../../../application/core/events/event-codec.ts';
+import { UndecodableEvent } from '../../../../application/core/events/upcasting.ts';
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import { BOOK, bookEvents, bookStream, close, write } from '../../../support/book.ts';
 import { busyFor } from '../../../support/busy.ts';
@@ -261,13 +261,13 @@ describe('folded states', () => {
     const writer = nodeOver(stores);
     for (const id of ['two', 'three']) await writer.commands.execute({ ...write('e0'), id });
     const ids = ['two', 'none', 'one', 'three'];
-    for (const passing of [true, false]) {
+    for (const uncached of [true, false]) {
       const node = nodeOver(stores);
-      const many = await node.states.loadMany('acme', bookStream, ids, { passing });
+      const many = await node.states.loadMany('acme', bookStream, ids, { uncached });
       const each = await Promise.all(ids.map((id) => nodeOver(stores).states.load('acme', bookStream, id)));
       expect(many).to.deep.equal(each);
       expect(many.map(({ revision }) => revision)).to.deep.equal([0, -1, 19, 0]);
-      expect(node.states.cached('acme.book-two') === undefined).to.equal(passing);
+      expect(node.states.cached('acme.book-two') === undefined).to.equal(uncached);
     }
   });
 
@@ -277,7 +277,7 @@ describe('folded states', () => {
     await there.commands.execute(write('e0'));
     const { slow, read, answer } = slowReads(stores.events);
     const here = nodeOver({ ...stores, events: slow });
-    const loading = here.states.loadMany('acme', bookStream, ['one'], { passing: false });
+    const loading = here.states.loadMany('acme', bookStream, ['one'], { uncached: false });
     await read;
     await there.commands.execute(close());
     here.states.onEvent(BOOK, 1);

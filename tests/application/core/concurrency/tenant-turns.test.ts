@@ -6,27 +6,28 @@ import {
   TURN_MS,
   type Turn,
 } from '../../../../application/core/concurrency/tenant-turns.ts';
-import { TimeSlices } from '../../../../application/core/concurrency/time-slices.ts';
+import { timeSlices } from '../../../../application/core/concurrency/time-slices.ts';
 import { severalTicks } from '../../../support/eventually.ts';
-import { withFakeTimers } from '../../../support/fake-timers.ts';
+import { useFakeClock, withFakeTimers } from '../../../support/fake-timers.ts';
 
-/** One turn at a time on a clock of its own; each turn takes the time that `spend` says. */
-const schedule = (weightOf: (tenant: string) => number = () => 1) => {
-  let now = 0;
-  const turns = new TenantTurns({ atOnce: 1, now: () => now, weightOf });
+/** One turn at a time; each turn takes the time that its work says. */
+const schedule = (clock: ReturnType<typeof useFakeClock>, weightOf: (tenant: string) => number = () => 1) => {
+  const turns = new TenantTurns({ atOnce: 1, weightOf });
   const served: { readonly tenant: string; readonly from: number; readonly to: number }[] = [];
   const work = async (tenant: string, ms: number): Promise<void> => {
     const turn = await turns.take(tenant, 'test');
-    const from = now;
-    now += ms;
-    served.push({ tenant, from, to: now });
+    const from = clock.now();
+    clock.pass(ms);
+    served.push({ tenant, from, to: clock.now() });
     await Promise.resolve();
     turn.end();
   };
-  return { turns, served, work, now: () => now, advance: (ms: number) => (now += ms) };
+  return { turns, served, work, now: clock.now, advance: clock.pass };
 };
 
 describe('the turns of tenants', () => {
+  const clock = useFakeClock();
+
   it("serve a quiet tenant's work after at most one turn of each busy tenant", async () => {
     const property = fc.asyncProperty(
       fc.array(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 8, maxLength: 20 }), {
@@ -35,7 +36,7 @@ describe('the turns of tenants', () => {
       }),
       fc.integer({ min: 1, max: 6 }),
       async (busy, after) => {
-        const { served, work, now } = schedule();
+        const { served, work, now } = schedule(clock);
         const all = busy.flatMap((works, n) => works.map((ms) => work(`busy${n}`, ms)));
         while (served.length < after) await Promise.resolve();
         const asked = now();
@@ -74,7 +75,7 @@ describe('the turns of tenants', () => {
     }));
 
   it('share the time equally between busy tenants, however long their works are', async () => {
-    const { served, work } = schedule();
+    const { served, work } = schedule(clock);
     const all = [
       ...Array.from({ length: 400 }, () => work('short', 2)),
       ...Array.from({ length: 40 }, () => work('long', 50)),
@@ -87,7 +88,7 @@ describe('the turns of tenants', () => {
   });
 
   it('share the time of busy tenants by their weights', async () => {
-    const { served, work } = schedule((tenant) => (tenant === 'heavy' ? 4 : 1));
+    const { served, work } = schedule(clock, (tenant) => (tenant === 'heavy' ? 4 : 1));
     const all = ['light', 'heavy'].flatMap((name) => Array.from({ length: 800 }, () => work(name, 5)));
     while (served.length < 500) await Promise.resolve();
     const heavy = served.slice(0, 500).filter(({ tenant }) => tenant === 'heavy').length;
@@ -112,7 +113,7 @@ describe('the turns of tenants', () => {
     }));
 
   it('go on until their time is over, and then let others pass', async () => {
-    const { turns, advance } = schedule();
+    const { turns, advance } = schedule(clock);
     const turn = await turns.take('busy', 'test');
     await turn.next();
     let isServed = false;
@@ -131,6 +132,8 @@ describe('the turns of tenants', () => {
 });
 
 describe('works in turns', () => {
+  const clock = useFakeClock();
+
   it('start in order, group by group, and end with the first error of a group', async () => {
     const started: number[] = [];
     let turns = 0;
@@ -154,20 +157,18 @@ describe('works in turns', () => {
   });
 
   it('begin while a tick has time, among the works of other tenants, and one that fails early does not end the process', async () => {
-    let now = 0;
-    const slices = new TimeSlices(() => now);
-    const turns = new TenantTurns({ now: () => now, slices });
+    const turns = new TenantTurns();
     const order: string[] = [];
     const works = Array.from({ length: 8 }, (_, n) => async () => {
       order.push('b');
-      now += 3;
+      clock.pass(3);
       if (n === 0) throw new Error('the first');
     });
     const busy = inTurns(works, await turns.take('busy', 'test')).catch((reason: unknown) => reason);
     const quiet = Array.from({ length: 3 }, async () => {
-      await slices.of('quiet', 'request').next();
+      await timeSlices.of('quiet', 'request').next();
       order.push('q');
-      now += 1;
+      clock.pass(1);
     });
     await Promise.all(quiet);
     expect(String(await busy)).to.include('the first');

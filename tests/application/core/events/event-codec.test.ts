@@ -2,15 +2,11 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { canonicalJson } from '../../../../application/core/events/canonical-json.ts';
-import {
-  CHAIN_START,
-  type ChainHead,
-  EventCodec,
-  UndecodableEvent,
-} from '../../../../application/core/events/event-codec.ts';
+import { CHAIN_START, type ChainLink, EventCodec } from '../../../../application/core/events/event-codec.ts';
+import { UndecodableEvent } from '../../../../application/core/events/upcasting.ts';
 import { KeyRing } from '../../../../application/core/privacy/key-ring.ts';
 import type { NewEvent, StoredEvent } from '../../../../application/ports/event-store.ts';
+import { canonicalJson } from '../../../../domain/core/canonical-json.ts';
 import { defineEvent, type EventDefinition } from '../../../../domain/core/event.ts';
 import { formatPosition } from '../../../../infrastructure/event-store/positions.ts';
 import { BOOK, bookEvents, causeOf } from '../../../support/book.ts';
@@ -33,7 +29,7 @@ const TRACED = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 /** Encodes a chain of entries and decodes it with a new codec. */
 const chainOf = (texts: readonly string[], keys = ring()) => {
   const codec = new EventCodec(bookEvents, keys);
-  let head: ChainHead = CHAIN_START;
+  let head: ChainLink = CHAIN_START;
   const stored = texts.map((text, n) => {
     const data = { entry: `e${n}`, number: n, text };
     const type = n % 2 === 0 ? 'SecretWritten' : 'EntryWritten';

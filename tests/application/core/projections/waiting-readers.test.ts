@@ -1,18 +1,20 @@
 import { expect } from 'chai';
 import { WaitingReaders } from '../../../../application/core/projections/waiting-readers.ts';
+import { useFakeClock } from '../../../support/fake-timers.ts';
 
 describe('Waiting readers of a thread', () => {
+  const clock = useFakeClock();
+
   it('count until half a second after the last wait', () => {
-    let now = 0;
-    const pressure = new WaitingReaders(() => now);
+    const pressure = new WaitingReaders();
     expect(pressure.isOn).to.equal(false);
     pressure.note();
-    now = 499;
+    clock.pass(499);
     expect(pressure.isOn).to.equal(true);
     pressure.note();
-    now = 998;
+    clock.pass(499);
     expect(pressure.isOn).to.equal(true);
-    now = 999;
+    clock.pass(1);
     expect(pressure.isOn).to.equal(false);
   });
 });

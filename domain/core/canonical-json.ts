@@ -20,3 +20,7 @@ export const canonicalJson = (value: unknown): string => {
   }
   return `${text}}`;
 };
+
+/** Whether two values are equal as JSON: the order of keys and undefined members do not count. */
+export const isSameJson = (a: unknown, b: unknown): boolean =>
+  a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { canonicalJson } from '../../../../application/core/events/canonical-json.ts';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 
 const shuffled = (value: unknown, turn: number): unknown => {
   if (Array.isArray(value)) return value.map((item) => shuffled(item, turn + 1));
