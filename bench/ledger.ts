@@ -89,7 +89,7 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
   }
   const body = {
     date: '2026-03-15',
-    memo: 'A sale as many are made',
+    memo: 'A usual sale',
     lines: [
       { account_code: 'A0', debit: 100 },
       { account_code: 'A1', credit: 100 },

@@ -25,14 +25,14 @@ import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
 import { notAnUpgrade, SOCKET_METHODS, SOCKET_PATH } from './socket-path.ts';
 
-/** Relative, for a server behind a prefix. */
-const LEADS_TO_PAGES: ReadonlyMap<string, string> = new Map([
+/** Redirects by path; relative, so that they work behind a proxy's path prefix. */
+const REDIRECTS: ReadonlyMap<string, string> = new Map([
   ['/', 'docs'],
   ['/docs/', '../docs'],
   ['/console/', '../console'],
 ]);
 
-/** Called every few seconds by machines. */
+/** Paths of probes, which are not traced. */
 const UNTRACED = /^\/(?:health\/|metrics$)/;
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -104,7 +104,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
     const { request, path } = exchange;
     checkHost(request);
-    const page = LEADS_TO_PAGES.get(path);
+    const page = REDIRECTS.get(path);
     if (page !== undefined && (request.method === 'GET' || request.method === 'HEAD')) {
       send(exchange, { status: 302, headers: { Location: page } });
       return undefined;

@@ -7,7 +7,7 @@ const READ = 256 * 1024;
 /** Time (ms) in which the rest of a refused request is discarded, so that the client reads the answer. */
 const LINGER_MS = 10_000;
 
-/** Reads a body in the owner's turns. */
+/** Reads a body, 256 KiB per slice of its owner. */
 export const readInTurns = (request: IncomingMessage, slice: Slice, take: (chunk: Buffer) => void): void => {
   let read = 0;
   request.on('data', (chunk: Buffer) => {

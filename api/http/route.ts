@@ -169,7 +169,7 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The parts of a read without a credential that belongs to no area. */
+/** Shared members of public GET routes for operators (health, metrics, version). */
 export const operatorRoute = { method: 'get', tag: 'Operations', access: { kind: 'public' } } as const;
 
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;

@@ -38,8 +38,8 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
     if (position === undefined) {
       throw invalidAt(path, 'invalid_format', 'This is not a position.');
     }
-    const head = await this.deps.events.end();
-    if (head === undefined || position > head) {
+    const end = await this.deps.events.end();
+    if (end === undefined || position > end) {
       throw invalidAt(path, 'too_big', 'The log has not come so far.');
     }
     return position;

@@ -25,7 +25,7 @@ import {
   versionOf,
 } from './row.ts';
 
-type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
+type Loaded = Pick<StreamState<RecordState>, 'state' | 'position'>;
 type Params = Exclude<OpParams, { kind: 'edit' }>;
 
 const SUCCEEDED: RowResult = { kind: 'succeeded' };
@@ -52,15 +52,17 @@ export class RowCommands extends RowOperation<Params> {
     const loaded = await this.deps.streams
       .loadAll(recordStream, this.run.tenantId, cold, { uncached: false })
       .catch(() => []);
-    const heads = new Map(cold.map((id, at) => [id, loaded[at]]));
-    const settled = await Promise.allSettled(ids.map((id) => this.#applyOne(id, heads.get(id), mayBeDone)));
+    const loadedById = new Map(cold.map((id, at) => [id, loaded[at]]));
+    const settled = await Promise.allSettled(
+      ids.map((id) => this.#applyOne(id, loadedById.get(id), mayBeDone)),
+    );
     for (const id of cold) this.#stream(id).evict();
     return settled;
   }
 
-  async #applyOne(recordId: string, loaded: Head | undefined, mayBeDone: boolean): Promise<RowResult> {
+  async #applyOne(recordId: string, loaded: Loaded | undefined, mayBeDone: boolean): Promise<RowResult> {
     for (let tries = 0; tries < RACES; tries += 1) {
-      const head: Head =
+      const head: Loaded =
         tries === 0 && loaded !== undefined ? loaded : await this.#stream(recordId).refresh();
       refuseMixUp(head.state, recordId);
       const result = await this.#decide(head);
@@ -72,7 +74,7 @@ export class RowCommands extends RowOperation<Params> {
     throw lostRace();
   }
 
-  async #decide({ state, position }: Head): Promise<RowResult | 'again'> {
+  async #decide({ state, position }: Loaded): Promise<RowResult | 'again'> {
     const { params } = this;
     if (state.status !== 'live' || state.entityName !== this.run.entityName) {
       return params.kind === 'delete' ? this.#gone(state, position) : errored(recordNotFound, '');

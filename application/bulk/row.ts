@@ -174,6 +174,10 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
     return events.length > 0;
   }
 
+  /**
+   * The context of a row's command. Its causation id derives from session and record, so that the stream is searched back
+   * to the commit's start for events of an earlier try.
+   */
   protected contextOf(recordId: string): RequestContext {
     const { cause, sessionId, since } = this.run;
     return {

@@ -142,7 +142,10 @@ export class Entries extends WithDeps<{
     return outcome.events.length === 0 ? undefined : draftIn(outcome);
   }
 
-  /** The content of a new entry, checked. @throws as {@link draft} */
+  /**
+   * Fills in currency and memo, replaces account codes by the chart's spelling, and checks that the sides balance.
+   * @throws as {@link draft}
+   */
   async contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
     const checked = checkedLines(given.lines);
     const currency = given.currency ?? (await ledgerSettingsOf(this.deps, tenantId)).currency;

@@ -277,6 +277,7 @@ interface Claim {
   readonly started: RecordedEvent<StartEvent>;
   readonly state: Entry;
 }
+
 /** @throws the refusal */
 const postedOf = ({ event, position }: Answer): Posted => {
   if (event.type !== 'PostingRefused') return { posting: event, position };

@@ -22,7 +22,10 @@ export const SOURCE_TYPES: readonly string[] = [...WEBHOOK_SOURCES, InvoiceIssue
 
 const PARTNER = 'partner_';
 
-/** Undefined for an event that no rule applies to. */
+/**
+ * An event's name and data as webhooks deliver them, for its own tenant; of an issued invoice those of the invoice, for the
+ * partner's home tenant. Undefined for an event that no rule applies to.
+ */
 export const readSource = async (
   event: LoggedEvent,
   partners: PartnerDirectory,

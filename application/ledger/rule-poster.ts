@@ -40,16 +40,21 @@ export const rulePoster = (deps: {
     const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
     // A partner's invoice is not read in one order with the rules of its home tenant.
     const isOwn = event.tenantId === tenantId;
-    const { byId } = await (isOwn ? rules.at(stream, event.position) : rules.exact(stream, event.position));
+    const { byId } = await (isOwn
+      ? rules.before(stream, event.position)
+      : rules.readBefore(stream, event.position));
     const active = Object.values(byId).filter((rule) => rule.active && rule.source_kind === kind);
     if (active.length === 0) return [];
-    const tenant = await tenants.exact(streamName(PLATFORM, tenantStream.category, tenantId), event.position);
+    const tenant = await tenants.readBefore(
+      streamName(PLATFORM, tenantStream.category, tenantId),
+      event.position,
+    );
     if (!tenant.exists || !tenant.entitlements.ledger) return [];
     return active.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   };
 
   const applicationsOf = async (event: LoggedEvent): Promise<readonly RuleApplication[]> => {
-    if (rules.takes(event)) return [];
+    if (rules.apply(event)) return [];
     const source = await readSource(event, partners);
     if (source === undefined) return [];
     const found = await applicable(event, source.kind, source.tenantId);
@@ -60,7 +65,7 @@ export const rulePoster = (deps: {
   const skips = (event: StoredEvent): boolean => {
     const tenantId = ruleTenantOf(event);
     if (tenantId === undefined) return false;
-    const known = rules.known(streamName(tenantId, postingRulesStream.category, POSTING_RULES));
+    const known = rules.cached(streamName(tenantId, postingRulesStream.category, POSTING_RULES));
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
   };
 

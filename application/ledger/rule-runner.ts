@@ -84,8 +84,8 @@ export class RuleRunner extends WithDeps<{
   }
 
   /**
-   * As {@link apply}, in the background: records a failure, or resolves an earlier one. Does nothing when a retry has
-   * resolved the failure, since the rule may have been changed for it.
+   * Applies a rule in the background, and records its failure or resolves an earlier one. Skips an application whose
+   * failure a person's retry has resolved, since the rule may have changed since.
    */
   async run(application: RuleApplication, context: RequestContext, slot?: Slot): Promise<void> {
     if (await this.#isResolved(application)) return;

@@ -114,7 +114,7 @@ export class EndpointQueue {
     for (const id of this.#ended) if (!waiting.has(id)) this.#ended.delete(id);
   }
 
-  /** Counts none of its present deliveries any longer: they may not be sent for now. */
+  /** Leaves the present deliveries out of the summary: they may not be sent now. */
   suspend(): void {
     this.#waiting.clear();
     for (const id of this.#underWay.keys()) this.#underWay.set(id, undefined);

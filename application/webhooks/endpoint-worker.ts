@@ -84,7 +84,7 @@ export class EndpointWorker {
     return dueAt === Number.POSITIVE_INFINITY ? undefined : dueAt;
   }
 
-  /** Tells of a change at this position. */
+  /** Wakes the worker: its deliveries changed at this position. */
   wake(position?: Position): void {
     this.#changes += 1;
     this.#signal(position);

@@ -67,6 +67,7 @@ export class SigningKeys {
   }
 }
 
+/** Headers of one attempt, with signatures of its body by the secret and, while it is valid, the previous one. */
 export const headersOf = (signed: Signed): Readonly<Record<string, string>> => {
   const { deliveryId, secret, previous, body } = signed;
   const timestamp = String(Math.floor(signed.now / 1000));

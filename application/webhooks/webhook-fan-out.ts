@@ -69,11 +69,11 @@ export const webhookFanOut = (deps: {
   };
   /** The deliveries of an event, by the subscriptions at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
-    if (history.takes(event)) return [];
+    if (history.apply(event)) return [];
     const content = webhookDataOf(event);
     if (content === undefined) return [];
     const stream = streamName(event.tenantId, subscriptionsStream.category, SUBSCRIPTIONS);
-    const { byId } = await history.at(stream, event.position);
+    const { byId } = await history.before(stream, event.position);
     const wanted = Object.values(byId).filter(
       ({ state, events }) => state === 'active' && wants(events, content.event),
     );
@@ -84,7 +84,7 @@ export const webhookFanOut = (deps: {
   /** True for a tenant without an active subscription. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (history.types.includes(type)) return false;
-    const known = history.known(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
+    const known = history.cached(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
     return known !== undefined && Object.values(known.byId).every(({ state }) => state !== 'active');
   };
   const handleAll: Subscriber['handleAll'] = async (events, turn) => {

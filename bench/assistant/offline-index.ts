@@ -6,7 +6,7 @@ import type { Passage } from '../../application/assistant/tenant-indexes.ts';
 import type { SourceKind } from '../../application/ports/corpus-store.ts';
 import type { Embedder } from '../../application/ports/embedder.ts';
 
-/** A text with its source, as `source-texts.ts` returns it. */
+/** A text with its source, as `application/assistant/texts` returns it. */
 export interface OfflineDocument {
   readonly kind: SourceKind;
   readonly id: string;

@@ -118,7 +118,7 @@ export const cancelSession = (state: BulkState): readonly BulkEvent[] => {
   return decided(BulkCancelled, { session_id: id });
 };
 
-/** @throws `not_found`, `invalid_transition` */
+/** Moves a previewed session to committing. @throws `not_found`, `invalid_transition` */
 export const startCommit = (
   state: BulkState,
   commit: { readonly committedBy: string; readonly countAtCommit: number | undefined },
@@ -157,7 +157,7 @@ export interface Processed {
   readonly errors: readonly RowError[];
 }
 
-/** @throws {TakenOver} */
+/** Records outcomes of rows. @throws {TakenOver} for a run that another one has taken over */
 export const recordRows = (state: BulkState, run: number, rows: Processed): readonly BulkEvent[] => {
   const { id, done, counts } = ownRun(state, run);
   const { succeeded, skipped, errors } = rows;

@@ -27,7 +27,8 @@ export interface AppliedRule {
 }
 
 /**
- * Does not check balance, chart or lock; recording the entry does.
+ * Evaluates the condition, then computes currency, date and the lines' amounts in minor units; a `remainder` line takes what
+ * the others leave. Does not check balance, chart or lock; recording the entry does.
  * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`);
  * `unbalanced`
  */

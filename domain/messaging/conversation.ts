@@ -6,7 +6,7 @@ import { codePoints, isStorableText } from '../core/text.ts';
 
 /**
  * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream holds participants,
- * messages and read marks. The state keeps no old messages: commands on a message get its facts.
+ * messages and read marks. The state keeps no old messages: callers pass the facts of one ({@link MessageFacts}).
  */
 
 // Events

@@ -71,7 +71,10 @@ export const draftDoc = (id: string, draft: Content, source: EntryOrigin, create
   });
 };
 
-/** @param at ms */
+/**
+ * The posted entry as lists show it. The route answers with it too, without waiting for the read model.
+ * @param at ms
+ */
 export const postedDoc = (posting: PostingEvent, at: number): EntryDoc => {
   const { data } = posting;
   return withFacets({

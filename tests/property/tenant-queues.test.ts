@@ -82,7 +82,7 @@ describe('The queues of a subscriber', () => {
         }
         stopping.abort();
         await done;
-        const failed = node.logger.lines.filter(({ message }) => message.includes('passed over'));
+        const failed = node.logger.lines.filter(({ message }) => message.includes('skipped'));
         expect(failed).to.deep.equal([]);
       };
       for (const run of all) await oneRun(run, false);

@@ -47,7 +47,7 @@ export const OF_CHILDREN: Readonly<Record<string, string | undefined>> = {
 };
 
 export interface ServerOptions {
-  /** Default: a new folder, removed by {@link removeDataFolders}. */
+  /** Default: a new folder, removed by {@link cleanUp}. */
   readonly dataDir?: string;
   /** Overrides of the usual environment; undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;

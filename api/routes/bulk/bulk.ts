@@ -203,7 +203,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       reads: READS,
       handle: async ({ principal: { tenantId }, params }) => {
         const now = await bulk.session(tenantId, params.id);
-        // A caller that sees the end of a session reads its effects from then on.
+        // Once a caller has seen that the session ended, its later reads wait for this position.
         const position = now.session.status === 'committing' ? undefined : now.position;
         return { status: 200, body: await view(tenantId, now), position };
       },

@@ -52,7 +52,7 @@ export const messageViews = (deps: Deps) => {
     return deps.directory.names(tenantId, ids);
   };
 
-  const viewOf = (doc: ConversationDoc, nameOf: (id: string) => string) => ({
+  const conversation = (doc: ConversationDoc, nameOf: (id: string) => string) => ({
     id: doc.id,
     dm_key: doc.dm_key,
     participants: doc.participants.map(({ user_id, last_read_at }) => ({
@@ -63,7 +63,8 @@ export const messageViews = (deps: Deps) => {
     created_at: doc.created_at,
   });
 
-  const stateView = async (tenantId: string, message: MessageState) => {
+  /** The answer to a write: the text with present names of mentions; no body for a deleted message. */
+  const sent = async (tenantId: string, message: MessageState) => {
     const stored = message.body;
     const nameOf = await deps.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
     return {
@@ -82,7 +83,7 @@ export const messageViews = (deps: Deps) => {
     ...storedMentions(message.body ?? '').map((id) => personKeyId(tenantId, id)),
   ];
 
-  const docViews = async (tenantId: string, docs: readonly MessageDoc[]) => {
+  const listed = async (tenantId: string, docs: readonly MessageDoc[]) => {
     await deps.keys.load(docs.flatMap(({ body }) => (body === null ? [] : [sealedKeyId(body)])));
     const bodies = docs.map((doc) =>
       doc.body === null ? undefined : (deps.keys.openLoaded(doc.body) ?? ERASED),
@@ -102,5 +103,5 @@ export const messageViews = (deps: Deps) => {
     });
   };
 
-  return { participants, conversation: viewOf, sent: stateView, keysOf, listed: docViews };
+  return { participants, conversation, sent, keysOf, listed };
 };

@@ -66,7 +66,8 @@ export class Stream<S, E extends StreamEvent> {
   }
 
   /**
-   * Decides on the current state and appends the events.
+   * Decides on the current state and appends the events. Commands on one stream are queued and decided as one batch
+   * (`CommandHandler`).
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
    * @throws {StoreUnavailable} when the outcome is unknown
    */

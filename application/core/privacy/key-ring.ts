@@ -8,10 +8,11 @@ import { decrypt, encrypt } from './aes-gcm.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
 /**
- * Bytes of a data key. Texts are sealed with AES-256-GCM and a data key per message or person (decisions, section 11)
- * as `v1:<key id>:<base64 of iv, ciphertext and tag>`; destroying the key makes every copy unreadable.
+ * Seals texts with AES-256-GCM and a data key per message or person (decisions, section 11) as
+ * `v1:<key id>:<base64 of iv, ciphertext and tag>`; destroying the key makes every copy unreadable.
  */
 
+/** Bytes of a data key. */
 const KEY = 32;
 /** A data key that only checks the master key: unwrapping it fails under another one. */
 const CHECK_KEY = 'platform/check-master';
@@ -53,8 +54,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns a new data key for one text, already on disk; at once unless key pages have run out.
-   * @returns its name within the tenant
+   * Takes an unused data key from a stored page; waits only when no page is left.
+   * @returns the key's name within the tenant
    * @throws {StoreUnavailable} as a rejection
    */
   async newTextKey(tenantId: string): Promise<string> {
@@ -79,8 +80,8 @@ export class KeyRing {
   }
 
   /**
-   * Stores keys durably. Where the store already holds the id, from another node or destroyed, it keeps its row and the
-   * key made here is dropped: nothing sealed with it may be stored.
+   * Stores keys durably. If the store already has a key of an id (another node's, or a destroyed one), that row stays and
+   * our key is dropped: nothing sealed with ours may be stored.
    * @returns ids of dropped keys
    */
   async persist(keys: readonly WrappedKey[]): Promise<string[]> {
@@ -96,9 +97,8 @@ export class KeyRing {
   }
 
   /**
-   * Checks that the key store was started with this master key, under which alone its texts can be opened, and starts
-   * an empty one with it.
-   * @param isNeeded the log has events: an empty store is then not the one of this log, and stays empty
+   * Checks that the key store belongs to this master key; an empty store is bound to it.
+   * @param isNeeded the log has events, so that an empty store is the wrong one and is left empty
    */
   async openStore(isNeeded: boolean): Promise<'opened' | 'other_master_key' | 'other_store'> {
     try {

@@ -51,9 +51,9 @@ export class Takeover {
   readonly #deps: TakeoverDeps;
   /** The active generation, as last read. */
   #active: string | undefined;
-  /** The last generation whose stored form is known to be the present one. */
+  /** The generation last found to be in the current storage format. */
   #current: string | undefined;
-  /** When each replaced generation was first seen without a folder. */
+  /** When each replaced generation was first seen without a process that folds it. */
   readonly #unusedSince = new Map<string, number>();
 
   constructor(projection: Projection, deps: TakeoverDeps) {
@@ -85,7 +85,7 @@ export class Takeover {
       .filter((tag) => parseTag(tag).version === version);
   }
 
-  /** This older build's generation, as long as it is stored: its nodes read it (decision 52). */
+  /** The newest stored generation of this build's version while a newer build is active: nodes of this build read it (decision 52). */
   async #ownFormer(): Promise<string[]> {
     const own = await newestOf(this.#deps.store, this.#projection);
     return own === undefined ? [] : [own];
@@ -126,7 +126,7 @@ export class Takeover {
     this.#active = active;
     if (building !== tag) {
       const isOlderBuild = parseTag(active).version > parseTag(tag).version;
-      // Only another active generation replaces this one, which is then dropped.
+      // Replaced, and dropped later, only if another generation of this version or an older one is active.
       const isKept = active === undefined || active === tag || isOlderBuild;
       return { state: isKept ? 'active' : 'replaced' };
     }

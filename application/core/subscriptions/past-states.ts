@@ -15,9 +15,9 @@ export class StateHistory<S, E extends AnyEvent> {
   readonly #type: StreamType<S, E>;
   readonly #states: StreamStates;
   /** States before the next event of the log. */
-  readonly #known = new Map<string, S>();
+  readonly #cache = new Map<string, S>();
 
-  /** @param types of events that change the state; the reader passes each of them to {@link takes} */
+  /** @param types of events that change the state; the reader passes each of them to {@link apply} */
   constructor(
     type: StreamType<S, E>,
     types: readonly string[],
@@ -30,40 +30,40 @@ export class StateHistory<S, E extends AnyEvent> {
 
   /** Drops all states: the reader starts elsewhere in the log. */
   reset(): void {
-    this.#known.clear();
+    this.#cache.clear();
   }
 
   /** Applies an event of one of the types; false for other events. */
-  takes(event: LoggedEvent): boolean {
+  apply(event: LoggedEvent): boolean {
     if (!this.types.includes(event.type)) return false;
-    const known = this.#known.get(event.stream);
+    const known = this.#cache.get(event.stream);
     if (known !== undefined) {
       // The stream's name and the catalogue make it an event of the type.
-      this.#known.set(event.stream, this.#type.evolve(known, event as unknown as E, event));
+      this.#cache.set(event.stream, this.#type.evolve(known, event as unknown as E, event));
     }
     return true;
   }
 
-  /** The state just before the event at `position`. */
-  at(stream: string, position: Position): S | Promise<S> {
-    const known = this.#known.get(stream);
-    return known === undefined ? this.#remembered(stream, position) : known;
+  /** The state just before the event at `position`: read from the log once, then kept up to date by {@link apply}. */
+  before(stream: string, position: Position): S | Promise<S> {
+    const known = this.#cache.get(stream);
+    return known === undefined ? this.#load(stream, position) : known;
   }
 
-  /** As {@link at}, for a stream that other tenants' events depend on: those are not read in one order with it. */
-  exact(stream: string, position: Position): Promise<S> {
+  /** As {@link before}, read from the log each time: for a stream that is not read in one order with `position`. */
+  readBefore(stream: string, position: Position): Promise<S> {
     return this.#states.before(stream, this.#type, position);
   }
 
-  /** As {@link at} for the next event of the log, when the state is already known. */
-  known(stream: string): S | undefined {
-    return this.#known.get(stream);
+  /** The state before the next event of the log, when it is cached. */
+  cached(stream: string): S | undefined {
+    return this.#cache.get(stream);
   }
 
-  async #remembered(stream: string, position: Position): Promise<S> {
-    const state = await this.exact(stream, position);
-    this.#known.set(stream, state);
-    evictOldest(this.#known, MAX_STREAMS);
+  async #load(stream: string, position: Position): Promise<S> {
+    const state = await this.readBefore(stream, position);
+    this.#cache.set(stream, state);
+    evictOldest(this.#cache, MAX_STREAMS);
     return state;
   }
 }

@@ -137,13 +137,13 @@ const handlePart = async (
 ): Promise<void> => {
   if (subscriber.handleAll !== undefined) {
     const isDone =
-      (await isPassedOver(subscriber, part)) ||
+      (await isSkipped(subscriber, part)) ||
       (await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn));
     if (isDone) return done(part.length);
   }
   for (const stored of part) {
     if (held.aborted) return;
-    const isDone = subscriber.handleAll === undefined && (await isPassedOver(subscriber, [stored]));
+    const isDone = subscriber.handleAll === undefined && (await isSkipped(subscriber, [stored]));
     if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn);
     if (held.aborted) return;
     done(1);
@@ -151,7 +151,7 @@ const handlePart = async (
   }
 };
 
-const isPassedOver = (
+const isSkipped = (
   { skips, skipsAll }: Subscriber,
   part: readonly StoredEvent[],
 ): boolean | Promise<boolean> => (skips !== undefined && part.every(skips)) || (skipsAll?.(part) ?? false);
@@ -230,7 +230,7 @@ const handledAlone = async (
       catchError(async (error: unknown) => {
         if (isFinal(error)) throw error;
         const { id, position } = stored;
-        logger.error({ err: error, subscriber: subscriber.name, event_id: id }, 'an event was passed over');
+        logger.error({ err: error, subscriber: subscriber.name, event_id: id }, 'an event was skipped');
         await subscriber.onFailure?.({ id, position }, error);
       }),
     );

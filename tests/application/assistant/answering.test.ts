@@ -23,7 +23,7 @@ const passage = (title: string, texts: readonly string[], more: Partial<Passage>
 const evidence: Evidence = { cosine: 0.4, keyword: 0.4, coverage: 0.5, margin: 0.1, terms: 4 };
 
 describe('confidence', () => {
-  it('grows with each sign that a passage answers', () => {
+  it('grows with cosine, keyword, coverage and margin', () => {
     for (const sign of ['cosine', 'keyword', 'coverage', 'margin'] as const)
       expect(confidenceOf({ ...evidence, [sign]: evidence[sign] + 0.2 }), sign).to.be.greaterThan(
         confidenceOf(evidence),
@@ -61,7 +61,7 @@ describe('an answer without a language model', () => {
     expect(reply).to.equal(`${NOTHING_CERTAIN}\n\n• Repair 905 boiler\n• Boiler room key`);
   });
 
-  it('prefers the line with the kind of thing asked for and keeps the order of the text', () => {
+  it('prefers a line with the asked kind (a time, a person) and quotes in the order of the text', () => {
     const text = passage('Toll box fleet', [
       'Somebody lost one. The provider was told on 12 March at noon. Ms Berger blocked it.',
     ]);

@@ -127,7 +127,7 @@ describe('Filters', () => {
     ['(qty == 1 || title == "Ünit 7") && paid == true', false, false],
   ];
   for (const [text, onFull, onBare] of rows) {
-    it(`give ${text}`, () => {
+    it(`evaluate ${text}: ${onFull} with values, ${onBare} without`, () => {
       expect([selects(text), selects(text, bare)]).to.deep.equal([onFull, onBare]);
     });
   }
@@ -142,7 +142,7 @@ describe('Filters', () => {
     expect(matches(parseFilter('__proto__ == "x"', fields), record, NOW)).to.equal(true);
   });
 
-  it('split all records in two with their negation, and obey De Morgan', () => {
+  it('match exactly when their negation does not, and obey De Morgan’s laws', () => {
     const cases = schema.chain((fields) =>
       fc.tuple(fc.constant(fields), recordOf(fields), filterOf(fields), filterOf(fields)),
     );
@@ -214,21 +214,21 @@ describe('The object form of filters', () => {
     ['an empty comparison', { qty: {} }, 'qty'],
     ['an empty list of filters', { $and: [] }, '$and'],
     ['a filter within that is empty', { $or: [{ qty: 1 }, {}] }, '$or.1'],
-    ['no object', { $not: 5 }, '$not'],
+    ['a non-object under $not', { $not: 5 }, '$not'],
     ['an unknown operator', { qty: { $regex: 'x' } }, 'qty.$regex'],
     ['$where', { $where: 'x' }, '$where'],
     ['an operator without $', { qty: { gt: 1 } }, 'qty.gt'],
     ['$not of a field', { qty: { $not: { $gt: 1 } } }, 'qty.$not'],
     ['a list as a value', { qty: [1] }, 'qty'],
     ['an object in a list', { qty: { $in: [{}] } }, 'qty.$in.0'],
-    ['no list', { qty: { $in: 1 } }, 'qty.$in'],
-    ['no boolean', { qty: { $exists: 1 } }, 'qty.$exists'],
+    ['a non-list under $in', { qty: { $in: 1 } }, 'qty.$in'],
+    ['a non-boolean under $exists', { qty: { $exists: 1 } }, 'qty.$exists'],
     ['an unknown field', { other: 1 }, 'other'],
-    ['a name of every object', { constructor: 1 }, 'constructor'],
+    ['a name that every object inherits', { constructor: 1 }, 'constructor'],
     ['__proto__', JSON.parse('{"__proto__":{"$eq":1}}'), '__proto__'],
     ['the wrong type', { qty: '7' }, 'qty'],
     ['an unknown option', { kind: 'huge' }, 'kind'],
-    ['a time that is none', { seen: 'yesterday' }, 'seen'],
+    ['a text that is no time', { seen: 'yesterday' }, 'seen'],
     ['digits that JSON has lost', JSON.parse('{"total":12345678901234567890}'), 'total'],
     ['a lone surrogate', { title: '\ud83d' }, 'title'],
     ['13 levels', nested(13), undefined],
@@ -239,7 +239,7 @@ describe('The object form of filters', () => {
     ['null', null, undefined],
     ['a number', 5, undefined],
     ['true', true, undefined],
-    ['nothing', undefined, undefined],
+    ['undefined', undefined, undefined],
   ];
   for (const [what, input, path] of refused) {
     it(`refuses ${what}`, () => {
@@ -320,7 +320,7 @@ describe('Refused filters', () => {
     expect(refusal(() => parseFilterText(deep, FIELDS)).code).to.equal('invalid_filter');
   });
 
-  it('refuse a sort by no field', () => {
+  it('refuse a sort by anything but one sortable field', () => {
     expect(parseSort('-total', FIELDS)).to.deep.equal({
       field: { key: 'total', type: 'decimal', system: false },
       direction: 'desc',

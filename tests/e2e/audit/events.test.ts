@@ -51,7 +51,7 @@ const signedHead = z.strictObject({
 });
 
 /** Decisions, section 11. */
-describe('The replay of events', () => {
+describe('The audit export of events', () => {
   let world: World;
   let home: TestTenant;
   let ada: Member;
@@ -287,7 +287,7 @@ describe('The replay of events', () => {
       ).to.deep.include({ verified: true });
     });
 
-    it('covers everything answered before', async () => {
+    it('covers every write answered before it was requested', async () => {
       for (let nth = 0; nth < 10; nth += 1) {
         const answer = await ada.api.post(`${BASE}/${room}/messages`, { body: `covered ${nth}` });
         const head = (await home.admin.api.get(PROOF)).as(signedHead);
@@ -295,17 +295,17 @@ describe('The replay of events', () => {
       }
     });
 
-    it('stores each head in the outer folder, also periodic ones', async () => {
+    it('writes each head to AUDIT_HEADS, periodic ones too', async () => {
       const head = (await home.admin.api.get(PROOF)).as(signedHead);
       const file = join(folder, 'heads', `${home.id}.ndjson`);
       const heads = async () => parsedHeads(await readFile(file, 'utf8').catch(() => ''));
       await eventually('the head outside', async () =>
         (await heads()).some(({ signature }) => signature === head.signature),
       );
-      const sent = await ada.api.post(`${BASE}/${room}/messages`, { body: 'sealed by itself' });
+      const sent = await ada.api.post(`${BASE}/${room}/messages`, { body: 'signed periodically' });
       const position = sent.header('x-event-position') ?? '~';
       await eventually(
-        'a head by itself',
+        'a periodic head',
         async () => (await heads()).some((one) => one.position >= position),
         60_000,
       );
@@ -322,7 +322,7 @@ describe('The replay of events', () => {
             .split('\n')
             .map((line) => signedHead.parse(JSON.parse(line)));
 
-    it('is signed with the same key after a restart, or with the operator’s', async () => {
+    it('is signed with the same key after a restart, and with AUDIT_SIGNING_KEY when it is set', async () => {
       const before = (await home.admin.api.get(PROOF)).as(signedHead);
       await world.server.stop();
       await world.restart({ AUDIT_HEADS: `http://127.0.0.1:${await listening}/heads` });
@@ -341,8 +341,8 @@ describe('The replay of events', () => {
     }).timeout(60_000);
   });
 
-  describe('in one answer', () => {
-    it('is marked incomplete when the server stops, and does not delay the stop', async () => {
+  describe('as NDJSON', () => {
+    it('is cut off when the server stops, and does not delay the stop', async () => {
       // Far more than the sockets' buffers hold.
       const body = 'x'.repeat(9_900);
       for (let nth = 0; nth < 800; nth += 20) {

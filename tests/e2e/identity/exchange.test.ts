@@ -62,7 +62,7 @@ describe('The exchange of the partner portal', () => {
     });
   });
 
-  it('accepts an assertion nearly five minutes old or slightly ahead', async () => {
+  it('accepts an assertion almost five minutes old, or with an `iat` up to 50 s in the future', async () => {
     for (const iat of [now() - 290, now() + 50]) {
       (await exchange(assertion(north.id, { iat, exp: now() + 100 }))).as(exchanged);
     }
@@ -163,7 +163,7 @@ describe('The exchange of the partner portal', () => {
     expect(world.server.output()).not.to.contain(text).and.not.to.contain(email);
   });
 
-  it('counts for the login limit of the address', async () => {
+  it('counts towards the login limit of the client’s address', async () => {
     const server = await startServer({ env: { LOGIN_LIMIT_PER_MINUTE: '3' } });
     const api = world.anybody.at(server);
     const statuses: number[] = [];

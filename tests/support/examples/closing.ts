@@ -67,7 +67,7 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
     () => ({
       operation: 'defineEntity',
       body: { name: 'part', label: 'Part', fields: [{ key: 'stock', label: 'Stock', type: 'integer' }] },
-      isPassedOver: true,
+      isSkipped: true,
     }),
     () => ({
       operation: 'createRecord',
@@ -94,19 +94,19 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
       operation: 'changeAccount',
       path: { code: '1200' },
       body: { active: false },
-      isPassedOver: true,
+      isSkipped: true,
     }),
-    () => ({ operation: 'transitionJob', path: job(), body: { event_name: 'begin' }, isPassedOver: true }),
-    () => ({ operation: 'transitionJob', path: job(), body: { event_name: 'finish' }, isPassedOver: true }),
+    () => ({ operation: 'transitionJob', path: job(), body: { event_name: 'begin' }, isSkipped: true }),
+    () => ({ operation: 'transitionJob', path: job(), body: { event_name: 'finish' }, isSkipped: true }),
     () => ({ operation: 'listPostingFailures', settles: true }),
     () => ({
       operation: 'changeAccount',
       path: { code: '1200' },
       body: { active: true },
-      isPassedOver: true,
+      isSkipped: true,
     }),
     () => ({ operation: 'retryPostingFailure', path: { id: known('listPostingFailures', '0.id') } }),
-    () => ({ operation: 'createEntry', body: draft, isPassedOver: true }),
+    () => ({ operation: 'createEntry', body: draft, isSkipped: true }),
     () => ({ operation: 'exportEntries', settles: true }),
     () => ({ operation: 'exportTrialBalance' }),
     () => ({ operation: 'exportJournal' }),
@@ -114,14 +114,14 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
     () => ({
       operation: 'createWebhook',
       body: { url: `https://${FAILING_HOST}/platform`, events: ['entity.updated'] },
-      isPassedOver: true,
+      isSkipped: true,
     }),
     () => ({ operation: 'changeRecord', path: record(), body: { values: { amount: 6_000 } } }),
     // Its five attempts need more than one pause.
-    () => ({ operation: 'readWebhook', path: webhook(), settles: true, isPassedOver: true }),
+    () => ({ operation: 'readWebhook', path: webhook(), settles: true, isSkipped: true }),
     () => ({
       ...{ operation: 'listWebhookDeliveries', path: webhook(), query: { status: 'dead' } },
-      ...{ settles: true, isPassedOver: true },
+      ...{ settles: true, isSkipped: true },
     }),
     () => ({ operation: 'replayWebhookDeadLetters', path: webhook() }),
     () => ({

@@ -13,7 +13,7 @@ export interface Step {
   /** Expected status of a refusal; else a success is expected. */
   readonly status?: number;
   /** It is no example: only what later requests need. */
-  readonly isPassedOver?: true;
+  readonly isSkipped?: true;
   /** Sends it this often, as no example, and keeps no answer. */
   readonly times?: number;
   /** Waits until background work has settled before the request. */

@@ -21,7 +21,7 @@ describe('A state at a position of the log', () => {
         return bookStream.evolve(...args);
       },
     };
-    const state = Promise.resolve(new StateHistory(slow, [], node).at(BOOK, last));
+    const state = Promise.resolve(new StateHistory(slow, [], node).before(BOOK, last));
     let [most, before] = [0, 0];
     while (folded < EVENTS) {
       await new Promise((resolve) => setImmediate(resolve));

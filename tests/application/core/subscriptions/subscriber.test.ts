@@ -215,7 +215,7 @@ describe('a subscriber', () => {
     running(subscriber);
     await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
     expect([tries, passedOver.length]).to.deep.equal([5, 1]);
-    expect(node.logger.lines.map((line) => line.message)).to.include('an event was passed over');
+    expect(node.logger.lines.map((line) => line.message)).to.include('an event was skipped');
   });
 
   it('never skips an event because a store is unavailable', async () => {
