@@ -49,7 +49,7 @@ const ApiTokens = () => {
   );
   const revoke = useAction(
     (client, id: string) => client.delete('/api/v1/tenant/api-tokens/{id}', { params: { path: { id } } }),
-    { invalidates: [['api-tokens']], done: 'The token is revoked.', errors: 'silent' },
+    { invalidates: [['api-tokens']], done: 'The token is revoked.' },
   );
   const columns: Column<ApiToken>[] = [
     { key: 'name', title: 'Name', cell: ({ name }) => name, min: 150, grow: 2 },
@@ -135,7 +135,7 @@ const Mint = ({ onClose }: { onClose: () => void }) => {
   const mint = useAction(
     (client, body: { name: string; scopes: Scope[]; expires_in: Lifetime }) =>
       client.post('/api/v1/tenant/api-tokens', { body }),
-    { invalidates: [['api-tokens']], errors: 'silent' },
+    { invalidates: [['api-tokens']] },
   );
   if (secret !== undefined) {
     return (

@@ -89,12 +89,11 @@ const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension 
   });
   const deactivate = useAction(
     (client) => client.post('/api/v1/tenant/extensions/{id}/deactivate', { params }),
-    { invalidates, done: `${name} is inactive.`, errors: 'silent' },
+    { invalidates, done: `${name} is inactive.` },
   );
   const uninstall = useAction((client) => client.delete('/api/v1/tenant/extensions/{id}', { params }), {
     invalidates,
     done: `${name} is uninstalled.`,
-    errors: 'silent',
   });
   return (
     <Menu
@@ -150,7 +149,6 @@ const Install = ({ onClose }: { onClose: () => void }) => {
   const install = useAction((client, body: Manifest) => client.post('/api/v1/tenant/extensions', { body }), {
     invalidates: [['extensions']],
     done: ({ name }) => `${name} is installed.`,
-    errors: 'silent',
   });
   return (
     <Dialog title="Install an extension" onClose={onClose}>

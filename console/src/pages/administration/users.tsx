@@ -111,16 +111,14 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
   const setStatus = useAction(
     (client, status: User['status']) =>
       client.patch('/api/v1/tenant/users/{id}', { params: path, body: { status } }),
-    { invalidates, done: 'The account was changed.', errors: 'silent' },
+    { invalidates, done: 'The account was changed.' },
   );
   const forget = useAction((client) => client.post('/api/v1/tenant/users/{id}/forget', { params: path }), {
     invalidates,
     done: 'The person is forgotten.',
-    errors: 'silent',
   });
-  const reset = useAction(
-    (client) => client.post('/api/v1/tenant/users/{id}/password-reset', { params: path }),
-    { errors: 'silent' },
+  const reset = useAction((client) =>
+    client.post('/api/v1/tenant/users/{id}/password-reset', { params: path }),
   );
   const name = user.display_name;
   return (
@@ -193,7 +191,7 @@ const AddUser = ({ onClose }: { onClose: () => void }) => {
   const add = useAction(
     (client, body: { email: string; display_name: string; role: User['role']; password?: string }) =>
       client.post('/api/v1/tenant/users', { body }),
-    { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.`, errors: 'silent' },
+    { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.` },
   );
   return (
     <Dialog title="Add a person" onClose={onClose}>
@@ -230,7 +228,7 @@ const EditUser = ({ user, onClose }: { user: User; onClose: () => void }) => {
   const change = useAction(
     (client, body: { display_name: string; role: User['role'] }) =>
       client.patch('/api/v1/tenant/users/{id}', { params: { path: { id: user.id } }, body }),
-    { invalidates: [['users']], done: 'The account was changed.', errors: 'silent' },
+    { invalidates: [['users']], done: 'The account was changed.' },
   );
   return (
     <Dialog title={user.email} onClose={onClose}>

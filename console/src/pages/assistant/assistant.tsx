@@ -12,12 +12,10 @@ const MAX_LENGTH = 4000;
 export default function Assistant() {
   const [turns, change] = useThread();
   const end = useRef<HTMLDivElement>(null);
-  const ask = useAction(
-    (client, { question, before }: { question: string; before: readonly Turn[] }) =>
-      client.post('/api/v1/tenant/ai/assistant/ask', {
-        body: { message: question, history: historyOf(before) },
-      }),
-    { errors: 'silent' },
+  const ask = useAction((client, { question, before }: { question: string; before: readonly Turn[] }) =>
+    client.post('/api/v1/tenant/ai/assistant/ask', {
+      body: { message: question, history: historyOf(before) },
+    }),
   );
   const run = async (question: string, key: number, before: readonly Turn[]): Promise<void> => {
     const set = (more: Partial<Turn>): void =>
@@ -185,7 +183,7 @@ const Sources = ({ of: sources }: { of: readonly Citation[] }) =>
 
 const Backfill = () => {
   const confirm = useConfirm();
-  const backfill = useAction((client) => client.post('/api/v1/tenant/rag/backfill'), { errors: 'silent' });
+  const backfill = useAction((client) => client.post('/api/v1/tenant/rag/backfill'));
   return (
     <Button
       onClick={() =>

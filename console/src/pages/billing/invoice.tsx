@@ -123,7 +123,6 @@ const Decide = ({ invoice: { id, number, state } }: { invoice: Invoice }) => {
   const params = { path: { id } };
   const options = {
     invalidates: [['invoice', id], ['invoices'], ['statements'], ['reconciliation']],
-    errors: 'silent',
   } as const;
   const issue = useAction(
     (client) => client.post('/api/v1/partner-portal/billing/invoices/{id}/issue', { params }),

@@ -134,7 +134,7 @@ const NewInvoice = ({ onClose }: { onClose: () => void }) => {
   const generate = useAction(
     (client, body: components['schemas']['GenerateInvoiceBody']) =>
       client.post('/api/v1/partner-portal/billing/invoices/generate', { body }),
-    { invalidates: [['invoices'], ['statements'], ['reconciliation']], errors: 'silent' },
+    { invalidates: [['invoices'], ['statements'], ['reconciliation']] },
   );
   return (
     <Dialog title="New invoice" onClose={onClose}>

@@ -65,7 +65,7 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
         body,
         params: { header: { 'If-Match': `"${card.version}"` } },
       }),
-    { invalidates: INVALIDATED, done: ({ version }) => `Version ${version} is saved.`, errors: 'silent' },
+    { invalidates: INVALIDATED, done: ({ version }) => `Version ${version} is saved.` },
   );
   return (
     <Card title={card.version === 0 ? 'No prices yet' : `Version ${card.version}`}>

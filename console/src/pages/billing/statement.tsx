@@ -55,7 +55,7 @@ const Generate = ({ of: { customer, window } }: { of: Statement }) => {
       client.post('/api/v1/partner-portal/billing/invoices/generate', {
         body: { customer_id: customer.id, ...givenOf(range) },
       }),
-    { invalidates: [['statements'], ['invoices'], ['reconciliation']], errors: 'silent' },
+    { invalidates: [['statements'], ['invoices'], ['reconciliation']] },
   );
   return (
     <Button

@@ -51,7 +51,7 @@ const Editor = ({ profile }: { profile: Profile }) => {
   const [description, setDescription] = useState(profile.item_description);
   const save = useAction(
     (client, body: Profile) => client.put('/api/v1/partner-portal/billing/profile', { body }),
-    { invalidates: [['billing-profile'], ['statements']], done: 'The texts are saved.', errors: 'silent' },
+    { invalidates: [['billing-profile'], ['statements']], done: 'The texts are saved.' },
   );
   const me = useRead(
     ['partner-session'],

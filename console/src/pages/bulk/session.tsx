@@ -110,7 +110,6 @@ const Decide = ({ session }: { session: Session }) => {
   const params = { path: { id } };
   const options = {
     invalidates: [['bulk-session', id], ['bulk-sessions'], ['records']],
-    errors: 'silent',
   } as const;
   const commit = useAction(
     (client) => client.post('/api/v1/tenant/bulk-ops/sessions/{id}/commit', { params }),

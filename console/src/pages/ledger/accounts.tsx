@@ -169,7 +169,7 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
             params: { path: { code: account.code } },
             body: { ...body, code: account.code },
           }),
-    { invalidates: [['accounts'], ['reports']], done: 'The account is saved.', errors: 'silent' },
+    { invalidates: [['accounts'], ['reports']], done: 'The account is saved.' },
   );
   return (
     <Dialog title={account === undefined ? 'New account' : `Account ${account.code}`} onClose={onClose}>
@@ -225,7 +225,7 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
   const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
   const change = useAction(
     (client, day: string | null) => client.put('/api/v1/tenant/gl/lock', { body: { locked_through: day } }),
-    { invalidates: [['books-lock']], done: 'The lock is set.', errors: 'silent' },
+    { invalidates: [['books-lock']], done: 'The lock is set.' },
   );
   const through = lock.data?.locked_through ?? null;
   if (lock.data === undefined)

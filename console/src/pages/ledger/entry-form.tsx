@@ -109,7 +109,7 @@ const Editor = ({ draft }: { draft: Draft }) => {
       id === undefined
         ? client.post('/api/v1/tenant/gl/entries', { body })
         : client.patch('/api/v1/tenant/gl/entries/{id}', { params: { path: { id } }, body }),
-    { invalidates: [['entries'], ['entry']], done: 'The draft is saved.', errors: 'silent' },
+    { invalidates: [['entries'], ['entry']], done: 'The draft is saved.' },
   );
   const set = (key: number, change: Partial<Line>): void =>
     setLines((present) => present.map((line) => (line.key === key ? { ...line, ...change } : line)));

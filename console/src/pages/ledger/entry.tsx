@@ -36,12 +36,10 @@ export default function Entry() {
   const post = useAction((client) => client.post(`${PATH}/post`, { params: { path } }), {
     invalidates: CHANGED,
     done: 'The entry is posted.',
-    errors: 'silent',
   });
   const discard = useAction((client) => client.delete(PATH, { params: { path } }), {
     invalidates: [['entries']],
     done: 'The draft is discarded.',
-    errors: 'silent',
   });
   const { data } = entry;
   const crumbs = [
@@ -206,7 +204,7 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
   const reverse = useAction(
     (client, body: { date?: string; memo?: string }) =>
       client.post(`${PATH}/reverse`, { params: { path: { id } }, body }),
-    { invalidates: CHANGED, done: 'The entry is reversed.', errors: 'silent' },
+    { invalidates: CHANGED, done: 'The entry is reversed.' },
   );
   return (
     <Dialog title={`Reverse ${name}?`} onClose={onClose}>

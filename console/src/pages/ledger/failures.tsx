@@ -36,17 +36,15 @@ export default function Failures() {
     client.items('/api/v1/tenant/gl/posting-failures', { params: { query: { limit } } }),
   );
   const retry = useAction(
-    (client, id: string) =>
-      client.post('/api/v1/tenant/gl/posting-failures/{id}/retry', { params: { path: { id } } }),
+    async (client, id: string) => {
+      const { resolved_at, message } = await client.post('/api/v1/tenant/gl/posting-failures/{id}/retry', {
+        params: { path: { id } },
+      });
+      if (resolved_at === undefined) toast(`It failed again: ${message}`, 'danger');
+      else toast('The entry is written; the failure is resolved.');
+    },
     { invalidates: [['posting-failures'], ['entries'], ['reports']] },
   );
-  const tryAgain = async (id: string): Promise<void> => {
-    // An error is shown by the action.
-    const result = await retry.mutateAsync(id).catch(() => undefined);
-    if (result === undefined) return;
-    if (result.resolved_at === undefined) toast(`It failed again: ${result.message}`, 'danger');
-    else toast('The entry is written; the failure is resolved.');
-  };
   const columns: readonly Column<Failure>[] = [
     ago('created', 'When', ({ created_at }) => created_at),
     { key: 'code', title: 'Reason', min: 150, cell: ({ code }) => <code>{code}</code> },
@@ -87,7 +85,7 @@ export default function Failures() {
       grow: 0,
       cell: ({ id, resolved_at }) =>
         resolved_at === undefined ? (
-          <Button size="small" onClick={() => void tryAgain(id)}>
+          <Button size="small" onClick={() => retry.mutate(id)}>
             Try again
           </Button>
         ) : (

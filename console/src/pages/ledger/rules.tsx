@@ -117,7 +117,7 @@ const RuleDetail = ({ id }: { id: string }) => {
   );
   const activate = useAction(
     (client, active: boolean) => client.patch(`${RULES}/{id}`, { params, body: { active } }),
-    { invalidates: [['posting-rules']], done: 'The rule is changed.', errors: 'silent' },
+    { invalidates: [['posting-rules']], done: 'The rule is changed.' },
   );
   const { data } = rule;
   const crumbs = [
@@ -205,10 +205,8 @@ const amountText = (amount: object): string => {
 /** What the rule would write for a payload; nothing is written. */
 const Preview = ({ id }: { id: string }) => {
   const [result, setResult] = useState<unknown>();
-  const preview = useAction(
-    (client, payload: Record<string, unknown>) =>
-      client.post(`${RULES}/{id}/preview`, { params: { path: { id } }, body: { payload } }),
-    { errors: 'silent' },
+  const preview = useAction((client, payload: Record<string, unknown>) =>
+    client.post(`${RULES}/{id}/preview`, { params: { path: { id } }, body: { payload } }),
   );
   return (
     <Card title="Try it">

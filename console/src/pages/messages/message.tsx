@@ -68,12 +68,10 @@ interface ActionsProps {
 const Actions = ({ message, conversation, onEdit }: ActionsProps) => {
   const confirm = useConfirm();
   const queries = useQueryClient();
-  const remove = useAction(
-    (client) =>
-      client.delete('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
-        params: { path: { id: conversation, mid: message.id } },
-      }),
-    { errors: 'silent' },
+  const remove = useAction((client) =>
+    client.delete('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
+      params: { path: { id: conversation, mid: message.id } },
+    }),
   );
   return (
     <Menu
@@ -108,13 +106,11 @@ const Edit = ({ message, conversation, onClose }: EditProps) => {
   const mentions = useMentions();
   const queries = useQueryClient();
   const [text, setText] = useState(() => mentions.shown(message.body ?? ''));
-  const save = useAction(
-    (client, body: string) =>
-      client.patch('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
-        params: { path: { id: conversation, mid: message.id } },
-        body: { body },
-      }),
-    { errors: 'silent' },
+  const save = useAction((client, body: string) =>
+    client.patch('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
+      params: { path: { id: conversation, mid: message.id } },
+      body: { body },
+    }),
   );
   const submit = async (): Promise<void> => {
     if (save.isPending || text.trim() === '') return;

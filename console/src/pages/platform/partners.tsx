@@ -19,8 +19,6 @@ import {
 
 type Partner = components['schemas']['Partner'];
 
-const SILENT = { invalidates: [['partners']], errors: 'silent' } as const;
-
 /** Partners, who bill tenants: add one, and change its name and its own tenant. */
 const Partners = () => {
   const [edited, setEdited] = useState<Partner | 'new'>();
@@ -91,7 +89,7 @@ const Edit = ({ partner, onClose }: { partner: Partner | 'new'; onClose: () => v
       isNew
         ? client.post('/super/partners', { body: { id, ...body } })
         : client.patch('/super/partners/{id}', { params: { path: { id } }, body }),
-    { ...SILENT, done: ({ name }) => `${name} is saved.` },
+    { invalidates: [['partners']], done: ({ name }) => `${name} is saved.` },
   );
   return (
     <Dialog title={isNew ? 'Add a partner' : `Change ${partner.name}`} onClose={onClose}>

@@ -131,11 +131,7 @@ const Rebuild = ({ name }: { name: string }) => {
   const confirm = useConfirm();
   const rebuild = useAction(
     (client) => client.post('/super/projections/{name}/rebuild', { params: { path: { name } } }),
-    {
-      invalidates: [['projections']],
-      done: ({ generation }) => `${name} is being built as ${generation}.`,
-      errors: 'silent',
-    },
+    { invalidates: [['projections']], done: ({ generation }) => `${name} is being built as ${generation}.` },
   );
   return (
     <Button

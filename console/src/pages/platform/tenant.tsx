@@ -45,7 +45,6 @@ const useChange = (id: string, done: string) =>
     {
       invalidates: [['tenants'], ['tenant', id]],
       done,
-      errors: 'silent',
     },
   );
 

@@ -99,7 +99,6 @@ const AddTenant = ({ onClose }: { onClose: () => void }) => {
   const add = useAction((client, body: NewTenant) => client.post('/super/tenants', { body }), {
     invalidates: [['tenants']],
     done: ({ name }) => `${name} was added.`,
-    errors: 'silent',
   });
   return (
     <Dialog title="Add a tenant" onClose={onClose}>

@@ -88,7 +88,7 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
       client,
       body: { name: string; label: string; fields: readonly EntityField[]; workflow: string | null },
     ) => client.post('/api/v1/tenant/entities', { body }),
-    { invalidates, done: ({ label }) => `${label} was defined.`, errors: 'silent' },
+    { invalidates, done: ({ label }) => `${label} was defined.` },
   );
   const change = useAction(
     (client, body: { label: string; fields: readonly EntityField[]; workflow: string | null }) =>
@@ -96,7 +96,7 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
         params: { path: { name: entity?.name ?? '' } },
         body,
       }),
-    { invalidates, done: ({ label }) => `${label} was changed.`, errors: 'silent' },
+    { invalidates, done: ({ label }) => `${label} was changed.` },
   );
   const options = [['', 'none'], ...published.map(({ name }) => [name, name] as const)] as const;
   return (

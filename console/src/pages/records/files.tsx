@@ -40,11 +40,7 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
         bodySerializer: () => form,
       });
     },
-    {
-      invalidates: [['files', name, id]],
-      done: ({ filename }) => `${filename} was added.`,
-      errors: 'silent',
-    },
+    { invalidates: [['files', name, id]], done: ({ filename }) => `${filename} was added.` },
   );
   const field = useId();
   const items = files.data?.pages.flatMap((page) => page.items);
@@ -62,7 +58,8 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
           disabled={upload.isPending}
           onChange={({ target }) => {
             const [file] = target.files ?? [];
-            if (file !== undefined) upload.mutate(file);
+            // The error is shown below.
+            if (file !== undefined) upload.mutateAsync(file).catch(() => undefined);
             target.value = '';
           }}
         />
@@ -93,7 +90,6 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
   const remove = useAction((own) => own.delete('/api/v1/tenant/files/{id}', { params }), {
     invalidates: [['files', name, id]],
     done: `${file.filename} was deleted.`,
-    errors: 'silent',
   });
   const save = async (): Promise<void> => {
     setSaving(true);

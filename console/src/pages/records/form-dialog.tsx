@@ -41,12 +41,11 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
   const create = useAction((client, body: Body) => client.post('/api/v1/tenant/forms', { body }), {
     invalidates,
     done: 'The form is a draft.',
-    errors: 'silent',
   });
   const change = useAction(
     (client, body: Body) =>
       client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form?.id ?? '' } }, body }),
-    { invalidates, done: 'The form was changed.', errors: 'silent' },
+    { invalidates, done: 'The form was changed.' },
   );
   return (
     <Dialog title={form === undefined ? 'New form' : `Change ${form.title}`} size="wide" onClose={onClose}>

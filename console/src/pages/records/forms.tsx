@@ -123,17 +123,14 @@ const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
   const publish = useAction((client) => client.post('/api/v1/tenant/forms/{id}/publish', { params }), {
     invalidates,
     done: `${form.title} is public.`,
-    errors: 'silent',
   });
   const archive = useAction((client) => client.post('/api/v1/tenant/forms/{id}/archive', { params }), {
     invalidates,
     done: `${form.title} is closed.`,
-    errors: 'silent',
   });
   const remove = useAction((client) => client.delete('/api/v1/tenant/forms/{id}', { params }), {
     invalidates,
     done: `${form.title} was deleted.`,
-    errors: 'silent',
   });
   return (
     <Menu

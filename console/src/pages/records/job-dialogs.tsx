@@ -51,7 +51,7 @@ export const Override = ({ job, definition, invalidates, onClose }: OverrideProp
   const override = useAction(
     (client, body: { to_state: string; reason: string }) =>
       client.post('/api/v1/tenant/jobs/{id}/override', { params: { path: { id: job.id } }, body }),
-    { invalidates, done: 'The state was overridden.', errors: 'silent' },
+    { invalidates, done: 'The state was overridden.' },
   );
   const states = definition.states
     .filter(({ key }) => key !== job.state)

@@ -118,7 +118,7 @@ const Moves = ({ job, definition, entity, record }: MovesProps) => {
         params: { path: { id: job.id } },
         body: { event_name: event, expected_state: job.state, ...(payload === undefined ? {} : { payload }) },
       }),
-    { invalidates, errors: 'silent', done: ({ state }) => `The job is in ${labelOf(state)}.` },
+    { invalidates, done: ({ state }) => `The job is in ${labelOf(state)}.` },
   );
   const labelOf = (state: string): string =>
     definition.states.find(({ key }) => key === state)?.label ?? state;

@@ -66,7 +66,7 @@ const Write = ({ name, id }: { name: string; id: string }) => {
         params: { path: { name, id } },
         body: { body },
       }),
-    { invalidates: [['notes', name, id]], errors: 'silent' },
+    { invalidates: [['notes', name, id]] },
   );
   const submit = async (): Promise<void> => {
     if (add.isPending || text.trim() === '') return;

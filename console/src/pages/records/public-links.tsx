@@ -37,14 +37,14 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
   const make = useAction(
     (client, body: { page_slug: string; expires_in: '1d' | '7d' | '30d' | '90d' }) =>
       client.post('/api/v1/tenant/jobs/{id}/links', { params, body }),
-    { invalidates, errors: 'silent' },
+    { invalidates },
   );
   const revoke = useAction(
     (client, link: string) =>
       client.delete('/api/v1/tenant/jobs/{id}/links/{link_id}', {
         params: { path: { id: jobId, link_id: link } },
       }),
-    { invalidates, done: 'The link was revoked.', errors: 'silent' },
+    { invalidates, done: 'The link was revoked.' },
   );
   const items = links.data?.pages.flatMap((page) => page.items);
   const now = Date.now();

@@ -107,7 +107,7 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
         params: { path: { name: entity.name } },
         body: { values },
       }),
-    { invalidates, done: 'The record was made.', errors: 'silent' },
+    { invalidates, done: 'The record was made.' },
   );
   const change = useAction(
     (client, { id, version, values }: { id: string; version: number; values: Record<string, unknown> }) =>
@@ -115,7 +115,7 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
         params: { path: { name: entity.name, id }, header: { 'If-Match': `"${version}"` } },
         body: { values },
       }),
-    { invalidates, done: 'The record was saved.', errors: 'silent' },
+    { invalidates, done: 'The record was saved.' },
   );
   return (
     <Dialog

@@ -99,11 +99,7 @@ const One = ({ name }: { name: string }) => {
   const confirm = useConfirm();
   const publish = useAction(
     (client) => client.post('/api/v1/tenant/workflows/{name}/publish', { params: { path: { name } } }),
-    {
-      invalidates: [['workflows']],
-      done: ({ version }) => `Version ${version} was published.`,
-      errors: 'silent',
-    },
+    { invalidates: [['workflows']], done: ({ version }) => `Version ${version} was published.` },
   );
   const { data } = read;
   if (data === undefined) {

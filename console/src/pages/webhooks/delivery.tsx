@@ -52,7 +52,7 @@ export default function Delivery() {
   );
   const resend = useAction(
     (client) => client.post('/api/v1/tenant/webhooks/deliveries/{delivery_id}/replay', { params }),
-    { invalidates: [['delivery', id], ['deliveries']], done: 'It is sent once more.', errors: 'silent' },
+    { invalidates: [['delivery', id], ['deliveries']], done: 'It is sent once more.' },
   );
   const { data } = read;
   if (data === undefined) {

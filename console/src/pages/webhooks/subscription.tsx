@@ -105,17 +105,12 @@ const useSubscriptionActions = (
   const change = useAction((client, body: Change) => client.patch(PATH, { params, body }), {
     invalidates,
     done: 'The subscription is changed.',
-    errors: 'silent',
   });
   const remove = useAction((client) => client.delete(PATH, { params }), {
     invalidates: [['webhooks']],
     done: 'The subscription is deleted.',
-    errors: 'silent',
   });
-  const rotate = useAction((client) => client.post(`${PATH}/rotate-secret`, { params }), {
-    invalidates,
-    errors: 'silent',
-  });
+  const rotate = useAction((client) => client.post(`${PATH}/rotate-secret`, { params }), { invalidates });
   const test = useAction((client) => client.post(`${PATH}/test`, { params }), {
     invalidates,
     done: 'A test delivery is on its way; it appears below.',
@@ -124,7 +119,6 @@ const useSubscriptionActions = (
     invalidates,
     done: ({ replayed }) =>
       `${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} tried once more.`,
-    errors: 'silent',
   });
   const isActive = state === 'active';
   const actions = (
