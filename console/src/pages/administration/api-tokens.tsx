@@ -7,6 +7,7 @@ import {
   Card,
   ChoicesField,
   type Column,
+  ConfirmButton,
   DataTable,
   Dialog,
   Empty,
@@ -17,7 +18,6 @@ import {
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 import { SCOPES, type Scope, scopesIn } from './scopes.ts';
@@ -43,7 +43,6 @@ const StateBadge = ({ token }: { token: ApiToken }) => {
 /** Long-lived tokens of programs: made with scopes, shown once, revoked. */
 const ApiTokens = () => {
   const [isMinting, setMinting] = useState(false);
-  const confirm = useConfirm();
   const tokens = usePages(['api-tokens'], (client, limit) =>
     client.items('/api/v1/tenant/api-tokens', { params: { query: { limit } } }),
   );
@@ -83,21 +82,19 @@ const ApiTokens = () => {
       grow: 0,
       cell: ({ id, name, revoked_at }) =>
         revoked_at === null ? (
-          <Button
+          <ConfirmButton
             size="small"
             aria-label={`Revoke ${name}`}
-            onClick={() =>
-              confirm({
-                title: `Revoke ${name}?`,
-                consequence:
-                  'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
-                action: 'Revoke the token',
-                run: () => revoke.mutateAsync(id),
-              })
-            }
+            ask={{
+              title: `Revoke ${name}?`,
+              consequence:
+                'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
+              action: 'Revoke the token',
+              run: () => revoke.mutateAsync(id),
+            }}
           >
             Revoke
-          </Button>
+          </ConfirmButton>
         ) : null,
     },
   ];

@@ -2,22 +2,22 @@ import { Puzzle } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ActionsMenu,
   Badge,
   Button,
   Card,
   ChoicesField,
   type Column,
+  ConfirmItem,
   DataTable,
   Dialog,
   Empty,
   Form,
-  Menu,
   MenuItem,
   Page,
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 import { SCOPES, type Scope, scopesIn } from './scopes.ts';
@@ -80,7 +80,6 @@ const Extensions = () => {
 };
 
 const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension }) => {
-  const confirm = useConfirm();
   const params = { path: { id: ext_id } };
   const invalidates = [['extensions']] as const;
   const activate = useAction((client) => client.post('/api/v1/tenant/extensions/{id}/activate', { params }), {
@@ -96,44 +95,34 @@ const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension 
     done: `${name} is uninstalled.`,
   });
   return (
-    <Menu
-      trigger={
-        <Button size="small" aria-label={`Actions for ${name}`}>
-          Actions
-        </Button>
-      }
-    >
+    <ActionsMenu name={name}>
       {state === 'active' ? (
-        <MenuItem
-          onSelect={() =>
-            confirm({
-              title: `Deactivate ${name}?`,
-              consequence: 'Its tokens are refused at once. You can activate it again.',
-              action: 'Deactivate',
-              run: () => deactivate.mutateAsync(),
-            })
-          }
+        <ConfirmItem
+          ask={{
+            title: `Deactivate ${name}?`,
+            consequence: 'Its tokens are refused at once. You can activate it again.',
+            action: 'Deactivate',
+            run: () => deactivate.mutateAsync(),
+          }}
         >
           Deactivate
-        </MenuItem>
+        </ConfirmItem>
       ) : (
         <MenuItem onSelect={() => activate.mutate()}>Activate</MenuItem>
       )}
-      <MenuItem
+      <ConfirmItem
         tone="danger"
-        onSelect={() =>
-          confirm({
-            title: `Uninstall ${name}?`,
-            consequence:
-              'Its tokens are refused at once, and it is gone from the list. Records that it wrote stay.',
-            action: 'Uninstall',
-            run: () => uninstall.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `Uninstall ${name}?`,
+          consequence:
+            'Its tokens are refused at once, and it is gone from the list. Records that it wrote stay.',
+          action: 'Uninstall',
+          run: () => uninstall.mutateAsync(),
+        }}
       >
         Uninstall
-      </MenuItem>
-    </Menu>
+      </ConfirmItem>
+    </ActionsMenu>
   );
 };
 

@@ -7,6 +7,7 @@ import {
   Badge,
   Button,
   type Column,
+  ConfirmItem,
   DataTable,
   Dialog,
   Empty,
@@ -17,10 +18,9 @@ import {
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
-import { Menu, MenuItem } from '../../kit/menu.tsx';
+import { ActionsMenu, MenuItem } from '../../kit/menu.tsx';
 
 type User = components['schemas']['User'];
 
@@ -104,7 +104,6 @@ interface ActionsProps {
 }
 
 const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
-  const confirm = useConfirm();
   const session = usePageSession();
   const path = { path: { id: user.id } };
   const invalidates = [['users']] as const;
@@ -122,68 +121,56 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
   );
   const name = user.display_name;
   return (
-    <Menu
-      trigger={
-        <Button size="small" aria-label={`Actions for ${name}`}>
-          Actions
-        </Button>
-      }
-    >
+    <ActionsMenu name={name}>
       <MenuItem onSelect={onEdit}>Change name or role</MenuItem>
-      <MenuItem
-        onSelect={() =>
-          confirm({
-            title: `Make a link for a new password of ${name}?`,
-            consequence:
-              'The link can be used once. A link made before stops working. Sessions end when the password is set.',
-            action: 'Make the link',
-            tone: 'primary',
-            run: async () => {
-              const { url } = await reset.mutateAsync();
-              if (url !== undefined) onLink(url);
-            },
-          })
-        }
+      <ConfirmItem
+        ask={{
+          title: `Make a link for a new password of ${name}?`,
+          consequence:
+            'The link can be used once. A link made before stops working. Sessions end when the password is set.',
+          action: 'Make the link',
+          tone: 'primary',
+          run: async () => {
+            const { url } = await reset.mutateAsync();
+            if (url !== undefined) onLink(url);
+          },
+        }}
       >
         Link for a new password
-      </MenuItem>
+      </ConfirmItem>
       {session.kind === 'tenant' && session.userId === user.id ? null : (
         <>
           {user.status === 'active' ? (
-            <MenuItem
+            <ConfirmItem
               tone="danger"
-              onSelect={() =>
-                confirm({
-                  title: `Deactivate ${name}?`,
-                  consequence:
-                    'Sessions end at once, and the person cannot sign in. What the person did stays. You can activate the account again.',
-                  action: 'Deactivate',
-                  run: () => setStatus.mutateAsync('deactivated'),
-                })
-              }
+              ask={{
+                title: `Deactivate ${name}?`,
+                consequence:
+                  'Sessions end at once, and the person cannot sign in. What the person did stays. You can activate the account again.',
+                action: 'Deactivate',
+                run: () => setStatus.mutateAsync('deactivated'),
+              }}
             >
               Deactivate
-            </MenuItem>
+            </ConfirmItem>
           ) : (
             <MenuItem onSelect={() => setStatus.mutate('active')}>Activate</MenuItem>
           )}
-          <MenuItem
+          <ConfirmItem
             tone="danger"
-            onSelect={() =>
-              confirm({
-                title: `Forget ${name}?`,
-                consequence: `Name and e-mail are erased everywhere, also from the log and from backups that are restored. The account is deactivated. This cannot be undone.`,
-                action: 'Forget for good',
-                typed: user.email,
-                run: () => forget.mutateAsync(),
-              })
-            }
+            ask={{
+              title: `Forget ${name}?`,
+              consequence: `Name and e-mail are erased everywhere, also from the log and from backups that are restored. The account is deactivated. This cannot be undone.`,
+              action: 'Forget for good',
+              typed: user.email,
+              run: () => forget.mutateAsync(),
+            }}
           >
             Forget for good
-          </MenuItem>
+          </ConfirmItem>
         </>
       )}
-    </Menu>
+    </ActionsMenu>
   );
 };
 

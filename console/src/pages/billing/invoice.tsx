@@ -1,7 +1,7 @@
 import { Link, useParams } from 'wouter';
 import {
-  Button,
   Card,
+  ConfirmButton,
   Count,
   Download,
   Facts,
@@ -9,7 +9,6 @@ import {
   Pending,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { type Invoice, InvoiceState } from './invoices.tsx';
@@ -119,7 +118,6 @@ const storyOf = ({ state }: Invoice): string => {
 };
 
 const Decide = ({ invoice: { id, number, state } }: { invoice: Invoice }) => {
-  const confirm = useConfirm();
   const params = { path: { id } };
   const options = {
     invalidates: [['invoice', id], ['invoices'], ['statements'], ['reconciliation']],
@@ -135,34 +133,30 @@ const Decide = ({ invoice: { id, number, state } }: { invoice: Invoice }) => {
   if (state !== 'generated') return null;
   return (
     <>
-      <Button
-        onClick={() =>
-          confirm({
-            title: `Void ${number}?`,
-            consequence:
-              'It stays readable, its number is not used again, and its window is free: the next invoice of the window has the next revision. This cannot be undone.',
-            action: 'Void the invoice',
-            run: () => cancel.mutateAsync(),
-          })
-        }
+      <ConfirmButton
+        ask={{
+          title: `Void ${number}?`,
+          consequence:
+            'It stays readable, its number is not used again, and its window is free: the next invoice of the window has the next revision. This cannot be undone.',
+          action: 'Void the invoice',
+          run: () => cancel.mutateAsync(),
+        }}
       >
         Void
-      </Button>
-      <Button
+      </ConfirmButton>
+      <ConfirmButton
         tone="primary"
-        onClick={() =>
-          confirm({
-            title: `Issue ${number}?`,
-            consequence:
-              'It is handed to the billing system. Once that has it, it cannot be voided any more. While the billing system does not answer, the server tries again by itself.',
-            action: 'Issue the invoice',
-            tone: 'primary',
-            run: () => issue.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `Issue ${number}?`,
+          consequence:
+            'It is handed to the billing system. Once that has it, it cannot be voided any more. While the billing system does not answer, the server tries again by itself.',
+          action: 'Issue the invoice',
+          tone: 'primary',
+          run: () => issue.mutateAsync(),
+        }}
       >
         Issue
-      </Button>
+      </ConfirmButton>
     </>
   );
 };

@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter';
-import { Button, Card, Empty, Page, Pending, useAction, useConfirm } from '../../kit/index.ts';
+import { Card, ConfirmButton, Empty, Page, Pending, useAction } from '../../kit/index.ts';
 import { Lines } from './lines.tsx';
 import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
 import { type Statement, useStatements } from './statements.tsx';
@@ -48,7 +48,6 @@ export default function CustomerStatement() {
 
 const Generate = ({ of: { customer, window } }: { of: Statement }) => {
   const [, navigate] = useLocation();
-  const confirm = useConfirm();
   const [range] = useRange();
   const generate = useAction(
     (client) =>
@@ -58,19 +57,17 @@ const Generate = ({ of: { customer, window } }: { of: Statement }) => {
     { invalidates: [['statements'], ['invoices'], ['reconciliation']] },
   );
   return (
-    <Button
+    <ConfirmButton
       tone="primary"
-      onClick={() =>
-        confirm({
-          title: `Make an invoice for ${customer.name}?`,
-          consequence: `Lines, texts and prices of ${windowText(window)} are frozen${window.open ? ', although the window has not ended: later usage goes on the next invoice, marked late' : ''}. Nothing is sent to the customer. Until it is issued you can void it.`,
-          action: 'Make the invoice',
-          tone: 'primary',
-          run: async () => navigate(`/billing/invoices/${(await generate.mutateAsync()).id}`),
-        })
-      }
+      ask={{
+        title: `Make an invoice for ${customer.name}?`,
+        consequence: `Lines, texts and prices of ${windowText(window)} are frozen${window.open ? ', although the window has not ended: later usage goes on the next invoice, marked late' : ''}. Nothing is sent to the customer. Until it is issued you can void it.`,
+        action: 'Make the invoice',
+        tone: 'primary',
+        run: async () => navigate(`/billing/invoices/${(await generate.mutateAsync()).id}`),
+      }}
     >
       Make an invoice
-    </Button>
+    </ConfirmButton>
   );
 };

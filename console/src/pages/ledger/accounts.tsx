@@ -7,6 +7,7 @@ import {
   Card,
   CheckField,
   type Column,
+  ConfirmButton,
   DataTable,
   Dialog,
   Empty,
@@ -18,7 +19,6 @@ import {
   SelectField,
   TextField,
   useAction,
-  useConfirm,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -220,7 +220,6 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
 
 /** Through which day nothing can be posted any more. */
 const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
-  const confirm = useConfirm();
   const [isOpen, setOpen] = useState(false);
   const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
   const change = useAction(
@@ -248,20 +247,17 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
               {through === null ? 'Lock books' : 'Change lock'}
             </Button>
             {through === null ? null : (
-              <Button
+              <ConfirmButton
                 size="small"
-                onClick={() =>
-                  confirm({
-                    title: 'Unlock the books?',
-                    consequence:
-                      'Entries can be posted on any day again, also in periods that were reported.',
-                    action: 'Unlock',
-                    run: () => change.mutateAsync(null),
-                  })
-                }
+                ask={{
+                  title: 'Unlock the books?',
+                  consequence: 'Entries can be posted on any day again, also in periods that were reported.',
+                  action: 'Unlock',
+                  run: () => change.mutateAsync(null),
+                }}
               >
                 Unlock
-              </Button>
+              </ConfirmButton>
             )}
           </span>
         ) : null}

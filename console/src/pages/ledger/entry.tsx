@@ -3,6 +3,7 @@ import { Link, useLocation, useParams } from 'wouter';
 import {
   Button,
   Card,
+  ConfirmButton,
   Copied,
   Dialog,
   Facts,
@@ -13,7 +14,6 @@ import {
   TextField,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
@@ -28,7 +28,6 @@ const PATH = '/api/v1/tenant/gl/entries/{id}';
 export default function Entry() {
   const { id = '' } = useParams();
   const [, navigate] = useLocation();
-  const confirm = useConfirm();
   const events = useStreamOf('entry', id);
   const [isReversing, setReversing] = useState(false);
   const path = { id };
@@ -57,25 +56,6 @@ export default function Entry() {
   }
   const { currency, state, number, lines, source } = data;
   const title = number === null ? 'Draft' : `Entry #${number}`;
-  const askToPost = (): void =>
-    confirm({
-      title: 'Post this entry?',
-      consequence:
-        'It gets the next number, counts in all reports, and can never be changed. A mistake is reversed by its mirror.',
-      action: 'Post entry',
-      tone: 'primary',
-      run: () => post.mutateAsync(),
-    });
-  const askToDiscard = (): void =>
-    confirm({
-      title: 'Discard this draft?',
-      consequence: 'The draft is removed from the list. Its events stay in the log.',
-      action: 'Discard draft',
-      run: async () => {
-        await discard.mutateAsync();
-        navigate('/ledger/entries');
-      },
-    });
   return (
     <Page
       title={title}
@@ -84,13 +64,35 @@ export default function Entry() {
       actions={
         state === 'draft' ? (
           <>
-            <Button onClick={askToDiscard}>Discard</Button>
+            <ConfirmButton
+              ask={{
+                title: 'Discard this draft?',
+                consequence: 'The draft is removed from the list. Its events stay in the log.',
+                action: 'Discard draft',
+                run: async () => {
+                  await discard.mutateAsync();
+                  navigate('/ledger/entries');
+                },
+              }}
+            >
+              Discard
+            </ConfirmButton>
             <Link href={`/ledger/entries/${id}/edit`} className="button button-plain">
               Edit
             </Link>
-            <Button tone="primary" onClick={askToPost}>
+            <ConfirmButton
+              tone="primary"
+              ask={{
+                title: 'Post this entry?',
+                consequence:
+                  'It gets the next number, counts in all reports, and can never be changed. A mistake is reversed by its mirror.',
+                action: 'Post entry',
+                tone: 'primary',
+                run: () => post.mutateAsync(),
+              }}
+            >
               Post
-            </Button>
+            </ConfirmButton>
           </>
         ) : state === 'posted' && data.reversal_of === undefined ? (
           <Button onClick={() => setReversing(true)}>Reverse</Button>

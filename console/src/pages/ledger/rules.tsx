@@ -3,9 +3,9 @@ import { Link, useLocation, useParams } from 'wouter';
 import { usePageSession } from '../../kit/client.tsx';
 import {
   Badge,
-  Button,
   Card,
   type Column,
+  ConfirmButton,
   DataTable,
   Empty,
   Facts,
@@ -16,7 +16,6 @@ import {
   Pending,
   Time,
   useAction,
-  useConfirm,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -108,7 +107,6 @@ const RuleList = () => {
 };
 
 const RuleDetail = ({ id }: { id: string }) => {
-  const confirm = useConfirm();
   const session = usePageSession();
   const isAdmin = session.kind === 'tenant' && session.role === 'admin';
   const params = { path: { id } };
@@ -133,21 +131,28 @@ const RuleDetail = ({ id }: { id: string }) => {
       </Page>
     );
   }
-  const toggle = (): void =>
-    confirm({
-      title: data.active ? `Stop “${data.name}”?` : `Start “${data.name}”?`,
-      consequence: data.active
-        ? 'Events from now on make no entries by this rule. Entries that it has made stay.'
-        : 'Events from now on make entries by this rule. Earlier ones do not.',
-      action: data.active ? 'Stop rule' : 'Start rule',
-      tone: data.active ? 'danger' : 'primary',
-      run: () => activate.mutateAsync(!data.active),
-    });
+  const verb = data.active ? 'Stop' : 'Start';
   return (
     <Page
       title={data.name}
       crumbs={crumbs}
-      actions={isAdmin ? <Button onClick={toggle}>{data.active ? 'Stop rule' : 'Start rule'}</Button> : null}
+      actions={
+        isAdmin ? (
+          <ConfirmButton
+            ask={{
+              title: `${verb} “${data.name}”?`,
+              consequence: data.active
+                ? 'Events from now on make no entries by this rule. Entries that it has made stay.'
+                : 'Events from now on make entries by this rule. Earlier ones do not.',
+              action: `${verb} rule`,
+              tone: data.active ? 'danger' : 'primary',
+              run: () => activate.mutateAsync(!data.active),
+            }}
+          >
+            {verb} rule
+          </ConfirmButton>
+        ) : null
+      }
     >
       <Card>
         <Facts

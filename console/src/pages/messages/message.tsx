@@ -3,6 +3,7 @@ import { MoreHorizontal } from 'lucide-react';
 import { useState } from 'react';
 import {
   Button,
+  ConfirmItem,
   IconButton,
   MentionField,
   MentionText,
@@ -11,7 +12,6 @@ import {
   Problem,
   Time,
   useAction,
-  useConfirm,
   useMentions,
 } from '../../kit/index.ts';
 import { type Message, replaceMessage } from './messages.ts';
@@ -66,7 +66,6 @@ interface ActionsProps {
 }
 
 const Actions = ({ message, conversation, onEdit }: ActionsProps) => {
-  const confirm = useConfirm();
   const queries = useQueryClient();
   const remove = useAction((client) =>
     client.delete('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
@@ -78,20 +77,18 @@ const Actions = ({ message, conversation, onEdit }: ActionsProps) => {
       trigger={<IconButton label="Actions for the message" icon={<MoreHorizontal size={16} aria-hidden />} />}
     >
       <MenuItem onSelect={onEdit}>Edit</MenuItem>
-      <MenuItem
+      <ConfirmItem
         tone="danger"
-        onSelect={() =>
-          confirm({
-            title: 'Delete the message?',
-            consequence:
-              'Its text is erased for everybody, also from the log and from notifications. Its place stays. This cannot be undone.',
-            action: 'Delete message',
-            run: async () => replaceMessage(queries, conversation, await remove.mutateAsync()),
-          })
-        }
+        ask={{
+          title: 'Delete the message?',
+          consequence:
+            'Its text is erased for everybody, also from the log and from notifications. Its place stays. This cannot be undone.',
+          action: 'Delete message',
+          run: async () => replaceMessage(queries, conversation, await remove.mutateAsync()),
+        }}
       >
         Delete
-      </MenuItem>
+      </ConfirmItem>
     </Menu>
   );
 };

@@ -5,6 +5,7 @@ import {
   Button,
   Card,
   type Column,
+  ConfirmButton,
   counts,
   DataTable,
   Facts,
@@ -12,7 +13,6 @@ import {
   Problem,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { byLabel, readMetrics } from './metrics.ts';
@@ -128,28 +128,25 @@ const lag = <T,>(of: (row: T) => number | undefined, metric: string): Column<T> 
 });
 
 const Rebuild = ({ name }: { name: string }) => {
-  const confirm = useConfirm();
   const rebuild = useAction(
     (client) => client.post('/super/projections/{name}/rebuild', { params: { path: { name } } }),
     { invalidates: [['projections']], done: ({ generation }) => `${name} is being built as ${generation}.` },
   );
   return (
-    <Button
+    <ConfirmButton
       size="small"
       aria-label={`Rebuild ${name}`}
-      onClick={() =>
-        confirm({
-          title: `Build ${name} anew?`,
-          consequence:
-            'The whole log is folded again beside the present read model, which answers until the new one has caught up. It costs processor time and storage meanwhile.',
-          action: 'Rebuild',
-          tone: 'primary',
-          run: () => rebuild.mutateAsync(),
-        })
-      }
+      ask={{
+        title: `Build ${name} anew?`,
+        consequence:
+          'The whole log is folded again beside the present read model, which answers until the new one has caught up. It costs processor time and storage meanwhile.',
+        action: 'Rebuild',
+        tone: 'primary',
+        run: () => rebuild.mutateAsync(),
+      }}
     >
       Rebuild
-    </Button>
+    </ConfirmButton>
   );
 };
 

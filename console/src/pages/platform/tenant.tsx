@@ -7,6 +7,7 @@ import {
   Button,
   Card,
   CheckField,
+  ConfirmButton,
   Facts,
   Form,
   Page,
@@ -15,7 +16,6 @@ import {
   TextField,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { EnterTenant } from '../../shell/tenant-switch.tsx';
@@ -101,34 +101,31 @@ const TenantPage = () => {
 };
 
 const StatusButton = ({ tenant: { id, name, status } }: { tenant: Tenant }) => {
-  const confirm = useConfirm();
   const change = useChange(id, 'The status was changed.');
   const isActive = status === 'active';
   return (
-    <Button
-      onClick={() =>
-        confirm(
-          isActive
-            ? {
-                title: `Suspend ${name}?`,
-                consequence:
-                  'Every request of its people and programs is refused at once, and sockets are closed. Nothing is lost, and you can activate it again.',
-                action: 'Suspend',
-                typed: id,
-                run: () => change.mutateAsync({ status: 'suspended' }),
-              }
-            : {
-                title: `Activate ${name}?`,
-                consequence: 'Its people and programs can use it again.',
-                action: 'Activate',
-                tone: 'primary',
-                run: () => change.mutateAsync({ status: 'active' }),
-              },
-        )
+    <ConfirmButton
+      ask={
+        isActive
+          ? {
+              title: `Suspend ${name}?`,
+              consequence:
+                'Every request of its people and programs is refused at once, and sockets are closed. Nothing is lost, and you can activate it again.',
+              action: 'Suspend',
+              typed: id,
+              run: () => change.mutateAsync({ status: 'suspended' }),
+            }
+          : {
+              title: `Activate ${name}?`,
+              consequence: 'Its people and programs can use it again.',
+              action: 'Activate',
+              tone: 'primary',
+              run: () => change.mutateAsync({ status: 'active' }),
+            }
       }
     >
       {isActive ? 'Suspend' : 'Activate'}
-    </Button>
+    </ConfirmButton>
   );
 };
 
@@ -177,7 +174,6 @@ const Settings = ({ tenant }: { tenant: Tenant }) => {
 };
 
 const Sso = ({ tenant: { id, name, sso } }: { tenant: Tenant }) => {
-  const confirm = useConfirm();
   const change = useChange(id, 'Single sign-on was changed.');
   return (
     <Card
@@ -186,20 +182,18 @@ const Sso = ({ tenant: { id, name, sso } }: { tenant: Tenant }) => {
         sso === null ? (
           <Badge>off</Badge>
         ) : (
-          <Button
+          <ConfirmButton
             size="small"
-            onClick={() =>
-              confirm({
-                title: `Switch off single sign-on of ${name}?`,
-                consequence:
-                  'People without a password cannot sign in any more. Sessions that have begun go on until they expire.',
-                action: 'Switch off',
-                run: () => change.mutateAsync({ sso: null }),
-              })
-            }
+            ask={{
+              title: `Switch off single sign-on of ${name}?`,
+              consequence:
+                'People without a password cannot sign in any more. Sessions that have begun go on until they expire.',
+              action: 'Switch off',
+              run: () => change.mutateAsync({ sso: null }),
+            }}
           >
             Switch off
-          </Button>
+          </ConfirmButton>
         )
       }
     >

@@ -3,6 +3,7 @@ import { useId, useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Button,
+  ConfirmButton,
   Copy,
   Failed,
   Pending,
@@ -11,7 +12,6 @@ import {
   toast,
   useAction,
   useClient,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 import { problemText } from '../../kit/problem.tsx';
@@ -84,7 +84,6 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
 
 const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: string; id: string } }) => {
   const client = useClient();
-  const confirm = useConfirm();
   const [isSaving, setSaving] = useState(false);
   const params = { path: { id: file.id } };
   const remove = useAction((own) => own.delete('/api/v1/tenant/files/{id}', { params }), {
@@ -133,21 +132,19 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
           <Download size={14} aria-hidden />
           {isSaving ? 'Reading…' : 'Save'}
         </Button>
-        <Button
+        <ConfirmButton
           size="small"
           aria-label={`Delete ${file.filename}`}
-          onClick={() =>
-            confirm({
-              title: `Delete ${file.filename}?`,
-              consequence: 'Its bytes are deleted and cannot be read again. The log keeps that it was here.',
-              action: 'Delete file',
-              run: () => remove.mutateAsync(),
-            })
-          }
+          ask={{
+            title: `Delete ${file.filename}?`,
+            consequence: 'Its bytes are deleted and cannot be read again. The log keeps that it was here.',
+            action: 'Delete file',
+            run: () => remove.mutateAsync(),
+          }}
         >
           <Trash2 size={14} aria-hidden />
           Delete
-        </Button>
+        </ConfirmButton>
       </span>
     </li>
   );

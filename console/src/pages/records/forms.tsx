@@ -3,20 +3,20 @@ import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  ActionsMenu,
   ago,
   Badge,
   Button,
   Card,
   type Column,
+  ConfirmItem,
   Copy,
   DataTable,
   Empty,
-  Menu,
   MenuItem,
   Page,
   type Tone,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 import { FormDialog } from './form-dialog.tsx';
@@ -117,7 +117,6 @@ export default function Forms() {
 }
 
 const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
-  const confirm = useConfirm();
   const params = { path: { id: form.id } };
   const invalidates = [['forms']] as const;
   const publish = useAction((client) => client.post('/api/v1/tenant/forms/{id}/publish', { params }), {
@@ -133,57 +132,45 @@ const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
     done: `${form.title} was deleted.`,
   });
   return (
-    <Menu
-      trigger={
-        <Button size="small" aria-label={`Actions for ${form.title}`}>
-          Actions
-        </Button>
-      }
-    >
+    <ActionsMenu name={form.title}>
       <MenuItem onSelect={onEdit}>Change</MenuItem>
       {form.status === 'published' ? null : (
-        <MenuItem
-          onSelect={() =>
-            confirm({
-              title: `Publish ${form.title}?`,
-              consequence: 'Anybody who knows the address can then make records with it.',
-              action: 'Publish',
-              tone: 'primary',
-              run: () => publish.mutateAsync(),
-            })
-          }
+        <ConfirmItem
+          ask={{
+            title: `Publish ${form.title}?`,
+            consequence: 'Anybody who knows the address can then make records with it.',
+            action: 'Publish',
+            tone: 'primary',
+            run: () => publish.mutateAsync(),
+          }}
         >
           Publish
-        </MenuItem>
+        </ConfirmItem>
       )}
       {form.status === 'archived' ? null : (
-        <MenuItem
-          onSelect={() =>
-            confirm({
-              title: `Close ${form.title}?`,
-              consequence: 'Its address answers that there is no such form. It can be published again.',
-              action: 'Close the form',
-              run: () => archive.mutateAsync(),
-            })
-          }
+        <ConfirmItem
+          ask={{
+            title: `Close ${form.title}?`,
+            consequence: 'Its address answers that there is no such form. It can be published again.',
+            action: 'Close the form',
+            run: () => archive.mutateAsync(),
+          }}
         >
           Close
-        </MenuItem>
+        </ConfirmItem>
       )}
-      <MenuItem
+      <ConfirmItem
         tone="danger"
-        onSelect={() =>
-          confirm({
-            title: `Delete ${form.title}?`,
-            consequence:
-              'The form is gone, and its address is free for another one. The records that it made stay.',
-            action: 'Delete form',
-            run: () => remove.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `Delete ${form.title}?`,
+          consequence:
+            'The form is gone, and its address is free for another one. The records that it made stay.',
+          action: 'Delete form',
+          run: () => remove.mutateAsync(),
+        }}
       >
         Delete
-      </MenuItem>
-    </Menu>
+      </ConfirmItem>
+    </ActionsMenu>
   );
 };

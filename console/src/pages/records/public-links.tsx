@@ -2,6 +2,7 @@ import { useState } from 'react';
 import {
   Badge,
   Button,
+  ConfirmButton,
   Dialog,
   Failed,
   Form,
@@ -11,7 +12,6 @@ import {
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 
@@ -28,7 +28,6 @@ const lifetimeOf = (text: string) => LIFETIMES.find(([key]) => key === text)?.[0
 export const PublicLinks = ({ jobId }: { jobId: string }) => {
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<string>();
-  const confirm = useConfirm();
   const params = { path: { id: jobId } };
   const invalidates = [['links', jobId]] as const;
   const links = usePages(['links', jobId], (client, limit) =>
@@ -72,20 +71,18 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
                 </span>
               </span>
               {isLive ? (
-                <Button
+                <ConfirmButton
                   size="small"
                   aria-label={`Revoke the link to ${page_slug}`}
-                  onClick={() =>
-                    confirm({
-                      title: `Revoke the link to ${page_slug}?`,
-                      consequence: 'Whoever has it gets an error from now on. This cannot be undone.',
-                      action: 'Revoke link',
-                      run: () => revoke.mutateAsync(id),
-                    })
-                  }
+                  ask={{
+                    title: `Revoke the link to ${page_slug}?`,
+                    consequence: 'Whoever has it gets an error from now on. This cannot be undone.',
+                    action: 'Revoke link',
+                    run: () => revoke.mutateAsync(id),
+                  }}
                 >
                   Revoke
-                </Button>
+                </ConfirmButton>
               ) : null}
             </li>
           );

@@ -3,9 +3,9 @@ import { usePageSession } from '../../kit/client.tsx';
 import {
   ago,
   Badge,
-  Button,
   Card,
   type Column,
+  ConfirmButton,
   Count,
   counts,
   DataTable,
@@ -15,7 +15,6 @@ import {
   Pending,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
@@ -96,7 +95,6 @@ const One = ({ name }: { name: string }) => {
   const stream = useStreamOf('workflow', name);
   const entities = useEntities();
   const session = usePageSession();
-  const confirm = useConfirm();
   const publish = useAction(
     (client) => client.post('/api/v1/tenant/workflows/{name}/publish', { params: { path: { name } } }),
     { invalidates: [['workflows']], done: ({ version }) => `Version ${version} was published.` },
@@ -120,20 +118,18 @@ const One = ({ name }: { name: string }) => {
       crumbs={CRUMBS}
       actions={
         canPublish ? (
-          <Button
+          <ConfirmButton
             tone="primary"
-            onClick={() =>
-              confirm({
-                title: `Publish the draft of ${name}?`,
-                consequence: `It becomes version ${data.version + 1}: new jobs begin with it, jobs that run stay on theirs.`,
-                action: 'Publish',
-                tone: 'primary',
-                run: () => publish.mutateAsync(),
-              })
-            }
+            ask={{
+              title: `Publish the draft of ${name}?`,
+              consequence: `It becomes version ${data.version + 1}: new jobs begin with it, jobs that run stay on theirs.`,
+              action: 'Publish',
+              tone: 'primary',
+              run: () => publish.mutateAsync(),
+            }}
           >
             Publish the draft
-          </Button>
+          </ConfirmButton>
         ) : null
       }
     >

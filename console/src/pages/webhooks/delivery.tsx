@@ -2,8 +2,8 @@ import { Link, useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
-  Button,
   Card,
+  ConfirmButton,
   Copied,
   Copy,
   Facts,
@@ -13,7 +13,6 @@ import {
   Tabs,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
@@ -43,7 +42,6 @@ const storyOf = ({ status, attempts, response_code, last_error, next_attempt_at 
 /** One delivery: why it failed, each attempt, and the body as it was sent. */
 export default function Delivery() {
   const { id = '' } = useParams();
-  const confirm = useConfirm();
   const params = { path: { delivery_id: id } };
   const read = useRead(
     ['delivery', id],
@@ -64,14 +62,6 @@ export default function Delivery() {
       </Page>
     );
   }
-  const askToResend = (): void =>
-    confirm({
-      title: 'Send it once more?',
-      consequence: 'The same bytes are sent with the same id, signed with the present secret.',
-      action: 'Resend',
-      tone: 'primary',
-      run: () => resend.mutateAsync(),
-    });
   return (
     <Page
       title={data.event}
@@ -81,9 +71,18 @@ export default function Delivery() {
         [`/webhooks/${data.subscription_id}`, 'Subscription'],
       ]}
       actions={
-        <Button tone="primary" onClick={askToResend}>
+        <ConfirmButton
+          tone="primary"
+          ask={{
+            title: 'Send it once more?',
+            consequence: 'The same bytes are sent with the same id, signed with the present secret.',
+            action: 'Resend',
+            tone: 'primary',
+            run: () => resend.mutateAsync(),
+          }}
+        >
           Resend
-        </Button>
+        </ConfirmButton>
       }
     >
       <Card>

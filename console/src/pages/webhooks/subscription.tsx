@@ -3,6 +3,7 @@ import { Link, useLocation, useParams } from 'wouter';
 import {
   Button,
   Card,
+  ConfirmButton,
   Copied,
   Dialog,
   Facts,
@@ -11,7 +12,6 @@ import {
   Secret,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -99,7 +99,6 @@ const useSubscriptionActions = (
   { setSecret, edit }: { setSecret: (secret: string) => void; edit: () => void },
 ) => {
   const [, navigate] = useLocation();
-  const confirm = useConfirm();
   const params = { path: { id } };
   const invalidates = [['webhooks'], ['webhook', id], ['deliveries', id]] as const;
   const change = useAction((client, body: Change) => client.patch(PATH, { params, body }), {
@@ -126,67 +125,59 @@ const useSubscriptionActions = (
       <Button onClick={() => test.mutate()} disabled={!isActive}>
         Send test
       </Button>
-      <Button
+      <ConfirmButton
         disabled={!isActive}
-        onClick={() =>
-          confirm({
-            title: 'Resend all dead letters?',
-            consequence:
-              'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can tell those it already has.',
-            action: 'Resend all',
-            tone: 'primary',
-            run: () => resend.mutateAsync(),
-          })
-        }
+        ask={{
+          title: 'Resend all dead letters?',
+          consequence:
+            'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can tell those it already has.',
+          action: 'Resend all',
+          tone: 'primary',
+          run: () => resend.mutateAsync(),
+        }}
       >
         Resend dead letters
-      </Button>
-      <Button
-        onClick={() =>
-          confirm({
-            title: 'Rotate the secret?',
-            consequence:
-              'A new secret signs from now on. For 24 hours the former one signs as well, so that the receiver can be changed without a gap.',
-            action: 'Rotate secret',
-            tone: 'primary',
-            run: async () => setSecret((await rotate.mutateAsync()).secret ?? ''),
-          })
-        }
+      </ConfirmButton>
+      <ConfirmButton
+        ask={{
+          title: 'Rotate the secret?',
+          consequence:
+            'A new secret signs from now on. For 24 hours the former one signs as well, so that the receiver can be changed without a gap.',
+          action: 'Rotate secret',
+          tone: 'primary',
+          run: async () => setSecret((await rotate.mutateAsync()).secret ?? ''),
+        }}
       >
         Rotate secret
-      </Button>
+      </ConfirmButton>
       <Button onClick={edit}>Edit</Button>
-      <Button
-        onClick={() =>
-          confirm({
-            title: isActive ? 'Pause this subscription?' : 'Make this subscription active?',
-            consequence: isActive
-              ? 'It gets no events until it is active again, and those that happen meanwhile are not kept for it.'
-              : 'It gets events from now on. Those that happened while it was paused are not sent.',
-            action: isActive ? 'Pause' : 'Activate',
-            tone: isActive ? 'danger' : 'primary',
-            run: () => change.mutateAsync({ state: isActive ? 'paused' : 'active' }),
-          })
-        }
+      <ConfirmButton
+        ask={{
+          title: isActive ? 'Pause this subscription?' : 'Make this subscription active?',
+          consequence: isActive
+            ? 'It gets no events until it is active again, and those that happen meanwhile are not kept for it.'
+            : 'It gets events from now on. Those that happened while it was paused are not sent.',
+          action: isActive ? 'Pause' : 'Activate',
+          tone: isActive ? 'danger' : 'primary',
+          run: () => change.mutateAsync({ state: isActive ? 'paused' : 'active' }),
+        }}
       >
         {isActive ? 'Pause' : 'Activate'}
-      </Button>
-      <Button
+      </ConfirmButton>
+      <ConfirmButton
         tone="danger"
-        onClick={() =>
-          confirm({
-            title: `Delete ${url}?`,
-            consequence: 'Nothing is sent to it any more, what waits is dropped, and its history is gone.',
-            action: 'Delete subscription',
-            run: async () => {
-              await remove.mutateAsync();
-              navigate('/webhooks');
-            },
-          })
-        }
+        ask={{
+          title: `Delete ${url}?`,
+          consequence: 'Nothing is sent to it any more, what waits is dropped, and its history is gone.',
+          action: 'Delete subscription',
+          run: async () => {
+            await remove.mutateAsync();
+            navigate('/webhooks');
+          },
+        }}
       >
         Delete
-      </Button>
+      </ConfirmButton>
     </>
   );
   return { change, actions };
