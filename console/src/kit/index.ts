@@ -5,7 +5,7 @@ export { Badge, type Tone } from './badge.tsx';
 export { Button, IconButton } from './button.tsx';
 export { Card, Tile } from './card.tsx';
 export { useClient } from './client.tsx';
-export { ago, counts } from './columns.tsx';
+export { actions, ago, counts } from './columns.tsx';
 export { Completed, type Completion, type Suggestion } from './completed.tsx';
 export { ConfirmButton, ConfirmItem, useConfirm } from './confirm.tsx';
 export { Copied, Copy, Secret } from './copy.tsx';

@@ -2,6 +2,7 @@ import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   Badge,
   Button,
   Card,
@@ -75,28 +76,23 @@ const ApiTokens = () => {
         at === null ? <span className="muted">never</span> : <Time at={at} relative />,
       min: 100,
     },
-    {
-      key: 'actions',
-      title: '',
-      min: 100,
-      grow: 0,
-      cell: ({ id, name, revoked_at }) =>
-        revoked_at === null ? (
-          <ConfirmButton
-            size="small"
-            aria-label={`Revoke ${name}`}
-            ask={{
-              title: `Revoke ${name}?`,
-              consequence:
-                'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
-              action: 'Revoke the token',
-              run: () => revoke.mutateAsync(id),
-            }}
-          >
-            Revoke
-          </ConfirmButton>
-        ) : null,
-    },
+    actions(100, ({ id, name, revoked_at }) =>
+      revoked_at === null ? (
+        <ConfirmButton
+          size="small"
+          aria-label={`Revoke ${name}`}
+          ask={{
+            title: `Revoke ${name}?`,
+            consequence:
+              'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
+            action: 'Revoke the token',
+            run: () => revoke.mutateAsync(id),
+          }}
+        >
+          Revoke
+        </ConfirmButton>
+      ) : null,
+    ),
   ];
   return (
     <Page

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
   ActionsMenu,
+  actions,
   Badge,
   Button,
   Card,
@@ -48,7 +49,7 @@ const Extensions = () => {
       cell: ({ updated_at }) => <Time at={updated_at} relative />,
       min: 100,
     },
-    { key: 'actions', title: '', min: 110, grow: 0, cell: (extension) => <Actions extension={extension} /> },
+    actions(110, (extension) => <Actions extension={extension} />),
   ];
   return (
     <Page

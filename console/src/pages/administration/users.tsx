@@ -4,6 +4,7 @@ import type { components } from '../../../../client/src/index.ts';
 import { Card } from '../../kit/card.tsx';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  actions,
   Badge,
   Button,
   type Column,
@@ -57,13 +58,7 @@ const Users = () => {
       grow: 0,
     },
     { key: 'created', title: 'Added', cell: ({ created_at }) => <Time at={created_at} relative />, min: 110 },
-    {
-      key: 'actions',
-      title: '',
-      min: 110,
-      grow: 0,
-      cell: (user) => <UserActions user={user} onEdit={() => setEdited(user)} onLink={setLink} />,
-    },
+    actions(110, (user) => <UserActions user={user} onEdit={() => setEdited(user)} onLink={setLink} />),
   ];
   return (
     <Page

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { usePageSession } from '../../kit/client.tsx';
 import {
+  actions,
   Badge,
   Button,
   Card,
@@ -96,21 +97,15 @@ export default function Accounts() {
     },
     ...(isAdmin
       ? [
-          {
-            key: 'actions',
-            title: '',
-            min: 80,
-            grow: 0,
-            cell: (account: Account) => (
-              <Button
-                size="small"
-                onClick={() => setEdited(account)}
-                aria-label={`Edit account ${account.code}`}
-              >
-                Edit
-              </Button>
-            ),
-          },
+          actions(80, (account: Account) => (
+            <Button
+              size="small"
+              onClick={() => setEdited(account)}
+              aria-label={`Edit account ${account.code}`}
+            >
+              Edit
+            </Button>
+          )),
         ]
       : []),
   ];

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import {
+  actions,
   ago,
   Badge,
   Button,
@@ -78,20 +79,15 @@ export default function Failures() {
       ({ attempts }) => attempts,
       ({ id }) => streamOf('posting_failure', id),
     ),
-    {
-      key: 'actions',
-      title: '',
-      min: 110,
-      grow: 0,
-      cell: ({ id, resolved_at }) =>
-        resolved_at === undefined ? (
-          <Button size="small" onClick={() => retry.mutate(id)}>
-            Try again
-          </Button>
-        ) : (
-          <Badge tone="ok">Resolved</Badge>
-        ),
-    },
+    actions(110, ({ id, resolved_at }) =>
+      resolved_at === undefined ? (
+        <Button size="small" onClick={() => retry.mutate(id)}>
+          Try again
+        </Button>
+      ) : (
+        <Badge tone="ok">Resolved</Badge>
+      ),
+    ),
   ];
   return (
     <Page

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   ago,
   Button,
   Card,
@@ -40,17 +41,11 @@ const Partners = () => {
         ),
     },
     ago('created', 'Created', ({ created_at }) => created_at),
-    {
-      key: 'actions',
-      title: '',
-      min: 90,
-      grow: 0,
-      cell: (partner) => (
-        <Button size="small" aria-label={`Change ${partner.name}`} onClick={() => setEdited(partner)}>
-          Change
-        </Button>
-      ),
-    },
+    actions(90, (partner) => (
+      <Button size="small" aria-label={`Change ${partner.name}`} onClick={() => setEdited(partner)}>
+        Change
+      </Button>
+    )),
   ];
   return (
     <Page

@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   Badge,
   Button,
   Card,
@@ -73,7 +74,7 @@ const Projections = () => {
       min: 100,
       grow: 0,
     },
-    { key: 'actions', title: '', min: 105, grow: 0, cell: ({ name }) => <Rebuild name={name} /> },
+    actions(105, ({ name }) => <Rebuild name={name} />),
   ];
   const subscriberColumns: Column<Subscriber>[] = [
     { key: 'name', title: 'Subscriber', cell: ({ name }) => <code>{name}</code>, min: 190, grow: 2 },

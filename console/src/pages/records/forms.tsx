@@ -4,6 +4,7 @@ import type { components } from '../../../../client/src/index.ts';
 import { usePageSession } from '../../kit/client.tsx';
 import {
   ActionsMenu,
+  actions,
   ago,
   Badge,
   Button,
@@ -71,15 +72,7 @@ export default function Forms() {
     },
     ago('changed', 'Changed', ({ updated_at }) => updated_at),
     ...(isAdmin
-      ? [
-          {
-            key: 'actions',
-            title: '',
-            min: 110,
-            grow: 0,
-            cell: (form: FormView) => <Actions form={form} onEdit={() => setEdited(form)} />,
-          },
-        ]
+      ? [actions(110, (form: FormView) => <Actions form={form} onEdit={() => setEdited(form)} />)]
       : []),
   ];
   return (
