@@ -4,7 +4,7 @@ export { useFilters } from './address.ts';
 export { Badge, type Tone } from './badge.tsx';
 export { Button, IconButton } from './button.tsx';
 export { Card, Tile } from './card.tsx';
-export { useClient } from './client.tsx';
+export { useClient, useIsAdmin, usePageSession, useTenant } from './client.tsx';
 export { actions, ago, counts } from './columns.tsx';
 export { Completed, type Completion, type Suggestion } from './completed.tsx';
 export { ConfirmButton, ConfirmItem, useConfirm } from './confirm.tsx';

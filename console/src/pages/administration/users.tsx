@@ -1,18 +1,19 @@
 import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { Card } from '../../kit/card.tsx';
-import { usePageSession } from '../../kit/client.tsx';
 import {
+  ActionsMenu,
   actions,
   Badge,
   Button,
+  Card,
   type Column,
   ConfirmItem,
   DataTable,
   Dialog,
   Empty,
   Form,
+  MenuItem,
   Page,
   Secret,
   SelectField,
@@ -20,8 +21,8 @@ import {
   Time,
   useAction,
   usePages,
+  useTenant,
 } from '../../kit/index.ts';
-import { ActionsMenu, MenuItem } from '../../kit/menu.tsx';
 
 type User = components['schemas']['User'];
 
@@ -99,7 +100,7 @@ interface ActionsProps {
 }
 
 const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
-  const session = usePageSession();
+  const self = useTenant()?.userId;
   const path = { path: { id: user.id } };
   const invalidates = [['users']] as const;
   const setStatus = useAction(
@@ -133,7 +134,7 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
       >
         Link for a new password
       </ConfirmItem>
-      {session.kind === 'tenant' && session.userId === user.id ? null : (
+      {self === user.id ? null : (
         <>
           {user.status === 'active' ? (
             <ConfirmItem

@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
-import { Card, Field, Form, Page, Pending, useAction, useRead } from '../../kit/index.ts';
+import { Card, Field, Form, Page, Pending, useAction, usePageSession, useRead } from '../../kit/index.ts';
 import { BillingLinks, monthBefore } from './range.tsx';
 import '../../styles/billing.css';
 

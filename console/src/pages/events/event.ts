@@ -1,5 +1,5 @@
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
+import { useTenant } from '../../kit/index.ts';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
 
@@ -53,11 +53,9 @@ export const streamPath = (stream: string, revision?: number): string =>
 export const useStreamOf = (category: string, id: string): string | undefined => useStreams()(category, id);
 
 export const useStreams = (): ((category: string, id: string) => string | undefined) => {
-  const session = usePageSession();
+  const tenant = useTenant();
   return (category, id) =>
-    session.kind === 'tenant' && session.role === 'admin'
-      ? streamPath(`${session.tenantId}.${category}-${id}`)
-      : undefined;
+    tenant?.role === 'admin' ? streamPath(`${tenant.tenantId}.${category}-${id}`) : undefined;
 };
 
 /** Path of the page that shows the subject of a stream; undefined without one. */

@@ -1,7 +1,6 @@
 import { Pause, Play } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Button,
   Card,
@@ -18,6 +17,7 @@ import {
   usePages,
   useRead,
   useTail,
+  useTenant,
 } from '../../kit/index.ts';
 import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
 import { EventLinks } from './links.tsx';
@@ -158,8 +158,7 @@ const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES
 
 /** The last events and those that follow, newest first. */
 const Live = () => {
-  const session = usePageSession();
-  const isOff = session.kind === 'tenant' && session.impersonatedBy !== undefined;
+  const isOff = useTenant()?.impersonatedBy !== undefined;
   const recent = useRead(
     ['audit-recent'],
     async (client, signal) => {

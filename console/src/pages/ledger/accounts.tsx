@@ -1,6 +1,5 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   actions,
   Badge,
@@ -20,6 +19,7 @@ import {
   SelectField,
   TextField,
   useAction,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -53,8 +53,7 @@ const useBalances = () =>
 
 /** The chart of accounts with the present balances, and the lock of the books. */
 export default function Accounts() {
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const [edited, setEdited] = useState<Account | 'new'>();
   const rows = usePages(['accounts'], (client, limit) =>
     client.items('/api/v1/tenant/gl/accounts', { params: { query: { limit } } }),

@@ -1,6 +1,5 @@
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Badge,
   Card,
@@ -16,6 +15,7 @@ import {
   Pending,
   Time,
   useAction,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -107,8 +107,7 @@ const RuleList = () => {
 };
 
 const RuleDetail = ({ id }: { id: string }) => {
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const params = { path: { id } };
   const rule = useRead(['posting-rules', id], (client, signal) =>
     client.get(`${RULES}/{id}`, { params, signal }),

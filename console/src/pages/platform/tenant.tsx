@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import { useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Badge,
   Button,
@@ -16,6 +15,7 @@ import {
   TextField,
   Time,
   useAction,
+  usePageSession,
   useRead,
 } from '../../kit/index.ts';
 import { EnterTenant } from '../../shell/tenant-switch.tsx';

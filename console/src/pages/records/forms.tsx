@@ -1,7 +1,6 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   ActionsMenu,
   actions,
@@ -18,7 +17,9 @@ import {
   Page,
   type Tone,
   useAction,
+  useIsAdmin,
   usePages,
+  useTenant,
 } from '../../kit/index.ts';
 import { FormDialog } from './form-dialog.tsx';
 import { RecordLinks } from './links.tsx';
@@ -34,9 +35,8 @@ const TONES: Readonly<Record<FormView['status'], Tone>> = {
 
 /** Public forms that create records. */
 export default function Forms() {
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
-  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
+  const isAdmin = useIsAdmin();
+  const tenantId = useTenant()?.tenantId ?? '';
   const [edited, setEdited] = useState<FormView | 'new'>();
   const rows = usePages(['forms', 'list'], (client, limit) =>
     client.items('/api/v1/tenant/forms', { params: { query: { limit } } }),

@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
-import { Badge, Button, Card, Pending, useAction, useConfirm } from '../../kit/index.ts';
+import { Badge, Button, Card, Pending, useAction, useConfirm, useTenant } from '../../kit/index.ts';
 import { type Job, useJob } from './history.tsx';
 import { Override, PayloadDialog } from './job-dialogs.tsx';
 import { type Definition, startsOf, type Transition } from './machine.ts';
@@ -101,8 +100,7 @@ const hindrancesOf = (
 };
 
 const Moves = ({ job, definition, entity, record }: MovesProps) => {
-  const session = usePageSession();
-  const role = session.kind === 'tenant' ? session.role : '';
+  const role = useTenant()?.role ?? '';
   const confirm = useConfirm();
   const [asked, setAsked] = useState<Transition>();
   const [isOverriding, setOverriding] = useState(false);

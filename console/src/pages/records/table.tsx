@@ -1,7 +1,6 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   ago,
   Badge,
@@ -13,6 +12,7 @@ import {
   Page,
   Pending,
   useFilters,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -110,8 +110,7 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
   const { name } = entity;
   const [, navigate] = useLocation();
   const [dialog, setDialog] = useState<'record' | 'schema'>();
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const filters = useFilters(['filter', 'sort']);
   const [filter, sort] = [filters.of('filter'), filters.of('sort')];
   const names = useFilterNames(entity, workflow);

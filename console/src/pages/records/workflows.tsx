@@ -1,5 +1,4 @@
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   ago,
   Badge,
@@ -15,6 +14,7 @@ import {
   Pending,
   Time,
   useAction,
+  useIsAdmin,
   usePages,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
@@ -94,7 +94,7 @@ const One = ({ name }: { name: string }) => {
   const read = useWorkflow(name);
   const stream = useStreamOf('workflow', name);
   const entities = useEntities();
-  const session = usePageSession();
+  const isAdmin = useIsAdmin();
   const publish = useAction(
     (client) => client.post('/api/v1/tenant/workflows/{name}/publish', { params: { path: { name } } }),
     { invalidates: [['workflows']], done: ({ version }) => `Version ${version} was published.` },
@@ -111,7 +111,7 @@ const One = ({ name }: { name: string }) => {
   }
   const users = entities.data?.filter(({ workflow }) => workflow === name) ?? [];
   const published = publishedOf(data);
-  const canPublish = data.status === 'draft' && session.kind === 'tenant' && session.role === 'admin';
+  const canPublish = data.status === 'draft' && isAdmin;
   return (
     <Page
       title={name}
