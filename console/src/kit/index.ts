@@ -24,6 +24,7 @@ export { Money, moneyText } from './money.tsx';
 export { Page } from './page.tsx';
 export { PageLinks } from './page-links.tsx';
 export { Failed, Pending } from './pending.tsx';
+export { PendingCard, pendingPage } from './pending-page.tsx';
 export { type Person, useNames, usePeople } from './people.ts';
 export { Problem } from './problem.tsx';
 export { type Paged, type Read, usePages, useRead } from './reads.ts';

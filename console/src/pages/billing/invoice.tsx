@@ -6,7 +6,7 @@ import {
   Download,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Time,
   useAction,
   useRead,
@@ -28,15 +28,7 @@ export default function InvoicePage() {
     { every: 3000 },
   );
   const { data } = read;
-  if (data === undefined) {
-    return (
-      <Page title="Invoice" crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the invoice" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Invoice', CRUMBS, { of: read, what: 'the invoice' });
   return (
     <Page
       title={data.number}

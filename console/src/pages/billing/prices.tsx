@@ -7,7 +7,7 @@ import {
   Form,
   type FormValues,
   Page,
-  Pending,
+  PendingCard,
   TextField,
   Time,
   useAction,
@@ -46,9 +46,7 @@ export default function Prices() {
     >
       <BillingLinks at="/billing/prices" />
       {data === undefined ? (
-        <Card>
-          <Pending of={read} what="the rate card" />
-        </Card>
+        <PendingCard of={read} what="the rate card" />
       ) : (
         // Another version begins with its own values.
         <Editor key={data.version} card={data} reload={() => void read.refetch()} />

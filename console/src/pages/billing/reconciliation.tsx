@@ -9,7 +9,7 @@ import {
   Empty,
   moneyText,
   Page,
-  Pending,
+  PendingCard,
   Tabs,
   Tile,
   useRead,
@@ -143,12 +143,7 @@ const Months = ({ currency }: { currency: string }) => {
   );
   const { data } = read;
   const title = `The last ${MONTHS} months, retail`;
-  if (data === undefined)
-    return (
-      <Card title={title}>
-        <Pending of={read} what="the last months" />
-      </Card>
-    );
+  if (data === undefined) return <PendingCard title={title} of={read} what="the last months" />;
   const major = (minor: number): string => moneyText(Math.round(minor), currency);
   const text = data
     .map(({ totals }, nth) => `${months[nth]?.from.slice(0, 7)}: ${major(totals.retail)}`)

@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter';
-import { Card, ConfirmButton, Empty, Page, Pending, useAction } from '../../kit/index.ts';
+import { Card, ConfirmButton, Empty, Page, PendingCard, useAction } from '../../kit/index.ts';
 import { Lines } from './lines.tsx';
 import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
 import { type Statement, useStatements } from './statements.tsx';
@@ -20,9 +20,7 @@ export default function CustomerStatement() {
     >
       <RangeFields range={range} onChange={setRange} />
       {found === undefined ? (
-        <Card>
-          <Pending of={read} what="the statement" />
-        </Card>
+        <PendingCard of={read} what="the statement" />
       ) : found.length === 0 ? (
         <Card>
           <Empty title="It was not your customer in this window" />

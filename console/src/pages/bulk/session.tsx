@@ -6,7 +6,7 @@ import {
   Count,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Tile,
   Time,
   useAction,
@@ -41,15 +41,7 @@ export default function SessionPage() {
   );
   const { data } = read;
   const nameOf = useNames();
-  if (data === undefined) {
-    return (
-      <Page title="Bulk operation" crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the session" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Bulk operation', CRUMBS, { of: read, what: 'the session' });
   return (
     <Page
       title={titleOf(data)}

@@ -8,7 +8,7 @@ import {
   Empty,
   IconButton,
   Page,
-  Pending,
+  PendingCard,
   Time,
   useFilters,
   usePages,
@@ -66,9 +66,7 @@ export default function Stream() {
     >
       <EventLinks at="" />
       {events === undefined ? (
-        <Card>
-          <Pending of={rows} what="the events" />
-        </Card>
+        <PendingCard of={rows} what="the events" />
       ) : events.length === 0 ? (
         <Card>
           <Empty title="No such stream">

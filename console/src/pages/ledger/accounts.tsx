@@ -15,7 +15,7 @@ import {
   Form,
   Money,
   Page,
-  Pending,
+  PendingCard,
   SelectField,
   TextField,
   useAction,
@@ -221,12 +221,7 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
     { invalidates: [['books-lock']], done: 'The lock is set.' },
   );
   const through = lock.data?.locked_through ?? null;
-  if (lock.data === undefined)
-    return (
-      <Card>
-        <Pending of={lock} what="the lock of the books" />
-      </Card>
-    );
+  if (lock.data === undefined) return <PendingCard of={lock} what="the lock of the books" />;
   return (
     <Card>
       <div className="row between">

@@ -9,7 +9,7 @@ import {
   IconButton,
   moneyText,
   Page,
-  Pending,
+  PendingCard,
   TextField,
   useAction,
   useRead,
@@ -78,9 +78,7 @@ export default function EntryForm() {
           }
         />
       ) : (
-        <Card>
-          <Pending of={[books, entry]} what="the entry" />
-        </Card>
+        <PendingCard of={[books, entry]} what="the entry" />
       )}
     </Page>
   );

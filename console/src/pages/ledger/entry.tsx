@@ -10,7 +10,7 @@ import {
   Form,
   Money,
   Page,
-  Pending,
+  pendingPage,
   TextField,
   Time,
   useAction,
@@ -45,15 +45,7 @@ export default function Entry() {
     ['/ledger', 'Ledger'],
     ['/ledger/entries', 'Entries'],
   ] as const;
-  if (data === undefined) {
-    return (
-      <Page title="Entry" crumbs={crumbs}>
-        <Card>
-          <Pending of={entry} what="the entry" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Entry', crumbs, { of: entry, what: 'the entry' });
   const { currency, state, number, lines, source } = data;
   const title = number === null ? 'Draft' : `Entry #${number}`;
   return (

@@ -12,7 +12,7 @@ import {
   Form,
   Json,
   Page,
-  Pending,
+  pendingPage,
   Time,
   useAction,
   useIsAdmin,
@@ -121,15 +121,7 @@ const RuleDetail = ({ id }: { id: string }) => {
     ['/ledger', 'Ledger'],
     ['/ledger/rules', 'Posting rules'],
   ] as const;
-  if (data === undefined) {
-    return (
-      <Page title="Posting rule" crumbs={crumbs}>
-        <Card>
-          <Pending of={rule} what="the rule" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Posting rule', crumbs, { of: rule, what: 'the rule' });
   const verb = data.active ? 'Stop' : 'Start';
   return (
     <Page

@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import { Badge, Card, Money, Pending, useRead } from '../../kit/index.ts';
+import { Badge, Card, Money, PendingCard, useRead } from '../../kit/index.ts';
 import { type Days, dayBefore, entriesPath, givenOf, type ReportQuery } from './range.tsx';
 import { Balanced, NoEntries } from './report-tables.tsx';
 
@@ -25,12 +25,7 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
     client.get('/api/v1/tenant/reports/trial-balance', { params: { query: givenOf(query) }, signal }),
   );
   const { data } = report;
-  if (data === undefined)
-    return (
-      <Card>
-        <Pending of={report} what="the report" />
-      </Card>
-    );
+  if (data === undefined) return <PendingCard of={report} what="the report" />;
   const { currency, from, to, accounts, totals, balanced } = data;
   return (
     <Card

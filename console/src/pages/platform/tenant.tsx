@@ -10,7 +10,7 @@ import {
   Facts,
   Form,
   Page,
-  Pending,
+  PendingCard,
   SelectField,
   TextField,
   Time,
@@ -73,9 +73,7 @@ const TenantPage = () => {
       }
     >
       {data === undefined ? (
-        <Card>
-          <Pending of={tenant} what="the tenant" />
-        </Card>
+        <PendingCard of={tenant} what="the tenant" />
       ) : (
         <>
           <Card>

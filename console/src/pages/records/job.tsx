@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { Badge, Button, Card, Pending, useAction, useConfirm, useTenant } from '../../kit/index.ts';
+import { Badge, Button, Card, PendingCard, useAction, useConfirm, useTenant } from '../../kit/index.ts';
 import { type Job, useJob } from './history.tsx';
 import { Override, PayloadDialog } from './job-dialogs.tsx';
 import { type Definition, startsOf, type Transition } from './machine.ts';
@@ -24,11 +24,7 @@ export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
   const workflow = useWorkflow(job.data?.workflow);
   const definition = workflow.data === undefined ? undefined : publishedOf(workflow.data);
   if (job.data === undefined || definition === undefined || workflow.data === undefined) {
-    return (
-      <Card title="Job">
-        <Pending of={[job, workflow]} what="the job" />
-      </Card>
-    );
+    return <PendingCard title="Job" of={[job, workflow]} what="the job" />;
   }
   const labels = new Map(definition.states.map(({ key, label }) => [key, label]));
   const visited = new Set(job.data.history.flatMap(({ from_state, to_state }) => [from_state, to_state]));

@@ -10,7 +10,7 @@ import {
   DataTable,
   Empty,
   Page,
-  Pending,
+  pendingPage,
   useFilters,
   useIsAdmin,
   usePages,
@@ -42,15 +42,7 @@ export default function Records() {
   const { entity: name = '' } = useParams();
   const entity = useEntity(name);
   const workflow = useWorkflow(entity.data?.workflow);
-  if (entity.data === undefined) {
-    return (
-      <Page title={name} crumbs={CRUMBS}>
-        <Card>
-          <Pending of={entity} what="the entity" />
-        </Card>
-      </Page>
-    );
-  }
+  if (entity.data === undefined) return pendingPage(name, CRUMBS, { of: entity, what: 'the entity' });
   return <Table key={name} entity={entity.data} workflow={workflow.data} />;
 }
 

@@ -11,7 +11,7 @@ import {
   Empty,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Time,
   useAction,
   useIsAdmin,
@@ -100,15 +100,7 @@ const One = ({ name }: { name: string }) => {
     { invalidates: [['workflows']], done: ({ version }) => `Version ${version} was published.` },
   );
   const { data } = read;
-  if (data === undefined) {
-    return (
-      <Page title={name} crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the workflow" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage(name, CRUMBS, { of: read, what: 'the workflow' });
   const users = entities.data?.filter(({ workflow }) => workflow === name) ?? [];
   const published = publishedOf(data);
   const canPublish = data.status === 'draft' && isAdmin;

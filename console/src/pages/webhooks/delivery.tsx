@@ -9,7 +9,7 @@ import {
   Facts,
   Json,
   Page,
-  Pending,
+  pendingPage,
   Tabs,
   Time,
   useAction,
@@ -53,15 +53,8 @@ export default function Delivery() {
     { invalidates: [['delivery', id], ['deliveries']], done: 'It is sent once more.' },
   );
   const { data } = read;
-  if (data === undefined) {
-    return (
-      <Page title="Delivery" crumbs={[['/webhooks', 'Webhooks']]}>
-        <Card>
-          <Pending of={read} what="the delivery" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined)
+    return pendingPage('Delivery', [['/webhooks', 'Webhooks']], { of: read, what: 'the delivery' });
   return (
     <Page
       title={data.event}

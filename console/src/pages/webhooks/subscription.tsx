@@ -8,7 +8,7 @@ import {
   Dialog,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Secret,
   Time,
   useAction,
@@ -26,15 +26,8 @@ export default function SubscriptionPage() {
   const { id = '' } = useParams();
   const params = { path: { id } };
   const read = useRead(['webhook', id], (client, signal) => client.get(PATH, { params, signal }));
-  if (read.data === undefined) {
-    return (
-      <Page title="Subscription" crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the subscription" />
-        </Card>
-      </Page>
-    );
-  }
+  if (read.data === undefined)
+    return pendingPage('Subscription', CRUMBS, { of: read, what: 'the subscription' });
   return <Present subscription={read.data} />;
 }
 
