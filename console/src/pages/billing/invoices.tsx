@@ -93,15 +93,10 @@ export default function Invoices() {
       <Filters label="Filters of the invoices" of={filters}>
         <SelectFilter
           label="State"
-          value={state}
-          onChange={(value) => filters.set('state', value)}
+          {...filters.field('state')}
           options={Object.entries(STATES).map(([value, { text }]) => [value, text])}
         />
-        <TextFilter
-          label="Customer’s id"
-          value={customer}
-          onChange={(value) => filters.set('customer', value)}
-        />
+        <TextFilter label="Customer’s id" {...filters.field('customer')} />
       </Filters>
       <Card flush>
         <DataTable

@@ -49,6 +49,10 @@ export const partsOf = (stream: string): { readonly category: string; readonly i
 export const streamPath = (stream: string, revision?: number): string =>
   `/events/streams/${encodeURIComponent(stream)}${revision === undefined ? '' : `?revision=${revision}`}`;
 
+/** Local times, as fields have them, as instants. */
+export const instantsOf = (local: { readonly [name: string]: string }): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(local).map(([name, at]) => [name, new Date(at).toISOString()]));
+
 /** Link to the stream of a resource, if the user may read the log. */
 export const useStreamOf = (category: string, id: string): string | undefined => useStreams()(category, id);
 

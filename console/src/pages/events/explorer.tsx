@@ -9,6 +9,7 @@ import {
   DataTable,
   Empty,
   Filters,
+  type Listed,
   Page,
   TextFilter,
   Time,
@@ -19,7 +20,7 @@ import {
   useTail,
   useTenant,
 } from '../../kit/index.ts';
-import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
+import { type AuditEvent, instantsOf, partsOf, storyOf, streamPath } from './event.ts';
 import { EventLinks } from './links.tsx';
 import '../../styles/events.css';
 
@@ -82,13 +83,6 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
 ];
 
 const NAMES = ['stream', 'category', 'type', 'actor', 'from', 'to'] as const;
-const LABELS = { stream: 'Stream', category: 'Category', type: 'Type', actor: 'Actor' } as const;
-const PLACEHOLDERS = {
-  stream: 'tenant.record-…',
-  category: 'record',
-  type: 'RecordCreated',
-  actor: 'Id of a user',
-} as const;
 
 /** The tenant's log: what happens now, or a part of the past by stream, type, actor and time. */
 export default function Explorer() {
@@ -100,41 +94,25 @@ export default function Explorer() {
     >
       <EventLinks at="/events" />
       <Filters label="Filters of the events" of={filters}>
-        {(['type', 'category', 'stream', 'actor'] as const).map((name) => (
-          <TextFilter
-            key={name}
-            label={LABELS[name]}
-            placeholder={PLACEHOLDERS[name]}
-            value={filters.of(name)}
-            onChange={(value) => filters.set(name, value)}
-          />
-        ))}
-        {(['from', 'to'] as const).map((name) => (
-          <TimeFilter
-            key={name}
-            label={name === 'from' ? 'From' : 'Before'}
-            type="datetime-local"
-            value={filters.of(name)}
-            onChange={(value) => filters.set(name, value)}
-          />
-        ))}
+        <TextFilter label="Type" placeholder="RecordCreated" {...filters.field('type')} />
+        <TextFilter label="Category" placeholder="record" {...filters.field('category')} />
+        <TextFilter label="Stream" placeholder="tenant.record-…" {...filters.field('stream')} />
+        <TextFilter label="Actor" placeholder="Id of a user" {...filters.field('actor')} />
+        <TimeFilter label="From" type="datetime-local" {...filters.field('from')} />
+        <TimeFilter label="Before" type="datetime-local" {...filters.field('to')} />
       </Filters>
       {filters.isAny ? <Past filters={filters} /> : <Live />}
     </Page>
   );
 }
 
-const instantOf = (local: string): string => new Date(local).toISOString();
-
 /** A part of the log, oldest first. */
 const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES)[number]>> }) => {
   const [, navigate] = useLocation();
-  const query = Object.fromEntries(
-    NAMES.filter((name) => filters.of(name) !== '').map((name) => {
-      const value = filters.of(name);
-      return [name, name === 'from' || name === 'to' ? instantOf(value) : value];
-    }),
-  );
+  const query = {
+    ...filters.given('stream', 'category', 'type', 'actor'),
+    ...instantsOf(filters.given('from', 'to')),
+  };
   const rows = usePages(['audit-events', query], (client, limit) =>
     client.items('/api/v1/tenant/audit/events', { params: { query: { ...query, limit } } }),
   );
@@ -224,13 +202,7 @@ const Tail = ({ events, place }: { events: readonly AuditEvent[]; place: string 
   );
 };
 
-interface Listed {
-  readonly data: readonly AuditEvent[] | undefined;
-  readonly error: Error | null;
-  readonly refetch: () => unknown;
-}
-
-const EventTable = ({ read }: { read: Listed }) => {
+const EventTable = ({ read }: { read: Listed<AuditEvent> }) => {
   const [, navigate] = useLocation();
   return (
     <DataTable

@@ -72,12 +72,7 @@ export default function Entries() {
   const [, navigate] = useLocation();
   const filters = useFilters(['state', 'account', 'from', 'to']);
   const state = filters.of('state');
-  const given = (name: 'account' | 'from' | 'to') =>
-    filters.of(name) === '' ? {} : { [name]: filters.of(name) };
-  const filter = {
-    ...(isState(state) ? { state } : {}),
-    ...{ ...given('account'), ...given('from'), ...given('to') },
-  };
+  const filter = { ...(isState(state) ? { state } : {}), ...filters.given('account', 'from', 'to') };
   const rows = usePages(['entries', filter], (client, limit) =>
     client.items('/api/v1/tenant/gl/entries', { params: { query: { ...filter, limit } } }),
   );
@@ -96,22 +91,12 @@ export default function Entries() {
       <Filters label="Filters of the entries" of={filters}>
         <SelectFilter
           label="State"
-          value={state}
-          onChange={(value) => filters.set('state', value)}
+          {...filters.field('state')}
           options={Object.entries(STATES).map(([value, { text }]) => [value, text])}
         />
-        <TextFilter
-          label="Account"
-          placeholder="Code"
-          value={filters.of('account')}
-          onChange={(value) => filters.set('account', value)}
-        />
-        <TimeFilter
-          label="From"
-          value={filters.of('from')}
-          onChange={(value) => filters.set('from', value)}
-        />
-        <TimeFilter label="To" value={filters.of('to')} onChange={(value) => filters.set('to', value)} />
+        <TextFilter label="Account" placeholder="Code" {...filters.field('account')} />
+        <TimeFilter label="From" {...filters.field('from')} />
+        <TimeFilter label="To" {...filters.field('to')} />
       </Filters>
       <section className="card">
         <DataTable

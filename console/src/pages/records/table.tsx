@@ -106,7 +106,7 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
   const filters = useFilters(['filter', 'sort']);
   const [filter, sort] = [filters.of('filter'), filters.of('sort')];
   const names = useFilterNames(entity, workflow);
-  const query = { ...(filter === '' ? {} : { filter }), ...(sort === '' ? {} : { sort }) };
+  const query = filters.given('filter', 'sort');
   const rows = usePages(
     ['records', name, query],
     (client, limit) =>
@@ -119,7 +119,7 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
     ['records', name, 'count', filter],
     async (client) => ({
       total: await client.count('/api/v1/tenant/entities/{name}/records', {
-        params: { path: { name }, query: { ...(filter === '' ? {} : { filter }), count: 'true', limit: 1 } },
+        params: { path: { name }, query: { ...filters.given('filter'), count: 'true', limit: 1 } },
       }),
     }),
     { enabled: rows.isSuccess },
