@@ -12,6 +12,7 @@ export { Copied, Copy, Secret } from './copy.tsx';
 export { Count } from './count.tsx';
 export { type Column, DataTable, type Listed, type Sorting } from './data-table.tsx';
 export { Dialog } from './dialog.tsx';
+export { DialogForm } from './dialog-form.tsx';
 export { Download } from './download.tsx';
 export { Empty } from './empty.tsx';
 export { Facts } from './facts.tsx';

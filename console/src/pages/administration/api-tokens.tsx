@@ -6,13 +6,12 @@ import {
   Badge,
   Button,
   Card,
-  ChoicesField,
   type Column,
   ConfirmButton,
   DataTable,
   Dialog,
+  DialogForm,
   Empty,
-  Form,
   Page,
   Secret,
   SelectField,
@@ -21,7 +20,7 @@ import {
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { SCOPES, type Scope, scopesIn } from './scopes.ts';
+import { type Scope, ScopesField, scopesIn } from './scopes.tsx';
 
 type ApiToken = components['schemas']['ApiToken'];
 
@@ -44,6 +43,7 @@ const StateBadge = ({ token }: { token: ApiToken }) => {
 /** Long-lived tokens of programs: made with scopes, shown once, revoked. */
 const ApiTokens = () => {
   const [isMinting, setMinting] = useState(false);
+  const [secret, setSecret] = useState<string>();
   const tokens = usePages(['api-tokens'], (client, limit) =>
     client.items('/api/v1/tenant/api-tokens', { params: { query: { limit } } }),
   );
@@ -118,61 +118,52 @@ const ApiTokens = () => {
           }
         />
       </Card>
-      {isMinting ? <Mint onClose={() => setMinting(false)} /> : null}
+      {isMinting ? <Mint onClose={() => setMinting(false)} onMade={setSecret} /> : null}
+      {secret === undefined ? null : (
+        <Dialog title="The token" onClose={() => setSecret(undefined)}>
+          <div className="stack">
+            <Secret text={secret} name="the token" />
+            <div className="form-end">
+              <Button tone="primary" onClick={() => setSecret(undefined)}>
+                I have copied it
+              </Button>
+            </div>
+          </div>
+        </Dialog>
+      )}
     </Page>
   );
 };
 
-const Mint = ({ onClose }: { onClose: () => void }) => {
-  const [secret, setSecret] = useState<string>();
+interface MintProps {
+  readonly onClose: () => void;
+  readonly onMade: (secret: string) => void;
+}
+
+const Mint = ({ onClose, onMade }: MintProps) => {
   const mint = useAction(
     (client, body: { name: string; scopes: Scope[]; expires_in: Lifetime }) =>
       client.post('/api/v1/tenant/api-tokens', { body }),
     { invalidates: [['api-tokens']] },
   );
-  if (secret !== undefined) {
-    return (
-      <Dialog title="The token" onClose={onClose}>
-        <div className="stack">
-          <Secret text={secret} name="the token" />
-          <div className="form-end">
-            <Button tone="primary" onClick={onClose}>
-              I have copied it
-            </Button>
-          </div>
-        </div>
-      </Dialog>
-    );
-  }
   return (
-    <Dialog title="Make a token" onClose={onClose}>
-      <Form
-        submit="Make the token"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const made = await mint.mutateAsync({
-            name: values.text('name'),
-            scopes: scopesIn(values.all('scopes')),
-            expires_in: lifetimeOf(values.text('expires_in')),
-          });
-          if (made.token === undefined) onClose();
-          else setSecret(made.token);
-        }}
-      >
-        <TextField name="name" label="Name" required maxLength={200} hint="Which program uses it." />
-        <SelectField name="expires_in" label="Lifetime" options={LIFETIMES} />
-        <ChoicesField
-          name="scopes"
-          label="Scopes"
-          options={SCOPES.map(([scope, about]) => [
-            scope,
-            <>
-              <code>{scope}</code> <span className="muted">{about}</span>
-            </>,
-          ])}
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Make a token"
+      submit="Make the token"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const { token } = await mint.mutateAsync({
+          name: values.text('name'),
+          scopes: scopesIn(values.all('scopes')),
+          expires_in: lifetimeOf(values.text('expires_in')),
+        });
+        if (token !== undefined) onMade(token);
+      }}
+    >
+      <TextField name="name" label="Name" required maxLength={200} hint="Which program uses it." />
+      <SelectField name="expires_in" label="Lifetime" options={LIFETIMES} />
+      <ScopesField />
+    </DialogForm>
   );
 };
 

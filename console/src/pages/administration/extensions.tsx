@@ -7,13 +7,11 @@ import {
   Badge,
   Button,
   Card,
-  ChoicesField,
   type Column,
   ConfirmItem,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
-  Form,
   MenuItem,
   Page,
   TextField,
@@ -21,7 +19,7 @@ import {
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { SCOPES, type Scope, scopesIn } from './scopes.ts';
+import { type Scope, ScopesField, scopesIn } from './scopes.tsx';
 
 type Extension = components['schemas']['Extension'];
 
@@ -141,48 +139,37 @@ const Install = ({ onClose }: { onClose: () => void }) => {
     done: ({ name }) => `${name} is installed.`,
   });
   return (
-    <Dialog title="Install an extension" onClose={onClose}>
-      <Form
-        submit="Install"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const url = values.optional('url');
-          await install.mutateAsync({
-            ext_id: values.text('ext_id'),
-            name: values.text('name'),
-            version: values.text('version'),
-            scopes: scopesIn(values.all('scopes')),
-            ...(url === undefined ? {} : { url }),
-          });
-          onClose();
-        }}
-      >
-        <TextField name="name" label="Name" required maxLength={200} />
-        <TextField
-          name="ext_id"
-          label="Id"
-          required
-          hint="Of its manifest: lower-case letters, digits, . _ -"
-        />
-        <TextField name="version" label="Version" required maxLength={64} />
-        <TextField
-          name="url"
-          label="Address"
-          type="url"
-          hint="Where it is loaded from (https), if it has one."
-        />
-        <ChoicesField
-          name="scopes"
-          label="Scopes"
-          options={SCOPES.map(([scope, about]) => [
-            scope,
-            <>
-              <code>{scope}</code> <span className="muted">{about}</span>
-            </>,
-          ])}
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Install an extension"
+      submit="Install"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const url = values.optional('url');
+        await install.mutateAsync({
+          ext_id: values.text('ext_id'),
+          name: values.text('name'),
+          version: values.text('version'),
+          scopes: scopesIn(values.all('scopes')),
+          ...(url === undefined ? {} : { url }),
+        });
+      }}
+    >
+      <TextField name="name" label="Name" required maxLength={200} />
+      <TextField
+        name="ext_id"
+        label="Id"
+        required
+        hint="Of its manifest: lower-case letters, digits, . _ -"
+      />
+      <TextField name="version" label="Version" required maxLength={64} />
+      <TextField
+        name="url"
+        label="Address"
+        type="url"
+        hint="Where it is loaded from (https), if it has one."
+      />
+      <ScopesField />
+    </DialogForm>
   );
 };
 

@@ -11,8 +11,8 @@ import {
   ConfirmItem,
   DataTable,
   Dialog,
+  DialogForm,
   Empty,
-  Form,
   MenuItem,
   Page,
   Secret,
@@ -177,33 +177,31 @@ const AddUser = ({ onClose }: { onClose: () => void }) => {
     { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.` },
   );
   return (
-    <Dialog title="Add a person" onClose={onClose}>
-      <Form
-        submit="Add"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const password = values.exact('password');
-          await add.mutateAsync({
-            email: values.text('email'),
-            display_name: values.text('display_name'),
-            role: roleOf(values.text('role')),
-            ...(password === '' ? {} : { password }),
-          });
-          onClose();
-        }}
-      >
-        <TextField name="display_name" label="Name" required maxLength={200} />
-        <TextField name="email" label="E-mail" type="email" required />
-        <SelectField name="role" label="Role" options={ROLES} />
-        <TextField
-          name="password"
-          label="Password"
-          type="password"
-          autoComplete="new-password"
-          hint="10 to 200 characters. Leave it empty for single sign-on."
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Add a person"
+      submit="Add"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const password = values.exact('password');
+        await add.mutateAsync({
+          email: values.text('email'),
+          display_name: values.text('display_name'),
+          role: roleOf(values.text('role')),
+          ...(password === '' ? {} : { password }),
+        });
+      }}
+    >
+      <TextField name="display_name" label="Name" required maxLength={200} />
+      <TextField name="email" label="E-mail" type="email" required />
+      <SelectField name="role" label="Role" options={ROLES} />
+      <TextField
+        name="password"
+        label="Password"
+        type="password"
+        autoComplete="new-password"
+        hint="10 to 200 characters. Leave it empty for single sign-on."
+      />
+    </DialogForm>
   );
 };
 
@@ -214,22 +212,20 @@ const EditUser = ({ user, onClose }: { user: User; onClose: () => void }) => {
     { invalidates: [['users']], done: 'The account was changed.' },
   );
   return (
-    <Dialog title={user.email} onClose={onClose}>
-      <Form
-        submit="Save"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await change.mutateAsync({
-            display_name: values.text('display_name'),
-            role: roleOf(values.text('role')),
-          });
-          onClose();
-        }}
-      >
-        <TextField name="display_name" label="Name" required defaultValue={user.display_name} />
-        <SelectField name="role" label="Role" options={ROLES} defaultValue={user.role} />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title={user.email}
+      submit="Save"
+      onClose={onClose}
+      onSubmit={(values) =>
+        change.mutateAsync({
+          display_name: values.text('display_name'),
+          role: roleOf(values.text('role')),
+        })
+      }
+    >
+      <TextField name="display_name" label="Name" required defaultValue={user.display_name} />
+      <SelectField name="role" label="Role" options={ROLES} defaultValue={user.role} />
+    </DialogForm>
   );
 };
 

@@ -9,10 +9,9 @@ import {
   type Column,
   ConfirmButton,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
   Failed,
-  Form,
   Money,
   Page,
   PendingCard,
@@ -166,49 +165,47 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
     { invalidates: [['accounts'], ['reports']], done: 'The account is saved.' },
   );
   return (
-    <Dialog title={account === undefined ? 'New account' : `Account ${account.code}`} onClose={onClose}>
-      <Form
-        submit={account === undefined ? 'Open account' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await save.mutateAsync({
-            code: account?.code ?? values.text('code'),
-            name: values.text('name'),
-            type: account?.type ?? typeOf(values.text('type')),
-            category: values.optional('category') ?? null,
-            active: values.flag('active'),
-          });
-          onClose();
-        }}
-      >
-        {account === undefined ? (
-          <>
-            <TextField
-              name="code"
-              label="Code"
-              required
-              maxLength={32}
-              hint="Letters, digits, dots, underscores and hyphens."
-            />
-            <SelectField name="type" label="Type" options={TYPES.map((type) => [type, type])} />
-          </>
-        ) : null}
-        <TextField name="name" label="Name" required maxLength={200} defaultValue={account?.name} />
-        <TextField
-          name="category"
-          label="Category"
-          maxLength={100}
-          defaultValue={account?.category}
-          hint="Groups accounts in your own reports."
-        />
-        <CheckField
-          name="active"
-          label="Active"
-          hint="Nothing new can be posted to an account that is not."
-          defaultChecked={account?.active ?? true}
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title={account === undefined ? 'New account' : `Account ${account.code}`}
+      submit={account === undefined ? 'Open account' : 'Save'}
+      onClose={onClose}
+      onSubmit={(values) =>
+        save.mutateAsync({
+          code: account?.code ?? values.text('code'),
+          name: values.text('name'),
+          type: account?.type ?? typeOf(values.text('type')),
+          category: values.optional('category') ?? null,
+          active: values.flag('active'),
+        })
+      }
+    >
+      {account === undefined ? (
+        <>
+          <TextField
+            name="code"
+            label="Code"
+            required
+            maxLength={32}
+            hint="Letters, digits, dots, underscores and hyphens."
+          />
+          <SelectField name="type" label="Type" options={TYPES.map((type) => [type, type])} />
+        </>
+      ) : null}
+      <TextField name="name" label="Name" required maxLength={200} defaultValue={account?.name} />
+      <TextField
+        name="category"
+        label="Category"
+        maxLength={100}
+        defaultValue={account?.category}
+        hint="Groups accounts in your own reports."
+      />
+      <CheckField
+        name="active"
+        label="Active"
+        hint="Nothing new can be posted to an account that is not."
+        defaultChecked={account?.active ?? true}
+      />
+    </DialogForm>
   );
 };
 
@@ -252,25 +249,21 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
         ) : null}
       </div>
       {isOpen ? (
-        <Dialog title="Lock the books" onClose={() => setOpen(false)}>
-          <Form
-            submit="Lock"
-            onCancel={() => setOpen(false)}
-            onSubmit={async (values) => {
-              await change.mutateAsync(values.text('locked_through'));
-              setOpen(false);
-            }}
-          >
-            <TextField
-              name="locked_through"
-              label="Through"
-              type="date"
-              required
-              defaultValue={through ?? undefined}
-              hint="Nothing is posted or reversed on this day or before."
-            />
-          </Form>
-        </Dialog>
+        <DialogForm
+          title="Lock the books"
+          submit="Lock"
+          onClose={() => setOpen(false)}
+          onSubmit={(values) => change.mutateAsync(values.text('locked_through'))}
+        >
+          <TextField
+            name="locked_through"
+            label="Through"
+            type="date"
+            required
+            defaultValue={through ?? undefined}
+            hint="Nothing is posted or reversed on this day or before."
+          />
+        </DialogForm>
       ) : null}
     </Card>
   );

@@ -9,9 +9,8 @@ import {
   Card,
   type Column,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
-  Form,
   Page,
   TextField,
   useAction,
@@ -87,42 +86,34 @@ const Edit = ({ partner, onClose }: { partner: Partner | 'new'; onClose: () => v
     { invalidates: [['partners']], done: ({ name }) => `${name} is saved.` },
   );
   return (
-    <Dialog title={isNew ? 'Add a partner' : `Change ${partner.name}`} onClose={onClose}>
-      <Form
-        submit={isNew ? 'Add' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await save.mutateAsync({
-            id: isNew ? values.text('id') : partner.id,
-            name: values.text('name'),
-            home_tenant_id: values.optional('home_tenant_id') ?? null,
-          });
-          onClose();
-        }}
-      >
+    <DialogForm
+      title={isNew ? 'Add a partner' : `Change ${partner.name}`}
+      submit={isNew ? 'Add' : 'Save'}
+      onClose={onClose}
+      onSubmit={(values) =>
+        save.mutateAsync({
+          id: isNew ? values.text('id') : partner.id,
+          name: values.text('name'),
+          home_tenant_id: values.optional('home_tenant_id') ?? null,
+        })
+      }
+    >
+      <TextField name="name" label="Name" required maxLength={200} defaultValue={isNew ? '' : partner.name} />
+      {isNew ? (
         <TextField
-          name="name"
-          label="Name"
+          name="id"
+          label="Id"
           required
-          maxLength={200}
-          defaultValue={isNew ? '' : partner.name}
+          hint="Lower-case letters, digits, - and _; it cannot be changed."
         />
-        {isNew ? (
-          <TextField
-            name="id"
-            label="Id"
-            required
-            hint="Lower-case letters, digits, - and _; it cannot be changed."
-          />
-        ) : null}
-        <TextField
-          name="home_tenant_id"
-          label="Own tenant"
-          hint="Its id, where issued invoices are posted; empty for none."
-          defaultValue={isNew ? '' : (partner.home_tenant_id ?? '')}
-        />
-      </Form>
-    </Dialog>
+      ) : null}
+      <TextField
+        name="home_tenant_id"
+        label="Own tenant"
+        hint="Its id, where issued invoices are posted; empty for none."
+        defaultValue={isNew ? '' : (partner.home_tenant_id ?? '')}
+      />
+    </DialogForm>
   );
 };
 

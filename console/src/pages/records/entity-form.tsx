@@ -5,8 +5,7 @@ import {
   Badge,
   Button,
   CheckField,
-  Dialog,
-  Form,
+  DialogForm,
   type FormValues,
   SelectField,
   TextField,
@@ -100,68 +99,62 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   );
   const options = [['', 'none'], ...published.map(({ name }) => [name, name] as const)] as const;
   return (
-    <Dialog
+    <DialogForm
       title={entity === undefined ? 'New entity' : `Fields of ${entity.label}`}
       size="wide"
+      submit={entity === undefined ? 'Define the entity' : 'Save'}
       onClose={onClose}
+      onSubmit={async (values) => {
+        const workflow = values.optional('workflow') ?? null;
+        const kept = present.map((field, index) =>
+          field.options === undefined
+            ? field
+            : { ...field, options: lines(values.exact(`fields.${index}.options`)) },
+        );
+        const fields = [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))];
+        const label = values.text('label');
+        if (entity === undefined) {
+          const made = await define.mutateAsync({ name: values.text('name'), label, fields, workflow });
+          navigate(`/records/${made.name}`);
+        } else {
+          await change.mutateAsync({ label, fields, workflow });
+        }
+      }}
     >
-      <Form
-        submit={entity === undefined ? 'Define the entity' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const workflow = values.optional('workflow') ?? null;
-          const kept = present.map((field, index) =>
-            field.options === undefined
-              ? field
-              : { ...field, options: lines(values.exact(`fields.${index}.options`)) },
-          );
-          const fields = [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))];
-          const label = values.text('label');
-          if (entity === undefined) {
-            const made = await define.mutateAsync({ name: values.text('name'), label, fields, workflow });
-            onClose();
-            navigate(`/records/${made.name}`);
-          } else {
-            await change.mutateAsync({ label, fields, workflow });
-            onClose();
-          }
-        }}
-      >
-        {entity === undefined ? (
-          <TextField
-            name="name"
-            label="Name"
-            required
-            hint="As it stands in addresses and filters: small letters, digits and _. It cannot be changed."
-          />
-        ) : null}
-        <TextField name="label" label="Label" required defaultValue={entity?.label} />
-        <SelectField
-          key={published.length}
-          name="workflow"
-          label="Workflow"
-          options={options}
-          defaultValue={entity?.workflow ?? ''}
-          hint="Each new record then has a job that runs in it."
+      {entity === undefined ? (
+        <TextField
+          name="name"
+          label="Name"
+          required
+          hint="As it stands in addresses and filters: small letters, digits and _. It cannot be changed."
         />
-        {present.map((field, index) => (
-          <Present key={field.key} field={field} index={index} />
-        ))}
-        {added.map((id, nth) => (
-          <Added
-            key={id}
-            index={present.length + nth}
-            remove={() => setAdded((before) => before.filter((one) => one !== id))}
-          />
-        ))}
-        <div>
-          <Button onClick={() => setAdded((before) => [...before, (before.at(-1) ?? 0) + 1])}>
-            <Plus size={15} aria-hidden />
-            Add a field
-          </Button>
-        </div>
-      </Form>
-    </Dialog>
+      ) : null}
+      <TextField name="label" label="Label" required defaultValue={entity?.label} />
+      <SelectField
+        key={published.length}
+        name="workflow"
+        label="Workflow"
+        options={options}
+        defaultValue={entity?.workflow ?? ''}
+        hint="Each new record then has a job that runs in it."
+      />
+      {present.map((field, index) => (
+        <Present key={field.key} field={field} index={index} />
+      ))}
+      {added.map((id, nth) => (
+        <Added
+          key={id}
+          index={present.length + nth}
+          remove={() => setAdded((before) => before.filter((one) => one !== id))}
+        />
+      ))}
+      <div>
+        <Button onClick={() => setAdded((before) => [...before, (before.at(-1) ?? 0) + 1])}>
+          <Plus size={15} aria-hidden />
+          Add a field
+        </Button>
+      </div>
+    </DialogForm>
   );
 };
 

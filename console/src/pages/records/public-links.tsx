@@ -4,8 +4,8 @@ import {
   Button,
   ConfirmButton,
   Dialog,
+  DialogForm,
   Failed,
-  Form,
   Pending,
   Secret,
   SelectField,
@@ -89,28 +89,26 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
         })}
       </ul>
       {isMaking ? (
-        <Dialog title="New public link" onClose={() => setMaking(false)}>
-          <Form
-            submit="Make the link"
-            onCancel={() => setMaking(false)}
-            onSubmit={async (values) => {
-              const { url } = await make.mutateAsync({
-                page_slug: values.text('page_slug'),
-                expires_in: lifetimeOf(values.text('expires_in')),
-              });
-              setMaking(false);
-              if (url !== undefined) setMade(new URL(url, location.origin).href);
-            }}
-          >
-            <TextField
-              name="page_slug"
-              label="Page"
-              required
-              hint="The page that the link is for, such as status."
-            />
-            <SelectField name="expires_in" label="Valid for" options={LIFETIMES} defaultValue="30d" />
-          </Form>
-        </Dialog>
+        <DialogForm
+          title="New public link"
+          submit="Make the link"
+          onClose={() => setMaking(false)}
+          onSubmit={async (values) => {
+            const { url } = await make.mutateAsync({
+              page_slug: values.text('page_slug'),
+              expires_in: lifetimeOf(values.text('expires_in')),
+            });
+            if (url !== undefined) setMade(new URL(url, location.origin).href);
+          }}
+        >
+          <TextField
+            name="page_slug"
+            label="Page"
+            required
+            hint="The page that the link is for, such as status."
+          />
+          <SelectField name="expires_in" label="Valid for" options={LIFETIMES} defaultValue="30d" />
+        </DialogForm>
       ) : null}
       {made === undefined ? null : (
         <Dialog title="The new link" onClose={() => setMade(undefined)}>

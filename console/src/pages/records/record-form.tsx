@@ -2,9 +2,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import {
   Completed,
-  Dialog,
+  DialogForm,
   Field,
-  Form,
   type FormValues,
   SelectField,
   TextField,
@@ -118,39 +117,32 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
     { invalidates, done: 'The record was saved.' },
   );
   return (
-    <Dialog
+    <DialogForm
       title={record === undefined ? `New: ${entity.label}` : `Change: ${entity.label}`}
       size="wide"
+      submit={record === undefined ? 'Make the record' : 'Save'}
       onClose={onClose}
+      onSubmit={async (given) => {
+        const values = changesOf(entity.fields, record, given);
+        const done =
+          record === undefined
+            ? await create.mutateAsync(values)
+            : await change.mutateAsync({ id: record.id, version: record.version, values }).catch((error) => {
+                // The page behind the form shows what others made of it.
+                void queries.invalidateQueries({ queryKey: ['record', entity.name] });
+                throw error;
+              });
+        onDone?.(done);
+      }}
     >
-      <Form
-        submit={record === undefined ? 'Make the record' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (given) => {
-          const values = changesOf(entity.fields, record, given);
-          const done =
-            record === undefined
-              ? await create.mutateAsync(values)
-              : await change
-                  .mutateAsync({ id: record.id, version: record.version, values })
-                  .catch((error) => {
-                    // The page behind the form shows what others made of it.
-                    void queries.invalidateQueries({ queryKey: ['record', entity.name] });
-                    throw error;
-                  });
-          onClose();
-          onDone?.(done);
-        }}
-      >
-        {entity.fields.map((field) => (
-          <Input
-            key={field.key}
-            field={field}
-            value={record === undefined ? field.default : record.values[field.key]}
-          />
-        ))}
-      </Form>
-    </Dialog>
+      {entity.fields.map((field) => (
+        <Input
+          key={field.key}
+          field={field}
+          value={record === undefined ? field.default : record.values[field.key]}
+        />
+      ))}
+    </DialogForm>
   );
 };
 
