@@ -81,21 +81,18 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   );
   const published =
     workflows.data?.pages.flatMap(({ items }) => items).filter(({ version }) => version > 0) ?? [];
-  const invalidates = [['entities'], ['records']] as const;
-  const define = useAction(
+  const save = useAction(
     (
       client,
-      body: { name: string; label: string; fields: readonly EntityField[]; workflow: string | null },
-    ) => client.post('/api/v1/tenant/entities', { body }),
-    { invalidates, done: ({ label }) => `${label} was defined.` },
-  );
-  const change = useAction(
-    (client, body: { label: string; fields: readonly EntityField[]; workflow: string | null }) =>
-      client.patch('/api/v1/tenant/entities/{name}', {
-        params: { path: { name: entity?.name ?? '' } },
-        body,
-      }),
-    { invalidates, done: ({ label }) => `${label} was changed.` },
+      { name, ...body }: { name: string; label: string; fields: EntityField[]; workflow: string | null },
+    ) =>
+      entity === undefined
+        ? client.post('/api/v1/tenant/entities', { body: { name, ...body } })
+        : client.patch('/api/v1/tenant/entities/{name}', { params: { path: { name: entity.name } }, body }),
+    {
+      invalidates: [['entities'], ['records']],
+      done: ({ label }) => `${label} was ${entity === undefined ? 'defined' : 'changed'}.`,
+    },
   );
   const options = [['', 'none'], ...published.map(({ name }) => [name, name] as const)] as const;
   return (
@@ -105,20 +102,18 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
       submit={entity === undefined ? 'Define the entity' : 'Save'}
       onClose={onClose}
       onSubmit={async (values) => {
-        const workflow = values.optional('workflow') ?? null;
         const kept = present.map((field, index) =>
           field.options === undefined
             ? field
             : { ...field, options: lines(values.exact(`fields.${index}.options`)) },
         );
-        const fields = [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))];
-        const label = values.text('label');
-        if (entity === undefined) {
-          const made = await define.mutateAsync({ name: values.text('name'), label, fields, workflow });
-          navigate(`/records/${made.name}`);
-        } else {
-          await change.mutateAsync({ label, fields, workflow });
-        }
+        const { name } = await save.mutateAsync({
+          name: values.text('name'),
+          label: values.text('label'),
+          fields: [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))],
+          workflow: values.optional('workflow') ?? null,
+        });
+        if (entity === undefined) navigate(`/records/${name}`);
       }}
     >
       {entity === undefined ? (

@@ -36,16 +36,16 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
   const [name, setName] = useState(form?.entity_name ?? '');
   const all = entities.data ?? [];
   const entity = all.find((one) => one.name === name) ?? all[0];
-  const invalidates = [['forms']] as const;
   type Body = { slug: string; title: string; entity_name: string; fields: ReturnType<typeof fieldsOf> };
-  const create = useAction((client, body: Body) => client.post('/api/v1/tenant/forms', { body }), {
-    invalidates,
-    done: 'The form is a draft.',
-  });
-  const change = useAction(
+  const save = useAction(
     (client, body: Body) =>
-      client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form?.id ?? '' } }, body }),
-    { invalidates, done: 'The form was changed.' },
+      form === undefined
+        ? client.post('/api/v1/tenant/forms', { body })
+        : client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form.id } }, body }),
+    {
+      invalidates: [['forms']],
+      done: form === undefined ? 'The form is a draft.' : 'The form was changed.',
+    },
   );
   return (
     <DialogForm
@@ -55,13 +55,12 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
       onClose={onClose}
       onSubmit={async (values) => {
         if (entity === undefined) throw new Error('There is no entity yet.');
-        const body = {
+        await save.mutateAsync({
           slug: values.text('slug'),
           title: values.text('title'),
           entity_name: entity.name,
           fields: fieldsOf(entity, values),
-        };
-        await (form === undefined ? create : change).mutateAsync(body);
+        });
       }}
     >
       <TextField name="title" label="Title" required defaultValue={form?.title} />

@@ -96,25 +96,22 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
   // The record when the form was opened: changes by others meanwhile must not count as input here.
   const [record] = useState(present);
   const queries = useQueryClient();
-  const invalidates = [
-    ['records', entity.name],
-    ['record', entity.name],
-  ] as const;
-  const create = useAction(
-    (client, values: Record<string, unknown>) =>
-      client.post('/api/v1/tenant/entities/{name}/records', {
-        params: { path: { name: entity.name } },
-        body: { values },
-      }),
-    { invalidates, done: 'The record was made.' },
-  );
-  const change = useAction(
-    (client, { id, version, values }: { id: string; version: number; values: Record<string, unknown> }) =>
-      client.patch('/api/v1/tenant/entities/{name}/records/{id}', {
-        params: { path: { name: entity.name, id }, header: { 'If-Match': `"${version}"` } },
-        body: { values },
-      }),
-    { invalidates, done: 'The record was saved.' },
+  const save = useAction(
+    (client, values: Record<string, unknown>) => {
+      const { name } = entity;
+      const path = '/api/v1/tenant/entities/{name}/records';
+      if (record === undefined) return client.post(path, { params: { path: { name } }, body: { values } });
+      const { id, version } = record;
+      const params = { path: { name, id }, header: { 'If-Match': `"${version}"` } };
+      return client.patch(`${path}/{id}`, { params, body: { values } });
+    },
+    {
+      invalidates: [
+        ['records', entity.name],
+        ['record', entity.name],
+      ],
+      done: record === undefined ? 'The record was made.' : 'The record was saved.',
+    },
   );
   return (
     <DialogForm
@@ -123,15 +120,11 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
       submit={record === undefined ? 'Make the record' : 'Save'}
       onClose={onClose}
       onSubmit={async (given) => {
-        const values = changesOf(entity.fields, record, given);
-        const done =
-          record === undefined
-            ? await create.mutateAsync(values)
-            : await change.mutateAsync({ id: record.id, version: record.version, values }).catch((error) => {
-                // The page behind the form shows what others made of it.
-                void queries.invalidateQueries({ queryKey: ['record', entity.name] });
-                throw error;
-              });
+        const done = await save.mutateAsync(changesOf(entity.fields, record, given)).catch((error) => {
+          // The page behind the form shows what others made of it.
+          if (record !== undefined) void queries.invalidateQueries({ queryKey: ['record', entity.name] });
+          throw error;
+        });
         onDone?.(done);
       }}
     >
