@@ -16,6 +16,7 @@ export { DialogForm } from './dialog-form.tsx';
 export { Download } from './download.tsx';
 export { Empty } from './empty.tsx';
 export { Facts } from './facts.tsx';
+export { Figures, MoneyCell } from './figures.tsx';
 export { Filters, SelectFilter, TextFilter, TimeFilter } from './filters.tsx';
 export { CheckField, ChoicesField, Field, Form, FormValues, SelectField, TextField } from './form.tsx';
 export { Json } from './json.tsx';

@@ -7,8 +7,10 @@ import {
   Copied,
   Dialog,
   Facts,
+  Figures,
   Form,
   Money,
+  MoneyCell,
   Page,
   pendingPage,
   TextField,
@@ -107,53 +109,35 @@ export default function Entry() {
         />
       </Card>
       <Card flush title="Lines">
-        <section className="scroll-x" aria-label="Lines" tabIndex={0}>
-          <table className="figures">
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                <th scope="col">Memo</th>
-                <th scope="col" className="figure">
-                  Debit
+        <Figures label="Lines" columns={['Account', 'Memo', { figure: 'Debit' }, { figure: 'Credit' }]}>
+          <tbody>
+            {lines.map((line) => (
+              <tr key={line.line_no}>
+                <th scope="row">
+                  <Link href={entriesPath(line.account_code, {})}>
+                    <span className="muted">{line.account_code}</span> {line.account_name}
+                  </Link>
                 </th>
-                <th scope="col" className="figure">
-                  Credit
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {lines.map((line) => (
-                <tr key={line.line_no}>
-                  <th scope="row">
-                    <Link href={entriesPath(line.account_code, {})}>
-                      <span className="muted">{line.account_code}</span> {line.account_name}
-                    </Link>
-                  </th>
-                  <td>{line.memo}</td>
-                  <td className="figure">
-                    {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} to={events} />}
-                  </td>
-                  <td className="figure">
-                    {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} to={events} />}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-            <tfoot>
-              <tr className="total">
-                <th scope="row" colSpan={2}>
-                  Total
-                </th>
+                <td>{line.memo}</td>
                 <td className="figure">
-                  <Money minor={data.total_debit} currency={currency} to={events} />
+                  {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} to={events} />}
                 </td>
                 <td className="figure">
-                  <Money minor={data.total_credit} currency={currency} to={events} />
+                  {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} to={events} />}
                 </td>
               </tr>
-            </tfoot>
-          </table>
-        </section>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr className="total">
+              <th scope="row" colSpan={2}>
+                Total
+              </th>
+              <MoneyCell minor={data.total_debit} currency={currency} to={events} />
+              <MoneyCell minor={data.total_credit} currency={currency} to={events} />
+            </tr>
+          </tfoot>
+        </Figures>
       </Card>
       {isReversing ? <ReverseDialog id={id} name={title} onClose={() => setReversing(false)} /> : null}
     </Page>

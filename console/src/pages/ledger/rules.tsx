@@ -9,6 +9,7 @@ import {
   Empty,
   Facts,
   Field,
+  Figures,
   Form,
   Json,
   Page,
@@ -158,33 +159,23 @@ const RuleDetail = ({ id }: { id: string }) => {
         />
       </Card>
       <Card flush title="Lines">
-        <section className="scroll-x" aria-label="Lines" tabIndex={0}>
-          <table className="figures">
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                <th scope="col">Side</th>
-                <th scope="col">Amount</th>
-                <th scope="col">Memo</th>
+        <Figures label="Lines" columns={['Account', 'Side', 'Amount', 'Memo']}>
+          <tbody>
+            {data.lines.map((line, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id, and are not reordered here
+              <tr key={at}>
+                <th scope="row">
+                  <Link href={entriesPath(line.account_code, {})}>{line.account_code}</Link>
+                </th>
+                <td>{line.side}</td>
+                <td>
+                  <code>{amountText(line.amount)}</code>
+                </td>
+                <td>{line.memo}</td>
               </tr>
-            </thead>
-            <tbody>
-              {data.lines.map((line, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id, and are not reordered here
-                <tr key={at}>
-                  <th scope="row">
-                    <Link href={entriesPath(line.account_code, {})}>{line.account_code}</Link>
-                  </th>
-                  <td>{line.side}</td>
-                  <td>
-                    <code>{amountText(line.amount)}</code>
-                  </td>
-                  <td>{line.memo}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+            ))}
+          </tbody>
+        </Figures>
       </Card>
       <Preview id={id} />
     </Page>

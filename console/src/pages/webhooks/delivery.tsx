@@ -7,6 +7,7 @@ import {
   Copied,
   Copy,
   Facts,
+  Figures,
   Json,
   Page,
   pendingPage,
@@ -106,36 +107,25 @@ const Attempts = ({ of: { history } }: { of: Detail }) => (
     {history.length === 0 ? (
       <div className="card-body muted">It has not been tried yet.</div>
     ) : (
-      <section className="scroll-x" aria-label="Attempts" tabIndex={0}>
-        <table className="figures">
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              <th scope="col">When</th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Answer</th>
-              <th scope="col" className="figure">
-                Time
-              </th>
-              <th scope="col">Error</th>
+      <Figures
+        label="Attempts"
+        columns={['Attempt', 'When', 'Outcome', 'Answer', { figure: 'Time' }, 'Error']}
+      >
+        <tbody>
+          {history.map(({ attempt, at, status, response_code, ms, error }) => (
+            <tr key={`${attempt} ${at}`}>
+              <th scope="row">{attempt}</th>
+              <td>
+                <Time at={at} />
+              </td>
+              <td>{OUTCOMES[status]}</td>
+              <td>{response_code === null ? 'none' : `HTTP ${response_code}`}</td>
+              <td className="figure">{ms === null ? '' : `${ms.toLocaleString()} ms`}</td>
+              <td>{error === `HTTP ${response_code}` ? '' : error}</td>
             </tr>
-          </thead>
-          <tbody>
-            {history.map(({ attempt, at, status, response_code, ms, error }) => (
-              <tr key={`${attempt} ${at}`}>
-                <th scope="row">{attempt}</th>
-                <td>
-                  <Time at={at} />
-                </td>
-                <td>{OUTCOMES[status]}</td>
-                <td>{response_code === null ? 'none' : `HTTP ${response_code}`}</td>
-                <td className="figure">{ms === null ? '' : `${ms.toLocaleString()} ms`}</td>
-                <td>{error === `HTTP ${response_code}` ? '' : error}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+          ))}
+        </tbody>
+      </Figures>
     )}
   </Card>
 );
