@@ -20,7 +20,7 @@ import {
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { type Scope, ScopesField, scopesIn } from './scopes.tsx';
+import { ScopesField, scopesIn } from './scopes.tsx';
 
 type ApiToken = components['schemas']['ApiToken'];
 
@@ -30,9 +30,8 @@ const LIFETIMES = [
   ['1y', 'A year'],
   ['never', 'It does not expire'],
 ] as const;
-type Lifetime = (typeof LIFETIMES)[number][0];
 
-const lifetimeOf = (text: string): Lifetime => LIFETIMES.find(([value]) => value === text)?.[0] ?? '90d';
+const lifetimeOf = (text: string) => LIFETIMES.find(([value]) => value === text)?.[0] ?? '90d';
 
 const StateBadge = ({ token }: { token: ApiToken }) => {
   if (token.revoked_at !== null) return <Badge tone="danger">revoked</Badge>;
@@ -142,7 +141,7 @@ interface MintProps {
 
 const Mint = ({ onClose, onMade }: MintProps) => {
   const mint = useAction(
-    (client, body: { name: string; scopes: Scope[]; expires_in: Lifetime }) =>
+    (client, body: components['schemas']['MintApiTokenBody']) =>
       client.post('/api/v1/tenant/api-tokens', { body }),
     { invalidates: [['api-tokens']] },
   );

@@ -19,7 +19,7 @@ import {
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { type Scope, ScopesField, scopesIn } from './scopes.tsx';
+import { ScopesField, scopesIn } from './scopes.tsx';
 
 type Extension = components['schemas']['Extension'];
 
@@ -125,34 +125,26 @@ const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension 
   );
 };
 
-interface Manifest {
-  readonly ext_id: string;
-  readonly name: string;
-  readonly version: string;
-  readonly scopes: Scope[];
-  readonly url?: string;
-}
-
 const Install = ({ onClose }: { onClose: () => void }) => {
-  const install = useAction((client, body: Manifest) => client.post('/api/v1/tenant/extensions', { body }), {
-    invalidates: [['extensions']],
-    done: ({ name }) => `${name} is installed.`,
-  });
+  const install = useAction(
+    (client, body: components['schemas']['InstallExtensionBody']) =>
+      client.post('/api/v1/tenant/extensions', { body }),
+    { invalidates: [['extensions']], done: ({ name }) => `${name} is installed.` },
+  );
   return (
     <DialogForm
       title="Install an extension"
       submit="Install"
       onClose={onClose}
-      onSubmit={async (values) => {
-        const url = values.optional('url');
-        await install.mutateAsync({
+      onSubmit={(values) =>
+        install.mutateAsync({
           ext_id: values.text('ext_id'),
           name: values.text('name'),
           version: values.text('version'),
           scopes: scopesIn(values.all('scopes')),
-          ...(url === undefined ? {} : { url }),
-        });
-      }}
+          ...values.given('url'),
+        })
+      }
     >
       <TextField name="name" label="Name" required maxLength={200} />
       <TextField

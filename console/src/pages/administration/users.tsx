@@ -172,8 +172,7 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
 
 const AddUser = ({ onClose }: { onClose: () => void }) => {
   const add = useAction(
-    (client, body: { email: string; display_name: string; role: User['role']; password?: string }) =>
-      client.post('/api/v1/tenant/users', { body }),
+    (client, body: components['schemas']['CreateUserBody']) => client.post('/api/v1/tenant/users', { body }),
     { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.` },
   );
   return (
@@ -207,7 +206,7 @@ const AddUser = ({ onClose }: { onClose: () => void }) => {
 
 const EditUser = ({ user, onClose }: { user: User; onClose: () => void }) => {
   const change = useAction(
-    (client, body: { display_name: string; role: User['role'] }) =>
+    (client, body: components['schemas']['ChangeUserBody']) =>
       client.patch('/api/v1/tenant/users/{id}', { params: { path: { id: user.id } }, body }),
     { invalidates: [['users']], done: 'The account was changed.' },
   );

@@ -17,8 +17,11 @@ export const METERS: Readonly<Record<Meter, string>> = {
   assistant_questions: 'Assistant questions',
 };
 
-export const meterOf = (text: string): Meter | undefined =>
-  Object.keys(METERS).find((meter): meter is Meter => meter === text);
+const isMeter = (text: string): text is Meter => Object.hasOwn(METERS, text);
+
+export const METER_NAMES = Object.keys(METERS).filter(isMeter);
+
+export const meterOf = (text: string): Meter | undefined => (isMeter(text) ? text : undefined);
 
 /** Half-open range of days (`to` excluded); empty strings mean the current calendar month (UTC). */
 export interface Range {

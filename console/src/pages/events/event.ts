@@ -1,10 +1,8 @@
 import type { components } from '../../../../client/src/index.ts';
 import { useTenant } from '../../kit/index.ts';
+import { isRecord } from '../../kit/problem.tsx';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 const textAt = (value: unknown, key: string): string | undefined => {
   const found = isRecord(value) ? value[key] : undefined;

@@ -1,5 +1,5 @@
 import { Pause, Play } from 'lucide-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import {
   Button,
@@ -11,6 +11,7 @@ import {
   Filters,
   type Listed,
   Page,
+  type Paged,
   TextFilter,
   Time,
   TimeFilter,
@@ -108,7 +109,6 @@ export default function Explorer() {
 
 /** A part of the log, oldest first. */
 const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES)[number]>> }) => {
-  const [, navigate] = useLocation();
   const query = {
     ...filters.given('stream', 'category', 'type', 'actor'),
     ...instantsOf(filters.given('from', 'to')),
@@ -118,12 +118,8 @@ const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES
   );
   return (
     <Card flush title="Oldest first">
-      <DataTable
-        label="Events"
+      <EventTable
         rows={rows}
-        columns={COLUMNS}
-        rowKey={({ id }) => id}
-        onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
         empty={
           <Empty title="No event matches these filters">
             <p>Names are exact: a type reads like RecordCreated, a stream like tenant.record-id.</p>
@@ -157,7 +153,7 @@ const Live = () => {
   if (recent.data === undefined || isOff) {
     return (
       <Card flush title={isOff ? 'The last events; not followed under impersonation' : 'The last events'}>
-        <EventTable read={{ ...recent, data: recent.data?.events.toReversed() }} />
+        <EventTable rows={{ ...recent, data: recent.data?.events.toReversed() }} />
       </Card>
     );
   }
@@ -197,21 +193,26 @@ const Tail = ({ events, place }: { events: readonly AuditEvent[]; place: string 
         </>
       }
     >
-      <EventTable read={{ data: list, error: null, refetch: () => undefined }} />
+      <EventTable rows={{ data: list, error: null, refetch: () => undefined }} />
     </Card>
   );
 };
 
-const EventTable = ({ read }: { read: Listed<AuditEvent> }) => {
+interface EventTableProps {
+  readonly rows: Listed<AuditEvent> | Paged<AuditEvent>;
+  readonly empty?: ReactNode;
+}
+
+const EventTable = ({ rows, empty = <Empty title="Nothing has happened yet" /> }: EventTableProps) => {
   const [, navigate] = useLocation();
   return (
     <DataTable
       label="Events"
-      rows={read}
+      rows={rows}
       columns={COLUMNS}
       rowKey={({ id }) => id}
       onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
-      empty={<Empty title="Nothing has happened yet" />}
+      empty={empty}
     />
   );
 };

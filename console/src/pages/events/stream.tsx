@@ -7,6 +7,7 @@ import {
   Copy,
   Empty,
   IconButton,
+  localText,
   Page,
   PendingCard,
   Time,
@@ -149,7 +150,7 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
               type="datetime-local"
               step={1}
               className="input"
-              value={at === '' ? '' : localOf(at)}
+              value={at === '' ? '' : localText(at).slice(0, 19)}
               onChange={({ target }) =>
                 address.change({
                   revision: '',
@@ -222,10 +223,4 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
       </div>
     </>
   );
-};
-
-/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
-const localOf = (instant: string): string => {
-  const date = new Date(instant);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 };

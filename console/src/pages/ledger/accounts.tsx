@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   actions,
   Badge,
@@ -25,17 +26,10 @@ import {
 import { entriesPath, LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-const TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
-type AccountType = (typeof TYPES)[number];
-const typeOf = (text: string): AccountType => TYPES.find((type) => type === text) ?? 'Asset';
+type Account = components['schemas']['Account'];
 
-interface Account {
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
-  readonly category?: string | undefined;
-  readonly active: boolean;
-}
+const TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
+const typeOf = (text: string): Account['type'] => TYPES.find((type) => type === text) ?? 'Asset';
 
 /** The closing balance of each account, debit positive. */
 const useBalances = () =>
@@ -152,10 +146,7 @@ const Balance = ({ minor, currency, to }: { minor: number; currency: string; to:
 
 const AccountDialog = ({ account, onClose }: { account: Account | undefined; onClose: () => void }) => {
   const save = useAction(
-    (
-      client,
-      body: { code: string; name: string; type: AccountType; category: string | null; active: boolean },
-    ) =>
+    (client, body: components['schemas']['CreateAccountBody']) =>
       account === undefined
         ? client.post('/api/v1/tenant/gl/accounts', { body })
         : client.patch('/api/v1/tenant/gl/accounts/{code}', {

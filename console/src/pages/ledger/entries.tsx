@@ -1,4 +1,5 @@
 import { Link, useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   type Column,
@@ -17,34 +18,24 @@ import {
 import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-export const STATES = {
+type Entry = components['schemas']['JournalEntry'];
+type State = Entry['state'];
+
+const STATES = {
   draft: { text: 'Draft', tone: 'warn' },
   posted: { text: 'Posted', tone: 'ok' },
   reversed: { text: 'Reversed', tone: 'neutral' },
-} as const satisfies Record<string, { text: string; tone: Tone }>;
-export type EntryState = keyof typeof STATES;
+} as const satisfies Record<State, { text: string; tone: Tone }>;
 
-const isState = (text: string): text is EntryState => Object.hasOwn(STATES, text);
+const isState = (text: string): text is State => Object.hasOwn(STATES, text);
 
-export const StateBadge = ({ state }: { state: EntryState }) => (
+export const StateBadge = ({ state }: { state: State }) => (
   <Badge tone={STATES[state].tone}>{STATES[state].text}</Badge>
 );
 
-/** What a list shows of an entry. */
-interface Listed {
-  readonly id: string;
-  readonly number: number | null;
-  readonly state: EntryState;
-  readonly date: string;
-  readonly memo: string;
-  readonly currency: string;
-  readonly total_debit: number;
-  readonly source: { readonly kind: string };
-}
+const pathOf = ({ id }: Pick<Entry, 'id'>): string => `/ledger/entries/${id}`;
 
-const pathOf = ({ id }: { readonly id: string }): string => `/ledger/entries/${id}`;
-
-const COLUMNS: readonly Column<Listed>[] = [
+const COLUMNS: readonly Column<Entry>[] = [
   {
     key: 'number',
     title: 'Number',

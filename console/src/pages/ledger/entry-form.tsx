@@ -15,6 +15,7 @@ import {
   useRead,
 } from '../../kit/index.ts';
 import { majorText, minorOf } from './money-input.ts';
+import { ENTRY_CRUMBS } from './range.tsx';
 import '../../styles/ledger.css';
 
 interface Line {
@@ -49,14 +50,10 @@ export default function EntryForm() {
     { enabled: id !== undefined },
   );
   const title = id === undefined ? 'New entry' : 'Edit draft';
-  const crumbs = [
-    ['/ledger', 'Ledger'],
-    ['/ledger/entries', 'Entries'],
-  ] as const;
   const found = entry.data;
   const isReady = books.data !== undefined && (id === undefined || found !== undefined);
   return (
-    <Page title={title} crumbs={crumbs} about="A draft may be changed until it is posted.">
+    <Page title={title} crumbs={ENTRY_CRUMBS} about="A draft may be changed until it is posted.">
       {isReady ? (
         <Editor
           draft={

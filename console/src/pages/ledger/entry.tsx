@@ -20,7 +20,7 @@ import {
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
 import { StateBadge } from './entries.tsx';
-import { entriesPath } from './range.tsx';
+import { ENTRY_CRUMBS, entriesPath } from './range.tsx';
 import '../../styles/ledger.css';
 
 const CHANGED = [['entries'], ['entry'], ['reports'], ['accounts']] as const;
@@ -43,18 +43,14 @@ export default function Entry() {
     done: 'The draft is discarded.',
   });
   const { data } = entry;
-  const crumbs = [
-    ['/ledger', 'Ledger'],
-    ['/ledger/entries', 'Entries'],
-  ] as const;
-  if (data === undefined) return pendingPage('Entry', crumbs, { of: entry, what: 'the entry' });
+  if (data === undefined) return pendingPage('Entry', ENTRY_CRUMBS, { of: entry, what: 'the entry' });
   const { currency, state, number, lines, source } = data;
   const title = number === null ? 'Draft' : `Entry #${number}`;
   return (
     <Page
       title={title}
       about={data.memo}
-      crumbs={crumbs}
+      crumbs={ENTRY_CRUMBS}
       actions={
         state === 'draft' ? (
           <>
@@ -194,11 +190,7 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
         submit="Reverse entry"
         onCancel={onClose}
         onSubmit={async (values) => {
-          const [date, memo] = [values.optional('date'), values.optional('memo')];
-          const mirror = await reverse.mutateAsync({
-            ...(date === undefined ? {} : { date }),
-            ...(memo === undefined ? {} : { memo }),
-          });
+          const mirror = await reverse.mutateAsync(values.given('date', 'memo'));
           onClose();
           navigate(`/ledger/entries/${mirror.id}`);
         }}

@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   actions,
   ago,
@@ -18,17 +19,7 @@ import { useStreams } from '../events/event.ts';
 import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-interface Failure {
-  readonly id: string;
-  readonly rule_id: string;
-  readonly event_id: string;
-  readonly source_kind: string;
-  readonly code: string;
-  readonly message: string;
-  readonly attempts: number;
-  readonly created_at: string;
-  readonly resolved_at?: string | undefined;
-}
+type Failure = components['schemas']['PostingFailure'];
 
 /** Events that a posting rule could not be applied to, each with a way to try again. */
 export default function Failures() {

@@ -87,6 +87,12 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
   </Filters>
 );
 
+/** The pages above an entry. */
+export const ENTRY_CRUMBS = [
+  ['/ledger', 'Ledger'],
+  ['/ledger/entries', 'Entries'],
+] as const;
+
 const PAGES = [
   ['/ledger', 'Reports'],
   ['/ledger/entries', 'Entries'],

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   Card,
@@ -23,15 +24,7 @@ import {
 import { entriesPath, LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-interface Rule {
-  readonly id: string;
-  readonly name: string;
-  readonly source_kind: string;
-  readonly active: boolean;
-  readonly when?: string | undefined;
-  readonly mode: 'draft' | 'post';
-  readonly updated_at: string;
-}
+type Rule = components['schemas']['PostingRule'];
 
 const RULES = '/api/v1/tenant/gl/posting-rules';
 

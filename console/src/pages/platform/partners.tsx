@@ -79,7 +79,7 @@ const Partners = () => {
 const Edit = ({ partner, onClose }: { partner: Partner | 'new'; onClose: () => void }) => {
   const isNew = partner === 'new';
   const save = useAction(
-    (client, { id, ...body }: { id: string; name: string; home_tenant_id: string | null }) =>
+    (client, { id, ...body }: components['schemas']['CreatePartnerBody']) =>
       isNew
         ? client.post('/super/partners', { body: { id, ...body } })
         : client.patch('/super/partners/{id}', { params: { path: { id } }, body }),

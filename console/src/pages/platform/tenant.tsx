@@ -19,29 +19,14 @@ import {
   useRead,
 } from '../../kit/index.ts';
 import { EnterTenant } from '../../shell/tenant-switch.tsx';
-import { PLANS, type Plan, planOf } from './plans.ts';
+import { PLANS, planOf } from './plans.ts';
 
 type Tenant = components['schemas']['Tenant'];
 
-interface Change {
-  readonly name?: string;
-  readonly plan?: Plan;
-  readonly currency?: string;
-  readonly timezone?: string;
-  readonly partner_id?: string | null;
-  readonly entitlements?: { readonly ledger: boolean; readonly assistant: boolean };
-  readonly status?: Tenant['status'];
-  readonly sso?: {
-    readonly issuer: string;
-    readonly client_id: string;
-    readonly client_secret?: string;
-    readonly return_origins: string[];
-  } | null;
-}
-
 const useChange = (id: string, done: string) =>
   useAction(
-    (client, body: Change) => client.patch('/super/tenants/{id}', { params: { path: { id } }, body }),
+    (client, body: components['schemas']['ChangeTenantBody']) =>
+      client.patch('/super/tenants/{id}', { params: { path: { id } }, body }),
     {
       invalidates: [['tenants'], ['tenant', id]],
       done,

@@ -18,7 +18,7 @@ import {
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { PLANS, type Plan, planOf } from './plans.ts';
+import { PLANS, planOf } from './plans.ts';
 
 type Tenant = components['schemas']['Tenant'];
 
@@ -83,22 +83,11 @@ const Tenants = () => {
   );
 };
 
-interface NewTenant {
-  readonly id: string;
-  readonly name: string;
-  readonly plan: Plan;
-  readonly status: 'active';
-  readonly currency: string;
-  readonly timezone: string;
-  readonly entitlements: { readonly ledger: boolean; readonly assistant: boolean };
-  readonly admin: { readonly email: string; readonly password: string; readonly display_name: string };
-}
-
 const AddTenant = ({ onClose }: { onClose: () => void }) => {
-  const add = useAction((client, body: NewTenant) => client.post('/super/tenants', { body }), {
-    invalidates: [['tenants']],
-    done: ({ name }) => `${name} was added.`,
-  });
+  const add = useAction(
+    (client, body: components['schemas']['CreateTenantBody']) => client.post('/super/tenants', { body }),
+    { invalidates: [['tenants']], done: ({ name }) => `${name} was added.` },
+  );
   return (
     <DialogForm
       title="Add a tenant"

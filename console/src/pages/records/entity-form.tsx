@@ -1,6 +1,7 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   Button,
@@ -82,10 +83,7 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   const published =
     workflows.data?.pages.flatMap(({ items }) => items).filter(({ version }) => version > 0) ?? [];
   const save = useAction(
-    (
-      client,
-      { name, ...body }: { name: string; label: string; fields: EntityField[]; workflow: string | null },
-    ) =>
+    (client, { name, ...body }: components['schemas']['DefineEntityBody']) =>
       entity === undefined
         ? client.post('/api/v1/tenant/entities', { body: { name, ...body } })
         : client.patch('/api/v1/tenant/entities/{name}', { params: { path: { name: entity.name } }, body }),

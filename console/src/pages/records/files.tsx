@@ -8,6 +8,7 @@ import {
   Failed,
   Pending,
   Problem,
+  saveFile,
   Time,
   toast,
   useAction,
@@ -98,12 +99,7 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
       const blob = await new Response(bytes, {
         headers: { 'content-type': 'application/octet-stream' },
       }).blob();
-      const url = URL.createObjectURL(blob);
-      const link = document.createElement('a');
-      link.href = url;
-      link.download = file.filename;
-      link.click();
-      URL.revokeObjectURL(url);
+      saveFile(blob, file.filename);
     } catch (error) {
       toast(problemText(error), 'danger');
     } finally {

@@ -36,9 +36,8 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
   const [name, setName] = useState(form?.entity_name ?? '');
   const all = entities.data ?? [];
   const entity = all.find((one) => one.name === name) ?? all[0];
-  type Body = { slug: string; title: string; entity_name: string; fields: ReturnType<typeof fieldsOf> };
   const save = useAction(
-    (client, body: Body) =>
+    (client, body: components['schemas']['CreateFormBody']) =>
       form === undefined
         ? client.post('/api/v1/tenant/forms', { body })
         : client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form.id } }, body }),

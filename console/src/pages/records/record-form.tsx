@@ -5,6 +5,7 @@ import {
   DialogForm,
   Field,
   type FormValues,
+  localText,
   SelectField,
   TextField,
   useAction,
@@ -16,12 +17,6 @@ import { type Entity, type EntityField, type EntityRecord, titleOf, useEntity } 
 const NONE = ['', '–'] as const;
 /** Maximum of records suggested for a reference. */
 const OFFERED = 20;
-
-/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
-const localText = (instant: string): string => {
-  const at = new Date(instant);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
-};
 
 /** A value as the text of its field. */
 const textOf = ({ type }: EntityField, value: unknown): string => {
