@@ -14,7 +14,7 @@ export const usePageSession = (): Session => {
   return session;
 };
 
-/** The session of a person of a tenant; undefined on pages of the platform and of partners. */
+/** The session of a tenant's person; undefined on pages of the platform and of partners. */
 export const useTenant = (): TenantSession | undefined => {
   const session = usePageSession();
   return session.kind === 'tenant' ? session : undefined;

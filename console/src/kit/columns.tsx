@@ -19,7 +19,7 @@ export const ago = <T,>(
   },
 });
 
-/** The last column: what can be done with a row. */
+/** The last column, with the buttons of a row. */
 export const actions = <T,>(min: number, cell: (row: T) => ReactNode): Column<T> => ({
   key: 'actions',
   title: '',

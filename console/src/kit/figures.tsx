@@ -9,7 +9,7 @@ interface FiguresProps {
   readonly columns: readonly (string | { readonly figure: string })[];
   /** The bodies and the foot of the table. */
   readonly children: ReactNode;
-  /** Below the table. */
+  /** Shown below the table. */
   readonly note?: ReactNode;
 }
 

@@ -36,7 +36,7 @@ export class FormValues {
     return value === '' ? undefined : value;
   }
 
-  /** Those that were not left empty. */
+  /** The fields that were not left empty, as parts of a body. */
   given<C extends string>(...names: readonly C[]): { readonly [name in C]?: string } {
     return Object.fromEntries(
       names.map((name) => [name, this.text(name)]).filter(([, value]) => value !== ''),

@@ -5,14 +5,14 @@ import { Pending } from './pending.tsx';
 
 type PendingProps = ComponentProps<typeof Pending>;
 
-/** A card in the place of one whose data is being read. */
+/** Placeholder of a card whose data is being read. */
 export const PendingCard = ({ title, ...rest }: PendingProps & { readonly title?: string }) => (
   <Card {...(title === undefined ? {} : { title })}>
     <Pending {...rest} />
   </Card>
 );
 
-/** The page of a thing that is being read; a function, so that the page of the thing is the same element and keeps the focus. */
+/** Placeholder of a page whose data is being read. No component, so that React keeps `Page` and its focus when the data arrives. */
 export const pendingPage = (
   title: string,
   crumbs: NonNullable<ComponentProps<typeof Page>['crumbs']>,

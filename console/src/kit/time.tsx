@@ -10,7 +10,7 @@ const formats = () => {
 };
 let made: { readonly exact: Intl.DateTimeFormat; readonly relative: Intl.RelativeTimeFormat } | undefined;
 
-/** An instant as a `datetime-local` input has it, in the reader's time zone and without its last `Z`. */
+/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
 export const localText = (instant: string): string => {
   const at = new Date(instant);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);

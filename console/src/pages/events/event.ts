@@ -47,7 +47,7 @@ export const partsOf = (stream: string): { readonly category: string; readonly i
 export const streamPath = (stream: string, revision?: number): string =>
   `/events/streams/${encodeURIComponent(stream)}${revision === undefined ? '' : `?revision=${revision}`}`;
 
-/** Local times, as fields have them, as instants. */
+/** Converts the local times of `datetime-local` filters to instants. */
 export const instantsOf = (local: { readonly [name: string]: string }): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(local).map(([name, at]) => [name, new Date(at).toISOString()]));
 
