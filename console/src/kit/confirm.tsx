@@ -36,7 +36,10 @@ export const ConfirmProvider = ({ children }: { children: ReactNode }) => {
 };
 
 /** A button that asks before it acts. */
-export const ConfirmButton = ({ ask, ...rest }: ButtonProps & { readonly ask: Question }) => {
+export const ConfirmButton = ({
+  ask,
+  ...rest
+}: Omit<ButtonProps, 'onClick'> & { readonly ask: Question }) => {
   const confirm = useConfirm();
   return <Button {...rest} onClick={() => confirm(ask)} />;
 };
