@@ -1,4 +1,4 @@
-import { type UseMutationResult, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Client } from '../../../client/src/index.ts';
 import { useClient } from './client.tsx';
 import { problemText } from './problem.tsx';
@@ -10,25 +10,35 @@ interface ActionOptions<R> {
   readonly invalidates?: readonly Key[];
   /** Shown when it is done. */
   readonly done?: string | ((result: R) => string);
-  /** `silent`: the caller shows the error; default: a toast. */
-  readonly errors?: 'toast' | 'silent';
 }
 
-/** A write: invalidates queries and shows a toast with the result or the error. */
+interface Action<V, R> {
+  /** Shows an error as a toast. */
+  readonly mutate: (variables: V) => void;
+  /** Leaves an error to its caller. */
+  readonly mutateAsync: (variables: V) => Promise<R>;
+  readonly isPending: boolean;
+  readonly error: Error | null;
+}
+
+/** A write: invalidates queries and shows a toast with the result. */
 export const useAction = <V = void, R = unknown>(
   run: (client: Client, variables: V) => Promise<R>,
-  { invalidates = [], done, errors = 'toast' }: ActionOptions<R> = {},
-): UseMutationResult<R, Error, V> => {
+  { invalidates = [], done }: ActionOptions<R> = {},
+): Action<V, R> => {
   const client = useClient();
   const queries = useQueryClient();
-  return useMutation({
+  const action = useMutation({
     mutationFn: (variables: V) => run(client, variables),
     onSuccess: async (result) => {
       if (done !== undefined) toast(typeof done === 'function' ? done(result) : done);
       await Promise.all(invalidates.map((queryKey) => queries.invalidateQueries({ queryKey })));
     },
-    onError: (error) => {
-      if (errors === 'toast') toast(problemText(error), 'danger');
-    },
   });
+  return {
+    ...action,
+    mutate: (variables) => {
+      action.mutateAsync(variables).catch((error: unknown) => toast(problemText(error), 'danger'));
+    },
+  };
 };

@@ -21,7 +21,17 @@ export const useFilters = <N extends string>(names: readonly N[]) => {
   return {
     of: (name: N): string => params.get(name) ?? '',
     isAny: names.some((name) => params.has(name)),
+    /** The parameters that are set, as parts of a query. */
+    given: <C extends N>(...chosen: readonly C[]): { readonly [name in C]?: string } =>
+      Object.fromEntries(
+        chosen.map((name) => [name, params.get(name) ?? '']).filter(([, value]) => value !== ''),
+      ),
     set: (name: N, value: string): void => edit([[name, value]]),
+    /** Props of the filter's field. */
+    field: (name: N) => ({
+      value: params.get(name) ?? '',
+      onChange: (value: string): void => edit([[name, value]]),
+    }),
     /** Changes several at once. */
     change: (values: { readonly [name in N]?: string }): void =>
       edit(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]))),

@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes, ReactNode } from 'react';
 
 type Native = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'>;
 
-interface ButtonProps extends Native {
+export interface ButtonProps extends Native {
   readonly tone?: 'plain' | 'primary' | 'danger' | 'ghost';
   readonly size?: 'small' | 'medium';
 }

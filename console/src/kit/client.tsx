@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react';
 import type { Client } from '../../../client/src/index.ts';
 import { clientOf } from '../session/clients.ts';
-import { type Session, SignedOut } from '../session/store.ts';
+import { type Session, SignedOut, type TenantSession } from '../session/store.ts';
 
 /** The session that a page is for: its tenant's, the platform's or the partner's. */
 const PageSession = createContext<Session | undefined>(undefined);
@@ -13,6 +13,14 @@ export const usePageSession = (): Session => {
   if (session === undefined) throw new SignedOut();
   return session;
 };
+
+/** The session of a tenant's person; undefined on pages of the platform and of partners. */
+export const useTenant = (): TenantSession | undefined => {
+  const session = usePageSession();
+  return session.kind === 'tenant' ? session : undefined;
+};
+
+export const useIsAdmin = (): boolean => useTenant()?.role === 'admin';
 
 /** The client of the session that the page is for. */
 export const useClient = (): Client => clientOf(usePageSession());

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import { Count } from './count.tsx';
 import type { Column } from './data-table.tsx';
 import { Time } from './time.tsx';
@@ -16,6 +17,15 @@ export const ago = <T,>(
     const moment = at(row);
     return moment === null || moment === undefined ? null : <Time at={moment} relative />;
   },
+});
+
+/** The last column, with the buttons of a row. */
+export const actions = <T,>(min: number, cell: (row: T) => ReactNode): Column<T> => ({
+  key: 'actions',
+  title: '',
+  min,
+  grow: 0,
+  cell,
 });
 
 /** A column of numbers; each links to its source. */

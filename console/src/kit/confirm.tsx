@@ -1,6 +1,7 @@
 import { createContext, type ReactNode, useContext, useId, useMemo, useState } from 'react';
-import { Button } from './button.tsx';
+import { Button, type ButtonProps } from './button.tsx';
 import { Dialog } from './dialog.tsx';
+import { MenuItem, type MenuItemProps } from './menu.tsx';
 import { Problem } from './problem.tsx';
 
 export interface Question {
@@ -32,6 +33,24 @@ export const ConfirmProvider = ({ children }: { children: ReactNode }) => {
       )}
     </Ask.Provider>
   );
+};
+
+/** A button that asks before it acts. */
+export const ConfirmButton = ({
+  ask,
+  ...rest
+}: Omit<ButtonProps, 'onClick'> & { readonly ask: Question }) => {
+  const confirm = useConfirm();
+  return <Button {...rest} onClick={() => confirm(ask)} />;
+};
+
+/** An entry of a menu that asks before it acts. */
+export const ConfirmItem = ({
+  ask,
+  ...rest
+}: Omit<MenuItemProps, 'onSelect'> & { readonly ask: Question }) => {
+  const confirm = useConfirm();
+  return <MenuItem {...rest} onSelect={() => confirm(ask)} />;
 };
 
 const ConfirmDialog = ({ question, onClose }: { question: Question; onClose: () => void }) => {

@@ -4,6 +4,16 @@ import { Button } from './button.tsx';
 import { useClient } from './client.tsx';
 import { Problem } from './problem.tsx';
 
+/** Lets the browser save a file. */
+export const saveFile = (blob: Blob, name: string): void => {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+};
+
 interface DownloadProps {
   readonly read: (client: Client) => Promise<ReadableStream<Uint8Array>>;
   /** Name of the saved file. */
@@ -30,12 +40,7 @@ export const Download = ({ read, name, text, size = 'medium' }: DownloadProps) =
           },
         }),
       );
-      const url = URL.createObjectURL(await new Response(counted).blob());
-      const link = document.createElement('a');
-      link.href = url;
-      link.download = name;
-      link.click();
-      URL.revokeObjectURL(url);
+      saveFile(await new Response(counted).blob(), name);
       setState(undefined);
     } catch (error) {
       setState({ error });

@@ -36,6 +36,13 @@ export class FormValues {
     return value === '' ? undefined : value;
   }
 
+  /** The fields that were not left empty, as parts of a body. */
+  given<C extends string>(...names: readonly C[]): { readonly [name in C]?: string } {
+    return Object.fromEntries(
+      names.map((name) => [name, this.text(name)]).filter(([, value]) => value !== ''),
+    );
+  }
+
   flag(name: string): boolean {
     return this.#data.has(name);
   }

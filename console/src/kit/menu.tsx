@@ -1,5 +1,6 @@
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
 
 interface MenuProps {
   /** The button that opens it. */
@@ -19,13 +20,26 @@ export const Menu = ({ trigger, children }: MenuProps) => (
   </DropdownMenu.Root>
 );
 
-interface ItemProps {
+/** The menu at the end of a row. */
+export const ActionsMenu = ({ name, children }: { name: string; children: ReactNode }) => (
+  <Menu
+    trigger={
+      <Button size="small" aria-label={`Actions for ${name}`}>
+        Actions
+      </Button>
+    }
+  >
+    {children}
+  </Menu>
+);
+
+export interface MenuItemProps {
   readonly onSelect: () => void;
   readonly tone?: 'plain' | 'danger';
   readonly children: ReactNode;
 }
 
-export const MenuItem = ({ onSelect, tone = 'plain', children }: ItemProps) => (
+export const MenuItem = ({ onSelect, tone = 'plain', children }: MenuItemProps) => (
   <DropdownMenu.Item className={`menu-item ${tone}`} onSelect={onSelect}>
     {children}
   </DropdownMenu.Item>

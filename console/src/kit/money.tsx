@@ -19,7 +19,7 @@ export const moneyText = (
   return format.format((minor < 0 ? `-${major}` : major) as Intl.StringNumericLiteral);
 };
 
-interface MoneyProps {
+export interface MoneyProps {
   readonly minor: number;
   readonly currency: string;
   /** The page that the amount comes from. */

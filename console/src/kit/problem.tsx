@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { ApiError } from '../../../client/src/index.ts';
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
 /** Messages of refused fields by path: of `details.issues`, else of `details.field`. */

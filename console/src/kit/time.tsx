@@ -10,6 +10,12 @@ const formats = () => {
 };
 let made: { readonly exact: Intl.DateTimeFormat; readonly relative: Intl.RelativeTimeFormat } | undefined;
 
+/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
+export const localText = (instant: string): string => {
+  const at = new Date(instant);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
+};
+
 const UNITS = [
   ['year', 31_557_600],
   ['month', 2_629_800],

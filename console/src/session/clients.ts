@@ -14,8 +14,6 @@ export const clientOf = (session: Session): Client => {
   return known;
 };
 
-export const forgetClients = (): void => clients.clear();
-
 const renewing = (kind: SessionKind): Client =>
   createClient({
     url: location.origin,

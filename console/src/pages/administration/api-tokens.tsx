@@ -2,25 +2,25 @@ import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   Badge,
   Button,
   Card,
-  ChoicesField,
   type Column,
+  ConfirmButton,
   DataTable,
   Dialog,
+  DialogForm,
   Empty,
-  Form,
   Page,
   Secret,
   SelectField,
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
-import { SCOPES, type Scope, scopesIn } from './scopes.ts';
+import { ScopesField, scopesIn } from './scopes.tsx';
 
 type ApiToken = components['schemas']['ApiToken'];
 
@@ -30,9 +30,8 @@ const LIFETIMES = [
   ['1y', 'A year'],
   ['never', 'It does not expire'],
 ] as const;
-type Lifetime = (typeof LIFETIMES)[number][0];
 
-const lifetimeOf = (text: string): Lifetime => LIFETIMES.find(([value]) => value === text)?.[0] ?? '90d';
+const lifetimeOf = (text: string) => LIFETIMES.find(([value]) => value === text)?.[0] ?? '90d';
 
 const StateBadge = ({ token }: { token: ApiToken }) => {
   if (token.revoked_at !== null) return <Badge tone="danger">revoked</Badge>;
@@ -43,13 +42,13 @@ const StateBadge = ({ token }: { token: ApiToken }) => {
 /** Long-lived tokens of programs: made with scopes, shown once, revoked. */
 const ApiTokens = () => {
   const [isMinting, setMinting] = useState(false);
-  const confirm = useConfirm();
+  const [secret, setSecret] = useState<string>();
   const tokens = usePages(['api-tokens'], (client, limit) =>
     client.items('/api/v1/tenant/api-tokens', { params: { query: { limit } } }),
   );
   const revoke = useAction(
     (client, id: string) => client.delete('/api/v1/tenant/api-tokens/{id}', { params: { path: { id } } }),
-    { invalidates: [['api-tokens']], done: 'The token is revoked.', errors: 'silent' },
+    { invalidates: [['api-tokens']], done: 'The token is revoked.' },
   );
   const columns: Column<ApiToken>[] = [
     { key: 'name', title: 'Name', cell: ({ name }) => name, min: 150, grow: 2 },
@@ -76,30 +75,23 @@ const ApiTokens = () => {
         at === null ? <span className="muted">never</span> : <Time at={at} relative />,
       min: 100,
     },
-    {
-      key: 'actions',
-      title: '',
-      min: 100,
-      grow: 0,
-      cell: ({ id, name, revoked_at }) =>
-        revoked_at === null ? (
-          <Button
-            size="small"
-            aria-label={`Revoke ${name}`}
-            onClick={() =>
-              confirm({
-                title: `Revoke ${name}?`,
-                consequence:
-                  'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
-                action: 'Revoke the token',
-                run: () => revoke.mutateAsync(id),
-              })
-            }
-          >
-            Revoke
-          </Button>
-        ) : null,
-    },
+    actions(100, ({ id, name, revoked_at }) =>
+      revoked_at === null ? (
+        <ConfirmButton
+          size="small"
+          aria-label={`Revoke ${name}`}
+          ask={{
+            title: `Revoke ${name}?`,
+            consequence:
+              'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
+            action: 'Revoke the token',
+            run: () => revoke.mutateAsync(id),
+          }}
+        >
+          Revoke
+        </ConfirmButton>
+      ) : null,
+    ),
   ];
   return (
     <Page
@@ -125,61 +117,52 @@ const ApiTokens = () => {
           }
         />
       </Card>
-      {isMinting ? <Mint onClose={() => setMinting(false)} /> : null}
+      {isMinting ? <Mint onClose={() => setMinting(false)} onMade={setSecret} /> : null}
+      {secret === undefined ? null : (
+        <Dialog title="The token" onClose={() => setSecret(undefined)}>
+          <div className="stack">
+            <Secret text={secret} name="the token" />
+            <div className="form-end">
+              <Button tone="primary" onClick={() => setSecret(undefined)}>
+                I have copied it
+              </Button>
+            </div>
+          </div>
+        </Dialog>
+      )}
     </Page>
   );
 };
 
-const Mint = ({ onClose }: { onClose: () => void }) => {
-  const [secret, setSecret] = useState<string>();
+interface MintProps {
+  readonly onClose: () => void;
+  readonly onMade: (secret: string) => void;
+}
+
+const Mint = ({ onClose, onMade }: MintProps) => {
   const mint = useAction(
-    (client, body: { name: string; scopes: Scope[]; expires_in: Lifetime }) =>
+    (client, body: components['schemas']['MintApiTokenBody']) =>
       client.post('/api/v1/tenant/api-tokens', { body }),
-    { invalidates: [['api-tokens']], errors: 'silent' },
+    { invalidates: [['api-tokens']] },
   );
-  if (secret !== undefined) {
-    return (
-      <Dialog title="The token" onClose={onClose}>
-        <div className="stack">
-          <Secret text={secret} name="the token" />
-          <div className="form-end">
-            <Button tone="primary" onClick={onClose}>
-              I have copied it
-            </Button>
-          </div>
-        </div>
-      </Dialog>
-    );
-  }
   return (
-    <Dialog title="Make a token" onClose={onClose}>
-      <Form
-        submit="Make the token"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const made = await mint.mutateAsync({
-            name: values.text('name'),
-            scopes: scopesIn(values.all('scopes')),
-            expires_in: lifetimeOf(values.text('expires_in')),
-          });
-          if (made.token === undefined) onClose();
-          else setSecret(made.token);
-        }}
-      >
-        <TextField name="name" label="Name" required maxLength={200} hint="Which program uses it." />
-        <SelectField name="expires_in" label="Lifetime" options={LIFETIMES} />
-        <ChoicesField
-          name="scopes"
-          label="Scopes"
-          options={SCOPES.map(([scope, about]) => [
-            scope,
-            <>
-              <code>{scope}</code> <span className="muted">{about}</span>
-            </>,
-          ])}
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Make a token"
+      submit="Make the token"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const { token } = await mint.mutateAsync({
+          name: values.text('name'),
+          scopes: scopesIn(values.all('scopes')),
+          expires_in: lifetimeOf(values.text('expires_in')),
+        });
+        if (token !== undefined) onMade(token);
+      }}
+    >
+      <TextField name="name" label="Name" required maxLength={200} hint="Which program uses it." />
+      <SelectField name="expires_in" label="Lifetime" options={LIFETIMES} />
+      <ScopesField />
+    </DialogForm>
   );
 };
 

@@ -2,25 +2,24 @@ import { Puzzle } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  ActionsMenu,
+  actions,
   Badge,
   Button,
   Card,
-  ChoicesField,
   type Column,
+  ConfirmItem,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
-  Form,
-  Menu,
   MenuItem,
   Page,
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
-import { SCOPES, type Scope, scopesIn } from './scopes.ts';
+import { ScopesField, scopesIn } from './scopes.tsx';
 
 type Extension = components['schemas']['Extension'];
 
@@ -48,7 +47,7 @@ const Extensions = () => {
       cell: ({ updated_at }) => <Time at={updated_at} relative />,
       min: 100,
     },
-    { key: 'actions', title: '', min: 110, grow: 0, cell: (extension) => <Actions extension={extension} /> },
+    actions(110, (extension) => <Actions extension={extension} />),
   ];
   return (
     <Page
@@ -80,7 +79,6 @@ const Extensions = () => {
 };
 
 const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension }) => {
-  const confirm = useConfirm();
   const params = { path: { id: ext_id } };
   const invalidates = [['extensions']] as const;
   const activate = useAction((client) => client.post('/api/v1/tenant/extensions/{id}/activate', { params }), {
@@ -89,112 +87,81 @@ const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension 
   });
   const deactivate = useAction(
     (client) => client.post('/api/v1/tenant/extensions/{id}/deactivate', { params }),
-    { invalidates, done: `${name} is inactive.`, errors: 'silent' },
+    { invalidates, done: `${name} is inactive.` },
   );
   const uninstall = useAction((client) => client.delete('/api/v1/tenant/extensions/{id}', { params }), {
     invalidates,
     done: `${name} is uninstalled.`,
-    errors: 'silent',
   });
   return (
-    <Menu
-      trigger={
-        <Button size="small" aria-label={`Actions for ${name}`}>
-          Actions
-        </Button>
-      }
-    >
+    <ActionsMenu name={name}>
       {state === 'active' ? (
-        <MenuItem
-          onSelect={() =>
-            confirm({
-              title: `Deactivate ${name}?`,
-              consequence: 'Its tokens are refused at once. You can activate it again.',
-              action: 'Deactivate',
-              run: () => deactivate.mutateAsync(),
-            })
-          }
+        <ConfirmItem
+          ask={{
+            title: `Deactivate ${name}?`,
+            consequence: 'Its tokens are refused at once. You can activate it again.',
+            action: 'Deactivate',
+            run: () => deactivate.mutateAsync(),
+          }}
         >
           Deactivate
-        </MenuItem>
+        </ConfirmItem>
       ) : (
         <MenuItem onSelect={() => activate.mutate()}>Activate</MenuItem>
       )}
-      <MenuItem
+      <ConfirmItem
         tone="danger"
-        onSelect={() =>
-          confirm({
-            title: `Uninstall ${name}?`,
-            consequence:
-              'Its tokens are refused at once, and it is gone from the list. Records that it wrote stay.',
-            action: 'Uninstall',
-            run: () => uninstall.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `Uninstall ${name}?`,
+          consequence:
+            'Its tokens are refused at once, and it is gone from the list. Records that it wrote stay.',
+          action: 'Uninstall',
+          run: () => uninstall.mutateAsync(),
+        }}
       >
         Uninstall
-      </MenuItem>
-    </Menu>
+      </ConfirmItem>
+    </ActionsMenu>
   );
 };
 
-interface Manifest {
-  readonly ext_id: string;
-  readonly name: string;
-  readonly version: string;
-  readonly scopes: Scope[];
-  readonly url?: string;
-}
-
 const Install = ({ onClose }: { onClose: () => void }) => {
-  const install = useAction((client, body: Manifest) => client.post('/api/v1/tenant/extensions', { body }), {
-    invalidates: [['extensions']],
-    done: ({ name }) => `${name} is installed.`,
-    errors: 'silent',
-  });
+  const install = useAction(
+    (client, body: components['schemas']['InstallExtensionBody']) =>
+      client.post('/api/v1/tenant/extensions', { body }),
+    { invalidates: [['extensions']], done: ({ name }) => `${name} is installed.` },
+  );
   return (
-    <Dialog title="Install an extension" onClose={onClose}>
-      <Form
-        submit="Install"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const url = values.optional('url');
-          await install.mutateAsync({
-            ext_id: values.text('ext_id'),
-            name: values.text('name'),
-            version: values.text('version'),
-            scopes: scopesIn(values.all('scopes')),
-            ...(url === undefined ? {} : { url }),
-          });
-          onClose();
-        }}
-      >
-        <TextField name="name" label="Name" required maxLength={200} />
-        <TextField
-          name="ext_id"
-          label="Id"
-          required
-          hint="Of its manifest: lower-case letters, digits, . _ -"
-        />
-        <TextField name="version" label="Version" required maxLength={64} />
-        <TextField
-          name="url"
-          label="Address"
-          type="url"
-          hint="Where it is loaded from (https), if it has one."
-        />
-        <ChoicesField
-          name="scopes"
-          label="Scopes"
-          options={SCOPES.map(([scope, about]) => [
-            scope,
-            <>
-              <code>{scope}</code> <span className="muted">{about}</span>
-            </>,
-          ])}
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Install an extension"
+      submit="Install"
+      onClose={onClose}
+      onSubmit={(values) =>
+        install.mutateAsync({
+          ext_id: values.text('ext_id'),
+          name: values.text('name'),
+          version: values.text('version'),
+          scopes: scopesIn(values.all('scopes')),
+          ...values.given('url'),
+        })
+      }
+    >
+      <TextField name="name" label="Name" required maxLength={200} />
+      <TextField
+        name="ext_id"
+        label="Id"
+        required
+        hint="Of its manifest: lower-case letters, digits, . _ -"
+      />
+      <TextField name="version" label="Version" required maxLength={64} />
+      <TextField
+        name="url"
+        label="Address"
+        type="url"
+        hint="Where it is loaded from (https), if it has one."
+      />
+      <ScopesField />
+    </DialogForm>
   );
 };
 

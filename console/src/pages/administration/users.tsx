@@ -1,26 +1,28 @@
 import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { Card } from '../../kit/card.tsx';
-import { usePageSession } from '../../kit/client.tsx';
 import {
+  ActionsMenu,
+  actions,
   Badge,
   Button,
+  Card,
   type Column,
+  ConfirmItem,
   DataTable,
   Dialog,
+  DialogForm,
   Empty,
-  Form,
+  MenuItem,
   Page,
   Secret,
   SelectField,
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
+  useTenant,
 } from '../../kit/index.ts';
-import { Menu, MenuItem } from '../../kit/menu.tsx';
 
 type User = components['schemas']['User'];
 
@@ -57,13 +59,7 @@ const Users = () => {
       grow: 0,
     },
     { key: 'created', title: 'Added', cell: ({ created_at }) => <Time at={created_at} relative />, min: 110 },
-    {
-      key: 'actions',
-      title: '',
-      min: 110,
-      grow: 0,
-      cell: (user) => <UserActions user={user} onEdit={() => setEdited(user)} onLink={setLink} />,
-    },
+    actions(110, (user) => <UserActions user={user} onEdit={() => setEdited(user)} onLink={setLink} />),
   ];
   return (
     <Page
@@ -104,151 +100,131 @@ interface ActionsProps {
 }
 
 const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
-  const confirm = useConfirm();
-  const session = usePageSession();
+  const self = useTenant()?.userId;
   const path = { path: { id: user.id } };
   const invalidates = [['users']] as const;
   const setStatus = useAction(
     (client, status: User['status']) =>
       client.patch('/api/v1/tenant/users/{id}', { params: path, body: { status } }),
-    { invalidates, done: 'The account was changed.', errors: 'silent' },
+    { invalidates, done: 'The account was changed.' },
   );
   const forget = useAction((client) => client.post('/api/v1/tenant/users/{id}/forget', { params: path }), {
     invalidates,
     done: 'The person is forgotten.',
-    errors: 'silent',
   });
-  const reset = useAction(
-    (client) => client.post('/api/v1/tenant/users/{id}/password-reset', { params: path }),
-    { errors: 'silent' },
+  const reset = useAction((client) =>
+    client.post('/api/v1/tenant/users/{id}/password-reset', { params: path }),
   );
   const name = user.display_name;
   return (
-    <Menu
-      trigger={
-        <Button size="small" aria-label={`Actions for ${name}`}>
-          Actions
-        </Button>
-      }
-    >
+    <ActionsMenu name={name}>
       <MenuItem onSelect={onEdit}>Change name or role</MenuItem>
-      <MenuItem
-        onSelect={() =>
-          confirm({
-            title: `Make a link for a new password of ${name}?`,
-            consequence:
-              'The link can be used once. A link made before stops working. Sessions end when the password is set.',
-            action: 'Make the link',
-            tone: 'primary',
-            run: async () => {
-              const { url } = await reset.mutateAsync();
-              if (url !== undefined) onLink(url);
-            },
-          })
-        }
+      <ConfirmItem
+        ask={{
+          title: `Make a link for a new password of ${name}?`,
+          consequence:
+            'The link can be used once. A link made before stops working. Sessions end when the password is set.',
+          action: 'Make the link',
+          tone: 'primary',
+          run: async () => {
+            const { url } = await reset.mutateAsync();
+            if (url !== undefined) onLink(url);
+          },
+        }}
       >
         Link for a new password
-      </MenuItem>
-      {session.kind === 'tenant' && session.userId === user.id ? null : (
+      </ConfirmItem>
+      {self === user.id ? null : (
         <>
           {user.status === 'active' ? (
-            <MenuItem
+            <ConfirmItem
               tone="danger"
-              onSelect={() =>
-                confirm({
-                  title: `Deactivate ${name}?`,
-                  consequence:
-                    'Sessions end at once, and the person cannot sign in. What the person did stays. You can activate the account again.',
-                  action: 'Deactivate',
-                  run: () => setStatus.mutateAsync('deactivated'),
-                })
-              }
+              ask={{
+                title: `Deactivate ${name}?`,
+                consequence:
+                  'Sessions end at once, and the person cannot sign in. What the person did stays. You can activate the account again.',
+                action: 'Deactivate',
+                run: () => setStatus.mutateAsync('deactivated'),
+              }}
             >
               Deactivate
-            </MenuItem>
+            </ConfirmItem>
           ) : (
             <MenuItem onSelect={() => setStatus.mutate('active')}>Activate</MenuItem>
           )}
-          <MenuItem
+          <ConfirmItem
             tone="danger"
-            onSelect={() =>
-              confirm({
-                title: `Forget ${name}?`,
-                consequence: `Name and e-mail are erased everywhere, also from the log and from backups that are restored. The account is deactivated. This cannot be undone.`,
-                action: 'Forget for good',
-                typed: user.email,
-                run: () => forget.mutateAsync(),
-              })
-            }
+            ask={{
+              title: `Forget ${name}?`,
+              consequence: `Name and e-mail are erased everywhere, also from the log and from backups that are restored. The account is deactivated. This cannot be undone.`,
+              action: 'Forget for good',
+              typed: user.email,
+              run: () => forget.mutateAsync(),
+            }}
           >
             Forget for good
-          </MenuItem>
+          </ConfirmItem>
         </>
       )}
-    </Menu>
+    </ActionsMenu>
   );
 };
 
 const AddUser = ({ onClose }: { onClose: () => void }) => {
   const add = useAction(
-    (client, body: { email: string; display_name: string; role: User['role']; password?: string }) =>
-      client.post('/api/v1/tenant/users', { body }),
-    { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.`, errors: 'silent' },
+    (client, body: components['schemas']['CreateUserBody']) => client.post('/api/v1/tenant/users', { body }),
+    { invalidates: [['users']], done: ({ display_name }) => `${display_name} was added.` },
   );
   return (
-    <Dialog title="Add a person" onClose={onClose}>
-      <Form
-        submit="Add"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const password = values.exact('password');
-          await add.mutateAsync({
-            email: values.text('email'),
-            display_name: values.text('display_name'),
-            role: roleOf(values.text('role')),
-            ...(password === '' ? {} : { password }),
-          });
-          onClose();
-        }}
-      >
-        <TextField name="display_name" label="Name" required maxLength={200} />
-        <TextField name="email" label="E-mail" type="email" required />
-        <SelectField name="role" label="Role" options={ROLES} />
-        <TextField
-          name="password"
-          label="Password"
-          type="password"
-          autoComplete="new-password"
-          hint="10 to 200 characters. Leave it empty for single sign-on."
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Add a person"
+      submit="Add"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const password = values.exact('password');
+        await add.mutateAsync({
+          email: values.text('email'),
+          display_name: values.text('display_name'),
+          role: roleOf(values.text('role')),
+          ...(password === '' ? {} : { password }),
+        });
+      }}
+    >
+      <TextField name="display_name" label="Name" required maxLength={200} />
+      <TextField name="email" label="E-mail" type="email" required />
+      <SelectField name="role" label="Role" options={ROLES} />
+      <TextField
+        name="password"
+        label="Password"
+        type="password"
+        autoComplete="new-password"
+        hint="10 to 200 characters. Leave it empty for single sign-on."
+      />
+    </DialogForm>
   );
 };
 
 const EditUser = ({ user, onClose }: { user: User; onClose: () => void }) => {
   const change = useAction(
-    (client, body: { display_name: string; role: User['role'] }) =>
+    (client, body: components['schemas']['ChangeUserBody']) =>
       client.patch('/api/v1/tenant/users/{id}', { params: { path: { id: user.id } }, body }),
-    { invalidates: [['users']], done: 'The account was changed.', errors: 'silent' },
+    { invalidates: [['users']], done: 'The account was changed.' },
   );
   return (
-    <Dialog title={user.email} onClose={onClose}>
-      <Form
-        submit="Save"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await change.mutateAsync({
-            display_name: values.text('display_name'),
-            role: roleOf(values.text('role')),
-          });
-          onClose();
-        }}
-      >
-        <TextField name="display_name" label="Name" required defaultValue={user.display_name} />
-        <SelectField name="role" label="Role" options={ROLES} defaultValue={user.role} />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title={user.email}
+      submit="Save"
+      onClose={onClose}
+      onSubmit={(values) =>
+        change.mutateAsync({
+          display_name: values.text('display_name'),
+          role: roleOf(values.text('role')),
+        })
+      }
+    >
+      <TextField name="display_name" label="Name" required defaultValue={user.display_name} />
+      <SelectField name="role" label="Role" options={ROLES} defaultValue={user.role} />
+    </DialogForm>
   );
 };
 

@@ -2,7 +2,7 @@ import { FileText, Table2 } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { ApiError } from '../../../../client/src/index.ts';
-import { Button, Card, Empty, Page, Problem, toast, useAction, useConfirm } from '../../kit/index.ts';
+import { Button, Card, ConfirmButton, Empty, Page, Problem, toast, useAction } from '../../kit/index.ts';
 import { type Citation, historyOf, type Turn, useThread } from './thread.ts';
 import '../../styles/assistant.css';
 
@@ -12,12 +12,10 @@ const MAX_LENGTH = 4000;
 export default function Assistant() {
   const [turns, change] = useThread();
   const end = useRef<HTMLDivElement>(null);
-  const ask = useAction(
-    (client, { question, before }: { question: string; before: readonly Turn[] }) =>
-      client.post('/api/v1/tenant/ai/assistant/ask', {
-        body: { message: question, history: historyOf(before) },
-      }),
-    { errors: 'silent' },
+  const ask = useAction((client, { question, before }: { question: string; before: readonly Turn[] }) =>
+    client.post('/api/v1/tenant/ai/assistant/ask', {
+      body: { message: question, history: historyOf(before) },
+    }),
   );
   const run = async (question: string, key: number, before: readonly Turn[]): Promise<void> => {
     const set = (more: Partial<Turn>): void =>
@@ -184,27 +182,24 @@ const Sources = ({ of: sources }: { of: readonly Citation[] }) =>
   );
 
 const Backfill = () => {
-  const confirm = useConfirm();
-  const backfill = useAction((client) => client.post('/api/v1/tenant/rag/backfill'), { errors: 'silent' });
+  const backfill = useAction((client) => client.post('/api/v1/tenant/rag/backfill'));
   return (
-    <Button
-      onClick={() =>
-        confirm({
-          title: 'Read all records and files?',
-          consequence:
-            'Needed once, when the tenant has got the assistant, and after changed labels: later changes come in by themselves. It may take minutes and goes on if you leave the page.',
-          action: 'Read them',
-          tone: 'primary',
-          run: async () => {
-            const { added, updated, skipped } = await backfill.mutateAsync();
-            toast(
-              `${added.toLocaleString()} sources added, ${updated.toLocaleString()} updated, ${skipped.toLocaleString()} as they were or no text.`,
-            );
-          },
-        })
-      }
+    <ConfirmButton
+      ask={{
+        title: 'Read all records and files?',
+        consequence:
+          'Needed once, when the tenant has got the assistant, and after changed labels: later changes come in by themselves. It may take minutes and goes on if you leave the page.',
+        action: 'Read them',
+        tone: 'primary',
+        run: async () => {
+          const { added, updated, skipped } = await backfill.mutateAsync();
+          toast(
+            `${added.toLocaleString()} sources added, ${updated.toLocaleString()} updated, ${skipped.toLocaleString()} as they were or no text.`,
+          );
+        },
+      }}
     >
       Read all sources
-    </Button>
+    </ConfirmButton>
   );
 };

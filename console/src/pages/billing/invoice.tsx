@@ -1,15 +1,14 @@
 import { Link, useParams } from 'wouter';
 import {
-  Button,
   Card,
+  ConfirmButton,
   Count,
   Download,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { type Invoice, InvoiceState } from './invoices.tsx';
@@ -29,15 +28,7 @@ export default function InvoicePage() {
     { every: 3000 },
   );
   const { data } = read;
-  if (data === undefined) {
-    return (
-      <Page title="Invoice" crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the invoice" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Invoice', CRUMBS, { of: read, what: 'the invoice' });
   return (
     <Page
       title={data.number}
@@ -119,11 +110,9 @@ const storyOf = ({ state }: Invoice): string => {
 };
 
 const Decide = ({ invoice: { id, number, state } }: { invoice: Invoice }) => {
-  const confirm = useConfirm();
   const params = { path: { id } };
   const options = {
     invalidates: [['invoice', id], ['invoices'], ['statements'], ['reconciliation']],
-    errors: 'silent',
   } as const;
   const issue = useAction(
     (client) => client.post('/api/v1/partner-portal/billing/invoices/{id}/issue', { params }),
@@ -136,34 +125,30 @@ const Decide = ({ invoice: { id, number, state } }: { invoice: Invoice }) => {
   if (state !== 'generated') return null;
   return (
     <>
-      <Button
-        onClick={() =>
-          confirm({
-            title: `Void ${number}?`,
-            consequence:
-              'It stays readable, its number is not used again, and its window is free: the next invoice of the window has the next revision. This cannot be undone.',
-            action: 'Void the invoice',
-            run: () => cancel.mutateAsync(),
-          })
-        }
+      <ConfirmButton
+        ask={{
+          title: `Void ${number}?`,
+          consequence:
+            'It stays readable, its number is not used again, and its window is free: the next invoice of the window has the next revision. This cannot be undone.',
+          action: 'Void the invoice',
+          run: () => cancel.mutateAsync(),
+        }}
       >
         Void
-      </Button>
-      <Button
+      </ConfirmButton>
+      <ConfirmButton
         tone="primary"
-        onClick={() =>
-          confirm({
-            title: `Issue ${number}?`,
-            consequence:
-              'It is handed to the billing system. Once that has it, it cannot be voided any more. While the billing system does not answer, the server tries again by itself.',
-            action: 'Issue the invoice',
-            tone: 'primary',
-            run: () => issue.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `Issue ${number}?`,
+          consequence:
+            'It is handed to the billing system. Once that has it, it cannot be voided any more. While the billing system does not answer, the server tries again by itself.',
+          action: 'Issue the invoice',
+          tone: 'primary',
+          run: () => issue.mutateAsync(),
+        }}
       >
         Issue
-      </Button>
+      </ConfirmButton>
     </>
   );
 };

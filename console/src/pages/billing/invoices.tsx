@@ -8,11 +8,10 @@ import {
   Card,
   type Column,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
   Failed,
   Filters,
-  Form,
   Page,
   SelectField,
   SelectFilter,
@@ -93,15 +92,10 @@ export default function Invoices() {
       <Filters label="Filters of the invoices" of={filters}>
         <SelectFilter
           label="State"
-          value={state}
-          onChange={(value) => filters.set('state', value)}
+          {...filters.field('state')}
           options={Object.entries(STATES).map(([value, { text }]) => [value, text])}
         />
-        <TextFilter
-          label="Customer’s id"
-          value={customer}
-          onChange={(value) => filters.set('customer', value)}
-        />
+        <TextFilter label="Customer’s id" {...filters.field('customer')} />
       </Filters>
       <Card flush>
         <DataTable
@@ -134,38 +128,37 @@ const NewInvoice = ({ onClose }: { onClose: () => void }) => {
   const generate = useAction(
     (client, body: components['schemas']['GenerateInvoiceBody']) =>
       client.post('/api/v1/partner-portal/billing/invoices/generate', { body }),
-    { invalidates: [['invoices'], ['statements'], ['reconciliation']], errors: 'silent' },
+    { invalidates: [['invoices'], ['statements'], ['reconciliation']] },
   );
   return (
-    <Dialog title="New invoice" onClose={onClose}>
-      <Form
-        submit="Make the invoice"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const made = await generate.mutateAsync({
-            customer_id: values.text('customer_id'),
-            from: values.text('from'),
-            to: values.text('to'),
-          });
-          navigate(pathOf(made));
-        }}
-      >
-        <p>
-          Freezes lines, texts and prices of the window. Nothing is sent to the customer; until it is issued
-          it can be voided.
-        </p>
-        <Failed of={statements} />
-        <SelectField name="customer_id" label="Customer" options={customers} />
-        <TextField name="from" label="From" type="date" required defaultValue={last.from} />
-        <TextField
-          name="to"
-          label="To before"
-          type="date"
-          required
-          defaultValue={last.to}
-          hint="This day is not in the window."
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="New invoice"
+      submit="Make the invoice"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const made = await generate.mutateAsync({
+          customer_id: values.text('customer_id'),
+          from: values.text('from'),
+          to: values.text('to'),
+        });
+        navigate(pathOf(made));
+      }}
+    >
+      <p>
+        Freezes lines, texts and prices of the window. Nothing is sent to the customer; until it is issued it
+        can be voided.
+      </p>
+      <Failed of={statements} />
+      <SelectField name="customer_id" label="Customer" options={customers} />
+      <TextField name="from" label="From" type="date" required defaultValue={last.from} />
+      <TextField
+        name="to"
+        label="To before"
+        type="date"
+        required
+        defaultValue={last.to}
+        hint="This day is not in the window."
+      />
+    </DialogForm>
   );
 };

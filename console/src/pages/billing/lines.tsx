@@ -1,9 +1,11 @@
 import { Link } from 'wouter';
-import { Badge, Count, Empty, Money } from '../../kit/index.ts';
+import { Badge, Count, Empty, Figures, MoneyCell } from '../../kit/index.ts';
 import { type Line, METERS, Percent, type Range, rangeQuery, type Totals, windowText } from './range.tsx';
 
 /** Where what is included and what it costs is set. */
 const PRICES = '/billing/prices';
+
+const FIGURES = ['Count', 'Included', 'Billable', 'Wholesale rate', 'Wholesale', 'Retail rate', 'Retail'];
 
 interface LinesProps {
   readonly label: string;
@@ -34,91 +36,66 @@ export const Lines = ({
   return lines.length === 0 ? (
     <Empty title="No usage in this window" />
   ) : (
-    <section className="scroll-x" aria-label={label} tabIndex={0}>
-      <table className="figures">
-        <thead>
-          <tr>
-            <th scope="col">{texts ? 'Item' : 'Meter'}</th>
-            {['Count', 'Included', 'Billable', 'Wholesale rate', 'Wholesale', 'Retail rate', 'Retail'].map(
-              (title) => (
-                <th key={title} scope="col" className="figure">
-                  {title}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map((line) => (
-            <tr key={`${line.meter} ${line.window?.from ?? ''}`}>
-              <th scope="row" className="billing-item">
-                {texts ? line.item_name : METERS[line.meter]}{' '}
-                {line.unrated === true ? <Badge tone="warn">No price</Badge> : null}
-                {line.late === true ? <Badge tone="info">Late</Badge> : null}
-                {texts && line.item_description !== '' ? (
-                  <span className="small muted">{line.item_description}</span>
-                ) : null}
-                {line.window === undefined ? null : (
-                  <span className="small muted">Of {windowText(line.window)}</span>
-                )}
-              </th>
-              <td className="figure">
-                <Count of={line.quantity} to={usageOf(line)} label={`the events of ${METERS[line.meter]}`} />
-              </td>
-              <td className="figure">
-                <Count
-                  of={line.included}
-                  to={PRICES}
-                  label={`${METERS[line.meter]} that the card includes`}
-                />
-              </td>
-              <td className="figure">
-                <Count
-                  of={line.billable}
-                  to={usageOf(line)}
-                  label={`${METERS[line.meter]} beyond what is included`}
-                />
-              </td>
-              <td className="figure">
-                <Rate of={line.wholesale_rate} />
-              </td>
-              <td className="figure">
-                <Money minor={line.wholesale} currency={currency} to={usageOf(line)} />
-              </td>
-              <td className="figure">
-                <Rate of={line.retail_rate} />
-              </td>
-              <td className="figure">
-                <Money minor={line.retail} currency={currency} to={usageOf(line)} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr className="total">
-            <th scope="row">Total</th>
-            <td colSpan={4} />
+    <Figures
+      label={label}
+      columns={[texts ? 'Item' : 'Meter', ...FIGURES.map((figure) => ({ figure }))]}
+      note={<p className="billing-note small muted">Rates are in minor units of {currency}.</p>}
+    >
+      <tbody>
+        {lines.map((line) => (
+          <tr key={`${line.meter} ${line.window?.from ?? ''}`}>
+            <th scope="row" className="billing-item">
+              {texts ? line.item_name : METERS[line.meter]}{' '}
+              {line.unrated === true ? <Badge tone="warn">No price</Badge> : null}
+              {line.late === true ? <Badge tone="info">Late</Badge> : null}
+              {texts && line.item_description !== '' ? (
+                <span className="small muted">{line.item_description}</span>
+              ) : null}
+              {line.window === undefined ? null : (
+                <span className="small muted">Of {windowText(line.window)}</span>
+              )}
+            </th>
             <td className="figure">
-              <Money minor={totals.wholesale} currency={currency} to={totalsTo} />
-            </td>
-            <td />
-            <td className="figure">
-              <Money minor={totals.retail} currency={currency} to={totalsTo} />
-            </td>
-          </tr>
-          <tr>
-            <th scope="row">Margin</th>
-            <td colSpan={6} className="figure">
-              <Percent of={totals.margin_pct} to={totalsTo} />
+              <Count of={line.quantity} to={usageOf(line)} label={`the events of ${METERS[line.meter]}`} />
             </td>
             <td className="figure">
-              <Money minor={totals.margin} currency={currency} to={totalsTo} />
+              <Count of={line.included} to={PRICES} label={`${METERS[line.meter]} that the card includes`} />
             </td>
+            <td className="figure">
+              <Count
+                of={line.billable}
+                to={usageOf(line)}
+                label={`${METERS[line.meter]} beyond what is included`}
+              />
+            </td>
+            <td className="figure">
+              <Rate of={line.wholesale_rate} />
+            </td>
+            <MoneyCell minor={line.wholesale} currency={currency} to={usageOf(line)} />
+            <td className="figure">
+              <Rate of={line.retail_rate} />
+            </td>
+            <MoneyCell minor={line.retail} currency={currency} to={usageOf(line)} />
           </tr>
-        </tfoot>
-      </table>
-      <p className="billing-note small muted">Rates are in minor units of {currency}.</p>
-    </section>
+        ))}
+      </tbody>
+      <tfoot>
+        <tr className="total">
+          <th scope="row">Total</th>
+          <td colSpan={4} />
+          <MoneyCell minor={totals.wholesale} currency={currency} to={totalsTo} />
+          <td />
+          <MoneyCell minor={totals.retail} currency={currency} to={totalsTo} />
+        </tr>
+        <tr>
+          <th scope="row">Margin</th>
+          <td colSpan={6} className="figure">
+            <Percent of={totals.margin_pct} to={totalsTo} />
+          </td>
+          <MoneyCell minor={totals.margin} currency={currency} to={totalsTo} />
+        </tr>
+      </tfoot>
+    </Figures>
   );
 };
 

@@ -7,29 +7,20 @@ import {
   Form,
   type FormValues,
   Page,
-  Pending,
+  PendingCard,
   TextField,
   Time,
   useAction,
   useRead,
 } from '../../kit/index.ts';
-import { BillingLinks, METERS, type Meter } from './range.tsx';
+import { BillingLinks, METER_NAMES, METERS, type Meter } from './range.tsx';
 import '../../styles/billing.css';
 
 type RateCard = components['schemas']['RateCard'];
 type Body = components['schemas']['ReplaceRateCardBody'];
 
 const INVALIDATED = [['rate-card'], ['statements'], ['reconciliation']] as const;
-const METER_NAMES: readonly Meter[] = [
-  'active_users',
-  'jobs_started',
-  'job_transitions',
-  'records_created',
-  'forms_submitted',
-  'messages_sent',
-  'webhooks_delivered',
-  'assistant_questions',
-];
+const PARTS = ['wholesale', 'retail', 'included'] as const;
 
 /** What each meter costs. */
 export default function Prices() {
@@ -46,9 +37,7 @@ export default function Prices() {
     >
       <BillingLinks at="/billing/prices" />
       {data === undefined ? (
-        <Card>
-          <Pending of={read} what="the rate card" />
-        </Card>
+        <PendingCard of={read} what="the rate card" />
       ) : (
         // Another version begins with its own values.
         <Editor key={data.version} card={data} reload={() => void read.refetch()} />
@@ -65,7 +54,7 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
         body,
         params: { header: { 'If-Match': `"${card.version}"` } },
       }),
-    { invalidates: INVALIDATED, done: ({ version }) => `Version ${version} is saved.`, errors: 'silent' },
+    { invalidates: INVALIDATED, done: ({ version }) => `Version ${version} is saved.` },
   );
   return (
     <Card title={card.version === 0 ? 'No prices yet' : `Version ${card.version}`}>
@@ -108,7 +97,7 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
               {METER_NAMES.map((meter) => (
                 <tr key={meter}>
                   <th scope="row">{METERS[meter]}</th>
-                  {(['wholesale', 'retail', 'included'] as const).map((part) => (
+                  {PARTS.map((part) => (
                     <td key={part}>
                       <Price meter={meter} part={part} value={card.rates[meter]?.[part]} />
                     </td>
@@ -137,16 +126,14 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
 
 interface PriceProps {
   readonly meter: Meter;
-  readonly part: 'wholesale' | 'retail' | 'included';
+  readonly part: (typeof PARTS)[number];
   readonly value: string | number | undefined;
 }
-
-const PARTS = { wholesale: 'wholesale', retail: 'retail', included: 'included' } as const;
 
 const Price = ({ meter, part, value }: PriceProps) => (
   <Field
     name={`rates.${meter}.${part}`}
-    label={<span className="hidden-text">{`${METERS[meter]}, ${PARTS[part]}`}</span>}
+    label={<span className="hidden-text">{`${METERS[meter]}, ${part}`}</span>}
   >
     {(control) => (
       <input
@@ -163,9 +150,7 @@ const Price = ({ meter, part, value }: PriceProps) => (
 /** @throws {RangeError} where only one of two prices is given */
 const bodyOf = (values: FormValues): Body => {
   const rates = METER_NAMES.flatMap((meter) => {
-    const [wholesale, retail, included] = (['wholesale', 'retail', 'included'] as const).map((part) =>
-      values.optional(`rates.${meter}.${part}`),
-    );
+    const [wholesale, retail, included] = PARTS.map((part) => values.optional(`rates.${meter}.${part}`));
     if (wholesale === undefined && retail === undefined && included === undefined) return [];
     if (wholesale === undefined || retail === undefined)
       throw new RangeError(`${METERS[meter]} needs a wholesale and a retail price; 0 is one.`);

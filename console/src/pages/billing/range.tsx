@@ -1,6 +1,6 @@
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { Button, type Column, Filters, Money, PageLinks, TimeFilter } from '../../kit/index.ts';
+import { Button, type Column, Filters, Money, PageLinks, TimeFilter, useFilters } from '../../kit/index.ts';
 
 export type Line = components['schemas']['InvoiceLine'];
 export type Meter = Line['meter'];
@@ -17,8 +17,11 @@ export const METERS: Readonly<Record<Meter, string>> = {
   assistant_questions: 'Assistant questions',
 };
 
-export const meterOf = (text: string): Meter | undefined =>
-  Object.keys(METERS).find((meter): meter is Meter => meter === text);
+const isMeter = (text: string): text is Meter => Object.hasOwn(METERS, text);
+
+export const METER_NAMES = Object.keys(METERS).filter(isMeter);
+
+export const meterOf = (text: string): Meter | undefined => (isMeter(text) ? text : undefined);
 
 /** Half-open range of days (`to` excluded); empty strings mean the current calendar month (UTC). */
 export interface Range {
@@ -41,20 +44,8 @@ const dayOf = (at: string): string => at.replace(/T00:00:00\.000Z$/, '');
 
 /** The range in the page's URL, and a function that changes it. */
 export const useRange = (): [Range, (range: Range) => void] => {
-  const [params, setParams] = useSearchParams();
-  const range = { from: params.get('from') ?? '', to: params.get('to') ?? '' };
-  const change = ({ from, to }: Range): void =>
-    setParams(
-      (present) => {
-        const next = new URLSearchParams(present);
-        next.delete('from');
-        next.delete('to');
-        for (const [name, value] of Object.entries(givenOf({ from, to }))) next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
-  return [range, change];
+  const { of, change } = useFilters(['from', 'to']);
+  return [{ from: of('from'), to: of('to') }, change];
 };
 
 /** The calendar month (UTC) `months` before the current one. */

@@ -1,4 +1,4 @@
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import { Chart } from '../../kit/chart.tsx';
 import {
@@ -9,9 +9,11 @@ import {
   Empty,
   moneyText,
   Page,
-  Pending,
+  PendingCard,
+  type Read,
   Tabs,
   Tile,
+  useFilters,
   useRead,
 } from '../../kit/index.ts';
 import {
@@ -41,8 +43,8 @@ const MONTHS = 6;
 /** What was used, what of it is invoiced, and what is left; by customer or by meter, and over months. */
 export default function ReconciliationPage() {
   const [range, setRange] = useRange();
-  const [params, setParams] = useSearchParams();
-  const scope: Scope = params.get('scope') === 'meter' ? 'meter' : 'customer';
+  const filters = useFilters(['scope']);
+  const scope: Scope = filters.of('scope') === 'meter' ? 'meter' : 'customer';
   const read = useRead(['reconciliation', range.from, range.to, scope], (client, signal) =>
     client.get('/api/v1/partner-portal/billing/reconciliation', {
       params: { query: { ...givenOf(range), scope } },
@@ -76,16 +78,7 @@ export default function ReconciliationPage() {
       <Tabs
         label="Sums by"
         value={scope}
-        onChange={(key) =>
-          setParams(
-            (present) => {
-              const next = new URLSearchParams(present);
-              next.set('scope', key);
-              return next;
-            },
-            { replace: true },
-          )
-        }
+        onChange={(key) => filters.set('scope', key)}
         tabs={[
           { key: 'customer', title: 'By customer', content: table },
           { key: 'meter', title: 'By meter', content: table },
@@ -143,12 +136,7 @@ const Months = ({ currency }: { currency: string }) => {
   );
   const { data } = read;
   const title = `The last ${MONTHS} months, retail`;
-  if (data === undefined)
-    return (
-      <Card title={title}>
-        <Pending of={read} what="the last months" />
-      </Card>
-    );
+  if (data === undefined) return <PendingCard title={title} of={read} what="the last months" />;
   const major = (minor: number): string => moneyText(Math.round(minor), currency);
   const text = data
     .map(({ totals }, nth) => `${months[nth]?.from.slice(0, 7)}: ${major(totals.retail)}`)
@@ -171,11 +159,7 @@ const Months = ({ currency }: { currency: string }) => {
 };
 
 interface BucketsProps {
-  readonly read: {
-    readonly data: Reconciliation | undefined;
-    readonly error: Error | null;
-    readonly refetch: () => unknown;
-  };
+  readonly read: Read<Reconciliation>;
   readonly currency: string;
   readonly range: Range;
   readonly scope: Scope;

@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter';
-import { Button, Card, Empty, Page, Pending, useAction, useConfirm } from '../../kit/index.ts';
+import { Card, ConfirmButton, Empty, Page, PendingCard, useAction } from '../../kit/index.ts';
 import { Lines } from './lines.tsx';
 import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
 import { type Statement, useStatements } from './statements.tsx';
@@ -20,9 +20,7 @@ export default function CustomerStatement() {
     >
       <RangeFields range={range} onChange={setRange} />
       {found === undefined ? (
-        <Card>
-          <Pending of={read} what="the statement" />
-        </Card>
+        <PendingCard of={read} what="the statement" />
       ) : found.length === 0 ? (
         <Card>
           <Empty title="It was not your customer in this window" />
@@ -48,29 +46,26 @@ export default function CustomerStatement() {
 
 const Generate = ({ of: { customer, window } }: { of: Statement }) => {
   const [, navigate] = useLocation();
-  const confirm = useConfirm();
   const [range] = useRange();
   const generate = useAction(
     (client) =>
       client.post('/api/v1/partner-portal/billing/invoices/generate', {
         body: { customer_id: customer.id, ...givenOf(range) },
       }),
-    { invalidates: [['statements'], ['invoices'], ['reconciliation']], errors: 'silent' },
+    { invalidates: [['statements'], ['invoices'], ['reconciliation']] },
   );
   return (
-    <Button
+    <ConfirmButton
       tone="primary"
-      onClick={() =>
-        confirm({
-          title: `Make an invoice for ${customer.name}?`,
-          consequence: `Lines, texts and prices of ${windowText(window)} are frozen${window.open ? ', although the window has not ended: later usage goes on the next invoice, marked late' : ''}. Nothing is sent to the customer. Until it is issued you can void it.`,
-          action: 'Make the invoice',
-          tone: 'primary',
-          run: async () => navigate(`/billing/invoices/${(await generate.mutateAsync()).id}`),
-        })
-      }
+      ask={{
+        title: `Make an invoice for ${customer.name}?`,
+        consequence: `Lines, texts and prices of ${windowText(window)} are frozen${window.open ? ', although the window has not ended: later usage goes on the next invoice, marked late' : ''}. Nothing is sent to the customer. Until it is issued you can void it.`,
+        action: 'Make the invoice',
+        tone: 'primary',
+        run: async () => navigate(`/billing/invoices/${(await generate.mutateAsync()).id}`),
+      }}
     >
       Make an invoice
-    </Button>
+    </ConfirmButton>
   );
 };

@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
-import { Card, Field, Form, Page, Pending, useAction, useRead } from '../../kit/index.ts';
+import { Card, Field, Form, Page, Pending, useAction, usePageSession, useRead } from '../../kit/index.ts';
 import { BillingLinks, monthBefore } from './range.tsx';
 import '../../styles/billing.css';
 
@@ -51,7 +50,7 @@ const Editor = ({ profile }: { profile: Profile }) => {
   const [description, setDescription] = useState(profile.item_description);
   const save = useAction(
     (client, body: Profile) => client.put('/api/v1/partner-portal/billing/profile', { body }),
-    { invalidates: [['billing-profile'], ['statements']], done: 'The texts are saved.', errors: 'silent' },
+    { invalidates: [['billing-profile'], ['statements']], done: 'The texts are saved.' },
   );
   const me = useRead(
     ['partner-session'],

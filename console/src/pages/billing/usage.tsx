@@ -1,6 +1,6 @@
 import { useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { Card, type Column, Copy, DataTable, Empty, Page, Time, usePages } from '../../kit/index.ts';
+import { actions, Card, type Column, Copy, DataTable, Empty, Page, Time, usePages } from '../../kit/index.ts';
 import { givenOf, METERS, meterOf, RangeFields, rangeQuery, useRange } from './range.tsx';
 import '../../styles/billing.css';
 
@@ -27,13 +27,7 @@ const COLUMNS: readonly Column<UsageEvent>[] = [
     cell: ({ stream }) => <code title={stream}>{stream}</code>,
   },
   { key: 'position', title: 'Position', min: 165, grow: 0, cell: ({ position }) => <code>{position}</code> },
-  {
-    key: 'actions',
-    title: '',
-    min: 60,
-    grow: 0,
-    cell: ({ event_id }) => <Copy text={event_id} label="Copy the event’s id" />,
-  },
+  actions(60, ({ event_id }) => <Copy text={event_id} label="Copy the event’s id" />),
 ];
 
 /** The events behind a count, in the order of the log. */

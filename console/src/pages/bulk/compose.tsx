@@ -76,7 +76,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
   const entity = entities.find((one) => one.name === name);
   const preview = useAction(
     (client, body: Body) => client.post('/api/v1/tenant/bulk-ops/preview', { body }),
-    { invalidates: [['bulk-sessions']], errors: 'silent' },
+    { invalidates: [['bulk-sessions']] },
   );
   if (entity === undefined) return <Empty title={`There is no entity ${name}`} />;
   return (

@@ -1,16 +1,15 @@
 import { Link, useParams } from 'wouter';
 import {
-  Button,
   Card,
+  ConfirmButton,
   Copied,
   Count,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Tile,
   Time,
   useAction,
-  useConfirm,
   useNames,
   useRead,
 } from '../../kit/index.ts';
@@ -42,15 +41,7 @@ export default function SessionPage() {
   );
   const { data } = read;
   const nameOf = useNames();
-  if (data === undefined) {
-    return (
-      <Page title="Bulk operation" crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the session" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Bulk operation', CRUMBS, { of: read, what: 'the session' });
   return (
     <Page
       title={titleOf(data)}
@@ -106,11 +97,9 @@ const stays = ({ would_skip, would_error }: Session['preview']) => {
 /** Commit and cancel, each with what will happen. */
 const Decide = ({ session }: { session: Session }) => {
   const { id, operation, preview, entity_name } = session;
-  const confirm = useConfirm();
   const params = { path: { id } };
   const options = {
     invalidates: [['bulk-session', id], ['bulk-sessions'], ['records']],
-    errors: 'silent',
   } as const;
   const commit = useAction(
     (client) => client.post('/api/v1/tenant/bulk-ops/sessions/{id}/commit', { params }),
@@ -124,45 +113,40 @@ const Decide = ({ session }: { session: Session }) => {
   const beside = preview.cascade_summary?.total ?? 0;
   return (
     <>
-      <Button
-        onClick={() =>
-          confirm({
-            title: 'Cancel this operation?',
-            consequence:
-              'Nothing was changed, and nothing will be. A cancelled operation cannot be committed.',
-            action: 'Cancel the operation',
-            run: () => cancel.mutateAsync(),
-          })
-        }
+      <ConfirmButton
+        ask={{
+          title: 'Cancel this operation?',
+          consequence: 'Nothing was changed, and nothing will be. A cancelled operation cannot be committed.',
+          action: 'Cancel the operation',
+          run: () => cancel.mutateAsync(),
+        }}
       >
         Cancel
-      </Button>
-      <Button
+      </ConfirmButton>
+      <ConfirmButton
         tone={operation === 'delete' ? 'danger' : 'primary'}
         disabled={preview.would_succeed === 0}
-        onClick={() =>
-          confirm({
-            title: `${verb} ${rowsText(preview.would_succeed)}?`,
-            consequence: (
-              <>
-                <p>
-                  {rowsText(preview.would_succeed)} of <strong>{entity_name}</strong> {what}
-                  {beside === 0 ? '' : `, and references delete or clear ${rowsText(beside)} beside them`}.
-                  Each is checked again and told to webhooks and posting rules like a single change.
-                </p>
-                {stays(preview)}
-                <p>It cannot be stopped once it has begun.</p>
-              </>
-            ),
-            action: `${verb} ${rowsText(preview.would_succeed)}`,
-            tone: operation === 'delete' ? 'danger' : 'primary',
-            ...(operation === 'delete' ? { typed: entity_name } : {}),
-            run: () => commit.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `${verb} ${rowsText(preview.would_succeed)}?`,
+          consequence: (
+            <>
+              <p>
+                {rowsText(preview.would_succeed)} of <strong>{entity_name}</strong> {what}
+                {beside === 0 ? '' : `, and references delete or clear ${rowsText(beside)} beside them`}. Each
+                is checked again and told to webhooks and posting rules like a single change.
+              </p>
+              {stays(preview)}
+              <p>It cannot be stopped once it has begun.</p>
+            </>
+          ),
+          action: `${verb} ${rowsText(preview.would_succeed)}`,
+          tone: operation === 'delete' ? 'danger' : 'primary',
+          ...(operation === 'delete' ? { typed: entity_name } : {}),
+          run: () => commit.mutateAsync(),
+        }}
       >
         Commit
-      </Button>
+      </ConfirmButton>
     </>
   );
 };

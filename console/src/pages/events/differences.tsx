@@ -1,3 +1,4 @@
+import { Figures } from '../../kit/index.ts';
 import { type Difference, differences } from './difference.ts';
 
 const textOf = (value: unknown): string =>
@@ -8,22 +9,13 @@ export const Differences = ({ before, after }: { before: unknown; after: unknown
   const found = differences(before, after);
   if (found.length === 0) return <p className="muted">Nothing is different.</p>;
   return (
-    <section className="scroll-x" aria-label="Differences" tabIndex={0}>
-      <table className="figures">
-        <thead>
-          <tr>
-            <th scope="col">Where</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
-          </tr>
-        </thead>
-        <tbody>
-          {found.map((each) => (
-            <Row key={each.path} of={each} />
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Figures label="Differences" columns={['Where', 'Before', 'After']}>
+      <tbody>
+        {found.map((each) => (
+          <Row key={each.path} of={each} />
+        ))}
+      </tbody>
+    </Figures>
   );
 };
 

@@ -1,10 +1,8 @@
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
+import { useTenant } from '../../kit/index.ts';
+import { isRecord } from '../../kit/problem.tsx';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 const textAt = (value: unknown, key: string): string | undefined => {
   const found = isRecord(value) ? value[key] : undefined;
@@ -49,15 +47,17 @@ export const partsOf = (stream: string): { readonly category: string; readonly i
 export const streamPath = (stream: string, revision?: number): string =>
   `/events/streams/${encodeURIComponent(stream)}${revision === undefined ? '' : `?revision=${revision}`}`;
 
+/** Converts the local times of `datetime-local` filters to instants. */
+export const instantsOf = (local: { readonly [name: string]: string }): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(local).map(([name, at]) => [name, new Date(at).toISOString()]));
+
 /** Link to the stream of a resource, if the user may read the log. */
 export const useStreamOf = (category: string, id: string): string | undefined => useStreams()(category, id);
 
 export const useStreams = (): ((category: string, id: string) => string | undefined) => {
-  const session = usePageSession();
+  const tenant = useTenant();
   return (category, id) =>
-    session.kind === 'tenant' && session.role === 'admin'
-      ? streamPath(`${session.tenantId}.${category}-${id}`)
-      : undefined;
+    tenant?.role === 'admin' ? streamPath(`${tenant.tenantId}.${category}-${id}`) : undefined;
 };
 
 /** Path of the page that shows the subject of a stream; undefined without one. */

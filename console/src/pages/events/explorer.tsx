@@ -1,7 +1,6 @@
 import { Pause, Play } from 'lucide-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Button,
   Card,
@@ -10,7 +9,9 @@ import {
   DataTable,
   Empty,
   Filters,
+  type Listed,
   Page,
+  type Paged,
   TextFilter,
   Time,
   TimeFilter,
@@ -18,8 +19,9 @@ import {
   usePages,
   useRead,
   useTail,
+  useTenant,
 } from '../../kit/index.ts';
-import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
+import { type AuditEvent, instantsOf, partsOf, storyOf, streamPath } from './event.ts';
 import { EventLinks } from './links.tsx';
 import '../../styles/events.css';
 
@@ -82,13 +84,6 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
 ];
 
 const NAMES = ['stream', 'category', 'type', 'actor', 'from', 'to'] as const;
-const LABELS = { stream: 'Stream', category: 'Category', type: 'Type', actor: 'Actor' } as const;
-const PLACEHOLDERS = {
-  stream: 'tenant.record-…',
-  category: 'record',
-  type: 'RecordCreated',
-  actor: 'Id of a user',
-} as const;
 
 /** The tenant's log: what happens now, or a part of the past by stream, type, actor and time. */
 export default function Explorer() {
@@ -100,52 +95,31 @@ export default function Explorer() {
     >
       <EventLinks at="/events" />
       <Filters label="Filters of the events" of={filters}>
-        {(['type', 'category', 'stream', 'actor'] as const).map((name) => (
-          <TextFilter
-            key={name}
-            label={LABELS[name]}
-            placeholder={PLACEHOLDERS[name]}
-            value={filters.of(name)}
-            onChange={(value) => filters.set(name, value)}
-          />
-        ))}
-        {(['from', 'to'] as const).map((name) => (
-          <TimeFilter
-            key={name}
-            label={name === 'from' ? 'From' : 'Before'}
-            type="datetime-local"
-            value={filters.of(name)}
-            onChange={(value) => filters.set(name, value)}
-          />
-        ))}
+        <TextFilter label="Type" placeholder="RecordCreated" {...filters.field('type')} />
+        <TextFilter label="Category" placeholder="record" {...filters.field('category')} />
+        <TextFilter label="Stream" placeholder="tenant.record-…" {...filters.field('stream')} />
+        <TextFilter label="Actor" placeholder="Id of a user" {...filters.field('actor')} />
+        <TimeFilter label="From" type="datetime-local" {...filters.field('from')} />
+        <TimeFilter label="Before" type="datetime-local" {...filters.field('to')} />
       </Filters>
       {filters.isAny ? <Past filters={filters} /> : <Live />}
     </Page>
   );
 }
 
-const instantOf = (local: string): string => new Date(local).toISOString();
-
 /** A part of the log, oldest first. */
 const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES)[number]>> }) => {
-  const [, navigate] = useLocation();
-  const query = Object.fromEntries(
-    NAMES.filter((name) => filters.of(name) !== '').map((name) => {
-      const value = filters.of(name);
-      return [name, name === 'from' || name === 'to' ? instantOf(value) : value];
-    }),
-  );
+  const query = {
+    ...filters.given('stream', 'category', 'type', 'actor'),
+    ...instantsOf(filters.given('from', 'to')),
+  };
   const rows = usePages(['audit-events', query], (client, limit) =>
     client.items('/api/v1/tenant/audit/events', { params: { query: { ...query, limit } } }),
   );
   return (
     <Card flush title="Oldest first">
-      <DataTable
-        label="Events"
+      <EventTable
         rows={rows}
-        columns={COLUMNS}
-        rowKey={({ id }) => id}
-        onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
         empty={
           <Empty title="No event matches these filters">
             <p>Names are exact: a type reads like RecordCreated, a stream like tenant.record-id.</p>
@@ -158,8 +132,7 @@ const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES
 
 /** The last events and those that follow, newest first. */
 const Live = () => {
-  const session = usePageSession();
-  const isOff = session.kind === 'tenant' && session.impersonatedBy !== undefined;
+  const isOff = useTenant()?.impersonatedBy !== undefined;
   const recent = useRead(
     ['audit-recent'],
     async (client, signal) => {
@@ -180,7 +153,7 @@ const Live = () => {
   if (recent.data === undefined || isOff) {
     return (
       <Card flush title={isOff ? 'The last events; not followed under impersonation' : 'The last events'}>
-        <EventTable read={{ ...recent, data: recent.data?.events.toReversed() }} />
+        <EventTable rows={{ ...recent, data: recent.data?.events.toReversed() }} />
       </Card>
     );
   }
@@ -220,27 +193,26 @@ const Tail = ({ events, place }: { events: readonly AuditEvent[]; place: string 
         </>
       }
     >
-      <EventTable read={{ data: list, error: null, refetch: () => undefined }} />
+      <EventTable rows={{ data: list, error: null, refetch: () => undefined }} />
     </Card>
   );
 };
 
-interface Listed {
-  readonly data: readonly AuditEvent[] | undefined;
-  readonly error: Error | null;
-  readonly refetch: () => unknown;
+interface EventTableProps {
+  readonly rows: Listed<AuditEvent> | Paged<AuditEvent>;
+  readonly empty?: ReactNode;
 }
 
-const EventTable = ({ read }: { read: Listed }) => {
+const EventTable = ({ rows, empty = <Empty title="Nothing has happened yet" /> }: EventTableProps) => {
   const [, navigate] = useLocation();
   return (
     <DataTable
       label="Events"
-      rows={read}
+      rows={rows}
       columns={COLUMNS}
       rowKey={({ id }) => id}
       onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
-      empty={<Empty title="Nothing has happened yet" />}
+      empty={empty}
     />
   );
 };

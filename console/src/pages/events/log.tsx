@@ -13,6 +13,7 @@ import {
   useFilters,
   usePages,
 } from '../../kit/index.ts';
+import { instantsOf } from './event.ts';
 import { EventLinks } from './links.tsx';
 
 type Line = components['schemas']['LogLine'];
@@ -49,10 +50,7 @@ const COLUMNS: readonly Column<Line>[] = [
 /** The event log, newest first: a line per event, and per request under impersonation. */
 export default function Log() {
   const filters = useFilters(['actor', 'action', 'from', 'to']);
-  const given = (name: 'actor' | 'action') => (filters.of(name) === '' ? {} : { [name]: filters.of(name) });
-  const instant = (name: 'from' | 'to') =>
-    filters.of(name) === '' ? {} : { [name]: new Date(filters.of(name)).toISOString() };
-  const query = { ...given('actor'), ...given('action'), ...instant('from'), ...instant('to') };
+  const query = { ...filters.given('actor', 'action'), ...instantsOf(filters.given('from', 'to')) };
   const rows = usePages(['event-log', query], (client, limit) =>
     client.items('/api/v1/tenant/audit/event-log', { params: { query: { ...query, limit } } }),
   );
@@ -60,23 +58,10 @@ export default function Log() {
     <Page title="Who did what" about="Actions of people and credentials, newest first.">
       <EventLinks at="/event-log" />
       <Filters label="Filters of the log" of={filters}>
-        {(['actor', 'action'] as const).map((name) => (
-          <TextFilter
-            key={name}
-            label={name === 'actor' ? 'Id of the actor' : 'Action'}
-            value={filters.of(name)}
-            onChange={(value) => filters.set(name, value)}
-          />
-        ))}
-        {(['from', 'to'] as const).map((name) => (
-          <TimeFilter
-            key={name}
-            label={name === 'from' ? 'From' : 'Before'}
-            type="datetime-local"
-            value={filters.of(name)}
-            onChange={(value) => filters.set(name, value)}
-          />
-        ))}
+        <TextFilter label="Id of the actor" {...filters.field('actor')} />
+        <TextFilter label="Action" {...filters.field('action')} />
+        <TimeFilter label="From" type="datetime-local" {...filters.field('from')} />
+        <TimeFilter label="Before" type="datetime-local" {...filters.field('to')} />
       </Filters>
       <Card flush>
         <DataTable

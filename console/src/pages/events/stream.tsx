@@ -7,8 +7,9 @@ import {
   Copy,
   Empty,
   IconButton,
+  localText,
   Page,
-  Pending,
+  PendingCard,
   Time,
   useFilters,
   usePages,
@@ -66,9 +67,7 @@ export default function Stream() {
     >
       <EventLinks at="" />
       {events === undefined ? (
-        <Card>
-          <Pending of={rows} what="the events" />
-        </Card>
+        <PendingCard of={rows} what="the events" />
       ) : events.length === 0 ? (
         <Card>
           <Empty title="No such stream">
@@ -151,7 +150,7 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
               type="datetime-local"
               step={1}
               className="input"
-              value={at === '' ? '' : localOf(at)}
+              value={at === '' ? '' : localText(at).slice(0, 19)}
               onChange={({ target }) =>
                 address.change({
                   revision: '',
@@ -224,10 +223,4 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
       </div>
     </>
   );
-};
-
-/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
-const localOf = (instant: string): string => {
-  const date = new Date(instant);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 };

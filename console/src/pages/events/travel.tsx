@@ -1,6 +1,5 @@
 import { useLocation } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
-import { Card, Form, Page, SelectField, TextField } from '../../kit/index.ts';
+import { Card, Form, Page, SelectField, TextField, useTenant } from '../../kit/index.ts';
 import { streamPath } from './event.ts';
 import { EventLinks } from './links.tsx';
 
@@ -19,8 +18,7 @@ const KINDS = [
 /** Asks for a resource and a moment, and opens its stream at that moment. */
 export default function Travel() {
   const [, navigate] = useLocation();
-  const session = usePageSession();
-  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
+  const tenantId = useTenant()?.tenantId ?? '';
   return (
     <Page
       title="Time travel"

@@ -1,41 +1,35 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
+import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   Badge,
   Button,
   Card,
   CheckField,
   type Column,
+  ConfirmButton,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
   Failed,
-  Form,
   Money,
   Page,
-  Pending,
+  PendingCard,
   SelectField,
   TextField,
   useAction,
-  useConfirm,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
 import { entriesPath, LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-const TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
-type AccountType = (typeof TYPES)[number];
-const typeOf = (text: string): AccountType => TYPES.find((type) => type === text) ?? 'Asset';
+type Account = components['schemas']['Account'];
 
-interface Account {
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
-  readonly category?: string | undefined;
-  readonly active: boolean;
-}
+const TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
+const typeOf = (text: string): Account['type'] => TYPES.find((type) => type === text) ?? 'Asset';
 
 /** The closing balance of each account, debit positive. */
 const useBalances = () =>
@@ -52,8 +46,7 @@ const useBalances = () =>
 
 /** The chart of accounts with the present balances, and the lock of the books. */
 export default function Accounts() {
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const [edited, setEdited] = useState<Account | 'new'>();
   const rows = usePages(['accounts'], (client, limit) =>
     client.items('/api/v1/tenant/gl/accounts', { params: { query: { limit } } }),
@@ -96,21 +89,15 @@ export default function Accounts() {
     },
     ...(isAdmin
       ? [
-          {
-            key: 'actions',
-            title: '',
-            min: 80,
-            grow: 0,
-            cell: (account: Account) => (
-              <Button
-                size="small"
-                onClick={() => setEdited(account)}
-                aria-label={`Edit account ${account.code}`}
-              >
-                Edit
-              </Button>
-            ),
-          },
+          actions(80, (account: Account) => (
+            <Button
+              size="small"
+              onClick={() => setEdited(account)}
+              aria-label={`Edit account ${account.code}`}
+            >
+              Edit
+            </Button>
+          )),
         ]
       : []),
   ];
@@ -159,81 +146,70 @@ const Balance = ({ minor, currency, to }: { minor: number; currency: string; to:
 
 const AccountDialog = ({ account, onClose }: { account: Account | undefined; onClose: () => void }) => {
   const save = useAction(
-    (
-      client,
-      body: { code: string; name: string; type: AccountType; category: string | null; active: boolean },
-    ) =>
+    (client, body: components['schemas']['CreateAccountBody']) =>
       account === undefined
         ? client.post('/api/v1/tenant/gl/accounts', { body })
         : client.patch('/api/v1/tenant/gl/accounts/{code}', {
             params: { path: { code: account.code } },
             body: { ...body, code: account.code },
           }),
-    { invalidates: [['accounts'], ['reports']], done: 'The account is saved.', errors: 'silent' },
+    { invalidates: [['accounts'], ['reports']], done: 'The account is saved.' },
   );
   return (
-    <Dialog title={account === undefined ? 'New account' : `Account ${account.code}`} onClose={onClose}>
-      <Form
-        submit={account === undefined ? 'Open account' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await save.mutateAsync({
-            code: account?.code ?? values.text('code'),
-            name: values.text('name'),
-            type: account?.type ?? typeOf(values.text('type')),
-            category: values.optional('category') ?? null,
-            active: values.flag('active'),
-          });
-          onClose();
-        }}
-      >
-        {account === undefined ? (
-          <>
-            <TextField
-              name="code"
-              label="Code"
-              required
-              maxLength={32}
-              hint="Letters, digits, dots, underscores and hyphens."
-            />
-            <SelectField name="type" label="Type" options={TYPES.map((type) => [type, type])} />
-          </>
-        ) : null}
-        <TextField name="name" label="Name" required maxLength={200} defaultValue={account?.name} />
-        <TextField
-          name="category"
-          label="Category"
-          maxLength={100}
-          defaultValue={account?.category}
-          hint="Groups accounts in your own reports."
-        />
-        <CheckField
-          name="active"
-          label="Active"
-          hint="Nothing new can be posted to an account that is not."
-          defaultChecked={account?.active ?? true}
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title={account === undefined ? 'New account' : `Account ${account.code}`}
+      submit={account === undefined ? 'Open account' : 'Save'}
+      onClose={onClose}
+      onSubmit={(values) =>
+        save.mutateAsync({
+          code: account?.code ?? values.text('code'),
+          name: values.text('name'),
+          type: account?.type ?? typeOf(values.text('type')),
+          category: values.optional('category') ?? null,
+          active: values.flag('active'),
+        })
+      }
+    >
+      {account === undefined ? (
+        <>
+          <TextField
+            name="code"
+            label="Code"
+            required
+            maxLength={32}
+            hint="Letters, digits, dots, underscores and hyphens."
+          />
+          <SelectField name="type" label="Type" options={TYPES.map((type) => [type, type])} />
+        </>
+      ) : null}
+      <TextField name="name" label="Name" required maxLength={200} defaultValue={account?.name} />
+      <TextField
+        name="category"
+        label="Category"
+        maxLength={100}
+        defaultValue={account?.category}
+        hint="Groups accounts in your own reports."
+      />
+      <CheckField
+        name="active"
+        label="Active"
+        hint="Nothing new can be posted to an account that is not."
+        defaultChecked={account?.active ?? true}
+      />
+    </DialogForm>
   );
 };
 
 /** Through which day nothing can be posted any more. */
 const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
-  const confirm = useConfirm();
   const [isOpen, setOpen] = useState(false);
   const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
   const change = useAction(
     (client, day: string | null) => client.put('/api/v1/tenant/gl/lock', { body: { locked_through: day } }),
-    { invalidates: [['books-lock']], done: 'The lock is set.', errors: 'silent' },
+    { invalidates: [['books-lock']], done: 'The lock is set.' },
   );
   const through = lock.data?.locked_through ?? null;
-  if (lock.data === undefined)
-    return (
-      <Card>
-        <Pending of={lock} what="the lock of the books" />
-      </Card>
-    );
+  if (lock.data === undefined) return <PendingCard of={lock} what="the lock of the books" />;
   return (
     <Card>
       <div className="row between">
@@ -248,44 +224,37 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
               {through === null ? 'Lock books' : 'Change lock'}
             </Button>
             {through === null ? null : (
-              <Button
+              <ConfirmButton
                 size="small"
-                onClick={() =>
-                  confirm({
-                    title: 'Unlock the books?',
-                    consequence:
-                      'Entries can be posted on any day again, also in periods that were reported.',
-                    action: 'Unlock',
-                    run: () => change.mutateAsync(null),
-                  })
-                }
+                ask={{
+                  title: 'Unlock the books?',
+                  consequence: 'Entries can be posted on any day again, also in periods that were reported.',
+                  action: 'Unlock',
+                  run: () => change.mutateAsync(null),
+                }}
               >
                 Unlock
-              </Button>
+              </ConfirmButton>
             )}
           </span>
         ) : null}
       </div>
       {isOpen ? (
-        <Dialog title="Lock the books" onClose={() => setOpen(false)}>
-          <Form
-            submit="Lock"
-            onCancel={() => setOpen(false)}
-            onSubmit={async (values) => {
-              await change.mutateAsync(values.text('locked_through'));
-              setOpen(false);
-            }}
-          >
-            <TextField
-              name="locked_through"
-              label="Through"
-              type="date"
-              required
-              defaultValue={through ?? undefined}
-              hint="Nothing is posted or reversed on this day or before."
-            />
-          </Form>
-        </Dialog>
+        <DialogForm
+          title="Lock the books"
+          submit="Lock"
+          onClose={() => setOpen(false)}
+          onSubmit={(values) => change.mutateAsync(values.text('locked_through'))}
+        >
+          <TextField
+            name="locked_through"
+            label="Through"
+            type="date"
+            required
+            defaultValue={through ?? undefined}
+            hint="Nothing is posted or reversed on this day or before."
+          />
+        </DialogForm>
       ) : null}
     </Card>
   );

@@ -1,4 +1,5 @@
 import { Link, useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   type Column,
@@ -17,34 +18,24 @@ import {
 import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-export const STATES = {
+type Entry = components['schemas']['JournalEntry'];
+type State = Entry['state'];
+
+const STATES = {
   draft: { text: 'Draft', tone: 'warn' },
   posted: { text: 'Posted', tone: 'ok' },
   reversed: { text: 'Reversed', tone: 'neutral' },
-} as const satisfies Record<string, { text: string; tone: Tone }>;
-export type EntryState = keyof typeof STATES;
+} as const satisfies Record<State, { text: string; tone: Tone }>;
 
-const isState = (text: string): text is EntryState => Object.hasOwn(STATES, text);
+const isState = (text: string): text is State => Object.hasOwn(STATES, text);
 
-export const StateBadge = ({ state }: { state: EntryState }) => (
+export const StateBadge = ({ state }: { state: State }) => (
   <Badge tone={STATES[state].tone}>{STATES[state].text}</Badge>
 );
 
-/** What a list shows of an entry. */
-interface Listed {
-  readonly id: string;
-  readonly number: number | null;
-  readonly state: EntryState;
-  readonly date: string;
-  readonly memo: string;
-  readonly currency: string;
-  readonly total_debit: number;
-  readonly source: { readonly kind: string };
-}
+const pathOf = ({ id }: Pick<Entry, 'id'>): string => `/ledger/entries/${id}`;
 
-const pathOf = ({ id }: { readonly id: string }): string => `/ledger/entries/${id}`;
-
-const COLUMNS: readonly Column<Listed>[] = [
+const COLUMNS: readonly Column<Entry>[] = [
   {
     key: 'number',
     title: 'Number',
@@ -72,12 +63,7 @@ export default function Entries() {
   const [, navigate] = useLocation();
   const filters = useFilters(['state', 'account', 'from', 'to']);
   const state = filters.of('state');
-  const given = (name: 'account' | 'from' | 'to') =>
-    filters.of(name) === '' ? {} : { [name]: filters.of(name) };
-  const filter = {
-    ...(isState(state) ? { state } : {}),
-    ...{ ...given('account'), ...given('from'), ...given('to') },
-  };
+  const filter = { ...(isState(state) ? { state } : {}), ...filters.given('account', 'from', 'to') };
   const rows = usePages(['entries', filter], (client, limit) =>
     client.items('/api/v1/tenant/gl/entries', { params: { query: { ...filter, limit } } }),
   );
@@ -96,22 +82,12 @@ export default function Entries() {
       <Filters label="Filters of the entries" of={filters}>
         <SelectFilter
           label="State"
-          value={state}
-          onChange={(value) => filters.set('state', value)}
+          {...filters.field('state')}
           options={Object.entries(STATES).map(([value, { text }]) => [value, text])}
         />
-        <TextFilter
-          label="Account"
-          placeholder="Code"
-          value={filters.of('account')}
-          onChange={(value) => filters.set('account', value)}
-        />
-        <TimeFilter
-          label="From"
-          value={filters.of('from')}
-          onChange={(value) => filters.set('from', value)}
-        />
-        <TimeFilter label="To" value={filters.of('to')} onChange={(value) => filters.set('to', value)} />
+        <TextFilter label="Account" placeholder="Code" {...filters.field('account')} />
+        <TimeFilter label="From" {...filters.field('from')} />
+        <TimeFilter label="To" {...filters.field('to')} />
       </Filters>
       <section className="card">
         <DataTable

@@ -9,12 +9,13 @@ import {
   IconButton,
   moneyText,
   Page,
-  Pending,
+  PendingCard,
   TextField,
   useAction,
   useRead,
 } from '../../kit/index.ts';
 import { majorText, minorOf } from './money-input.ts';
+import { ENTRY_CRUMBS } from './range.tsx';
 import '../../styles/ledger.css';
 
 interface Line {
@@ -49,14 +50,10 @@ export default function EntryForm() {
     { enabled: id !== undefined },
   );
   const title = id === undefined ? 'New entry' : 'Edit draft';
-  const crumbs = [
-    ['/ledger', 'Ledger'],
-    ['/ledger/entries', 'Entries'],
-  ] as const;
   const found = entry.data;
   const isReady = books.data !== undefined && (id === undefined || found !== undefined);
   return (
-    <Page title={title} crumbs={crumbs} about="A draft may be changed until it is posted.">
+    <Page title={title} crumbs={ENTRY_CRUMBS} about="A draft may be changed until it is posted.">
       {isReady ? (
         <Editor
           draft={
@@ -78,9 +75,7 @@ export default function EntryForm() {
           }
         />
       ) : (
-        <Card>
-          <Pending of={[books, entry]} what="the entry" />
-        </Card>
+        <PendingCard of={[books, entry]} what="the entry" />
       )}
     </Page>
   );
@@ -109,7 +104,7 @@ const Editor = ({ draft }: { draft: Draft }) => {
       id === undefined
         ? client.post('/api/v1/tenant/gl/entries', { body })
         : client.patch('/api/v1/tenant/gl/entries/{id}', { params: { path: { id } }, body }),
-    { invalidates: [['entries'], ['entry']], done: 'The draft is saved.', errors: 'silent' },
+    { invalidates: [['entries'], ['entry']], done: 'The draft is saved.' },
   );
   const set = (key: number, change: Partial<Line>): void =>
     setLines((present) => present.map((line) => (line.key === key ? { ...line, ...change } : line)));

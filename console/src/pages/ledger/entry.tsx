@@ -3,22 +3,24 @@ import { Link, useLocation, useParams } from 'wouter';
 import {
   Button,
   Card,
+  ConfirmButton,
   Copied,
   Dialog,
   Facts,
+  Figures,
   Form,
   Money,
+  MoneyCell,
   Page,
-  Pending,
+  pendingPage,
   TextField,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
 import { StateBadge } from './entries.tsx';
-import { entriesPath } from './range.tsx';
+import { ENTRY_CRUMBS, entriesPath } from './range.tsx';
 import '../../styles/ledger.css';
 
 const CHANGED = [['entries'], ['entry'], ['reports'], ['accounts']] as const;
@@ -28,7 +30,6 @@ const PATH = '/api/v1/tenant/gl/entries/{id}';
 export default function Entry() {
   const { id = '' } = useParams();
   const [, navigate] = useLocation();
-  const confirm = useConfirm();
   const events = useStreamOf('entry', id);
   const [isReversing, setReversing] = useState(false);
   const path = { id };
@@ -36,63 +37,52 @@ export default function Entry() {
   const post = useAction((client) => client.post(`${PATH}/post`, { params: { path } }), {
     invalidates: CHANGED,
     done: 'The entry is posted.',
-    errors: 'silent',
   });
   const discard = useAction((client) => client.delete(PATH, { params: { path } }), {
     invalidates: [['entries']],
     done: 'The draft is discarded.',
-    errors: 'silent',
   });
   const { data } = entry;
-  const crumbs = [
-    ['/ledger', 'Ledger'],
-    ['/ledger/entries', 'Entries'],
-  ] as const;
-  if (data === undefined) {
-    return (
-      <Page title="Entry" crumbs={crumbs}>
-        <Card>
-          <Pending of={entry} what="the entry" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage('Entry', ENTRY_CRUMBS, { of: entry, what: 'the entry' });
   const { currency, state, number, lines, source } = data;
   const title = number === null ? 'Draft' : `Entry #${number}`;
-  const askToPost = (): void =>
-    confirm({
-      title: 'Post this entry?',
-      consequence:
-        'It gets the next number, counts in all reports, and can never be changed. A mistake is reversed by its mirror.',
-      action: 'Post entry',
-      tone: 'primary',
-      run: () => post.mutateAsync(),
-    });
-  const askToDiscard = (): void =>
-    confirm({
-      title: 'Discard this draft?',
-      consequence: 'The draft is removed from the list. Its events stay in the log.',
-      action: 'Discard draft',
-      run: async () => {
-        await discard.mutateAsync();
-        navigate('/ledger/entries');
-      },
-    });
   return (
     <Page
       title={title}
       about={data.memo}
-      crumbs={crumbs}
+      crumbs={ENTRY_CRUMBS}
       actions={
         state === 'draft' ? (
           <>
-            <Button onClick={askToDiscard}>Discard</Button>
+            <ConfirmButton
+              ask={{
+                title: 'Discard this draft?',
+                consequence: 'The draft is removed from the list. Its events stay in the log.',
+                action: 'Discard draft',
+                run: async () => {
+                  await discard.mutateAsync();
+                  navigate('/ledger/entries');
+                },
+              }}
+            >
+              Discard
+            </ConfirmButton>
             <Link href={`/ledger/entries/${id}/edit`} className="button button-plain">
               Edit
             </Link>
-            <Button tone="primary" onClick={askToPost}>
+            <ConfirmButton
+              tone="primary"
+              ask={{
+                title: 'Post this entry?',
+                consequence:
+                  'It gets the next number, counts in all reports, and can never be changed. A mistake is reversed by its mirror.',
+                action: 'Post entry',
+                tone: 'primary',
+                run: () => post.mutateAsync(),
+              }}
+            >
               Post
-            </Button>
+            </ConfirmButton>
           </>
         ) : state === 'posted' && data.reversal_of === undefined ? (
           <Button onClick={() => setReversing(true)}>Reverse</Button>
@@ -115,53 +105,35 @@ export default function Entry() {
         />
       </Card>
       <Card flush title="Lines">
-        <section className="scroll-x" aria-label="Lines" tabIndex={0}>
-          <table className="figures">
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                <th scope="col">Memo</th>
-                <th scope="col" className="figure">
-                  Debit
+        <Figures label="Lines" columns={['Account', 'Memo', { figure: 'Debit' }, { figure: 'Credit' }]}>
+          <tbody>
+            {lines.map((line) => (
+              <tr key={line.line_no}>
+                <th scope="row">
+                  <Link href={entriesPath(line.account_code, {})}>
+                    <span className="muted">{line.account_code}</span> {line.account_name}
+                  </Link>
                 </th>
-                <th scope="col" className="figure">
-                  Credit
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {lines.map((line) => (
-                <tr key={line.line_no}>
-                  <th scope="row">
-                    <Link href={entriesPath(line.account_code, {})}>
-                      <span className="muted">{line.account_code}</span> {line.account_name}
-                    </Link>
-                  </th>
-                  <td>{line.memo}</td>
-                  <td className="figure">
-                    {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} to={events} />}
-                  </td>
-                  <td className="figure">
-                    {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} to={events} />}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-            <tfoot>
-              <tr className="total">
-                <th scope="row" colSpan={2}>
-                  Total
-                </th>
+                <td>{line.memo}</td>
                 <td className="figure">
-                  <Money minor={data.total_debit} currency={currency} to={events} />
+                  {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} to={events} />}
                 </td>
                 <td className="figure">
-                  <Money minor={data.total_credit} currency={currency} to={events} />
+                  {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} to={events} />}
                 </td>
               </tr>
-            </tfoot>
-          </table>
-        </section>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr className="total">
+              <th scope="row" colSpan={2}>
+                Total
+              </th>
+              <MoneyCell minor={data.total_debit} currency={currency} to={events} />
+              <MoneyCell minor={data.total_credit} currency={currency} to={events} />
+            </tr>
+          </tfoot>
+        </Figures>
       </Card>
       {isReversing ? <ReverseDialog id={id} name={title} onClose={() => setReversing(false)} /> : null}
     </Page>
@@ -206,7 +178,7 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
   const reverse = useAction(
     (client, body: { date?: string; memo?: string }) =>
       client.post(`${PATH}/reverse`, { params: { path: { id } }, body }),
-    { invalidates: CHANGED, done: 'The entry is reversed.', errors: 'silent' },
+    { invalidates: CHANGED, done: 'The entry is reversed.' },
   );
   return (
     <Dialog title={`Reverse ${name}?`} onClose={onClose}>
@@ -218,11 +190,7 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
         submit="Reverse entry"
         onCancel={onClose}
         onSubmit={async (values) => {
-          const [date, memo] = [values.optional('date'), values.optional('memo')];
-          const mirror = await reverse.mutateAsync({
-            ...(date === undefined ? {} : { date }),
-            ...(memo === undefined ? {} : { memo }),
-          });
+          const mirror = await reverse.mutateAsync(values.given('date', 'memo'));
           onClose();
           navigate(`/ledger/entries/${mirror.id}`);
         }}

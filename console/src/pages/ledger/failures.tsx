@@ -1,5 +1,7 @@
 import { Link } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   ago,
   Badge,
   Button,
@@ -17,17 +19,7 @@ import { useStreams } from '../events/event.ts';
 import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-interface Failure {
-  readonly id: string;
-  readonly rule_id: string;
-  readonly event_id: string;
-  readonly source_kind: string;
-  readonly code: string;
-  readonly message: string;
-  readonly attempts: number;
-  readonly created_at: string;
-  readonly resolved_at?: string | undefined;
-}
+type Failure = components['schemas']['PostingFailure'];
 
 /** Events that a posting rule could not be applied to, each with a way to try again. */
 export default function Failures() {
@@ -36,17 +28,15 @@ export default function Failures() {
     client.items('/api/v1/tenant/gl/posting-failures', { params: { query: { limit } } }),
   );
   const retry = useAction(
-    (client, id: string) =>
-      client.post('/api/v1/tenant/gl/posting-failures/{id}/retry', { params: { path: { id } } }),
+    async (client, id: string) => {
+      const { resolved_at, message } = await client.post('/api/v1/tenant/gl/posting-failures/{id}/retry', {
+        params: { path: { id } },
+      });
+      if (resolved_at === undefined) toast(`It failed again: ${message}`, 'danger');
+      else toast('The entry is written; the failure is resolved.');
+    },
     { invalidates: [['posting-failures'], ['entries'], ['reports']] },
   );
-  const tryAgain = async (id: string): Promise<void> => {
-    // An error is shown by the action.
-    const result = await retry.mutateAsync(id).catch(() => undefined);
-    if (result === undefined) return;
-    if (result.resolved_at === undefined) toast(`It failed again: ${result.message}`, 'danger');
-    else toast('The entry is written; the failure is resolved.');
-  };
   const columns: readonly Column<Failure>[] = [
     ago('created', 'When', ({ created_at }) => created_at),
     { key: 'code', title: 'Reason', min: 150, cell: ({ code }) => <code>{code}</code> },
@@ -80,20 +70,15 @@ export default function Failures() {
       ({ attempts }) => attempts,
       ({ id }) => streamOf('posting_failure', id),
     ),
-    {
-      key: 'actions',
-      title: '',
-      min: 110,
-      grow: 0,
-      cell: ({ id, resolved_at }) =>
-        resolved_at === undefined ? (
-          <Button size="small" onClick={() => void tryAgain(id)}>
-            Try again
-          </Button>
-        ) : (
-          <Badge tone="ok">Resolved</Badge>
-        ),
-    },
+    actions(110, ({ id, resolved_at }) =>
+      resolved_at === undefined ? (
+        <Button size="small" onClick={() => retry.mutate(id)}>
+          Try again
+        </Button>
+      ) : (
+        <Badge tone="ok">Resolved</Badge>
+      ),
+    ),
   ];
   return (
     <Page

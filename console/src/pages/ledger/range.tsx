@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
-import { useSearchParams } from 'wouter';
-import { Button, Filters, PageLinks, TimeFilter } from '../../kit/index.ts';
+import { Button, Filters, PageLinks, TimeFilter, useFilters } from '../../kit/index.ts';
 
 /** What a report is about, as it is in the address of the page. */
 export interface ReportQuery {
@@ -12,32 +11,14 @@ export interface ReportQuery {
   readonly position: string;
 }
 
-const NAMES = { from: 'from', to: 'to', currency: 'currency', position: 'as_of_position' } as const;
-
 /** The values of the address, and a function that changes them without a new step in the history. */
 export const useReportQuery = (): [ReportQuery, (change: Partial<ReportQuery>) => void] => {
-  const [params, setParams] = useSearchParams();
-  const query = {
-    from: params.get(NAMES.from) ?? '',
-    to: params.get(NAMES.to) ?? '',
-    currency: params.get(NAMES.currency) ?? '',
-    position: params.get(NAMES.position) ?? '',
-  };
-  const change = (changed: Partial<ReportQuery>): void =>
-    setParams(
-      (present) => {
-        const next = new URLSearchParams(present);
-        for (const key of ['from', 'to', 'currency', 'position'] as const) {
-          const value = changed[key];
-          if (value === undefined) continue;
-          if (value === '') next.delete(NAMES[key]);
-          else next.set(NAMES[key], value);
-        }
-        return next;
-      },
-      { replace: true },
-    );
-  return [query, change];
+  const { of, change } = useFilters(['from', 'to', 'currency', 'as_of_position']);
+  return [
+    { from: of('from'), to: of('to'), currency: of('currency'), position: of('as_of_position') },
+    ({ position, ...rest }) =>
+      change({ ...rest, ...(position === undefined ? {} : { as_of_position: position }) }),
+  ];
 };
 
 /** The parts of a query that are set, as the API names them. */
@@ -105,6 +86,12 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
     )}
   </Filters>
 );
+
+/** The pages above an entry. */
+export const ENTRY_CRUMBS = [
+  ['/ledger', 'Ledger'],
+  ['/ledger/entries', 'Entries'],
+] as const;
 
 const PAGES = [
   ['/ledger', 'Reports'],

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { Badge, Empty, Money } from '../../kit/index.ts';
+import { Badge, Empty, MoneyCell } from '../../kit/index.ts';
 import { entriesPath } from './range.tsx';
 
 export interface Amount {
@@ -19,9 +19,7 @@ const AccountRow = ({ row, currency }: { row: Row; currency: string }) => (
     <th scope="row">
       <span className="muted">{row.code}</span> {row.name}
     </th>
-    <td className="figure">
-      <Money minor={row.amount} currency={currency} to={entriesPath(row.code, row)} />
-    </td>
+    <MoneyCell minor={row.amount} currency={currency} to={entriesPath(row.code, row)} />
   </tr>
 );
 
@@ -93,9 +91,7 @@ interface SumRowProps {
 const SumRow = ({ of: { title, minor, to }, currency, isTotal = false }: SumRowProps) => (
   <tr className={isTotal ? 'total' : undefined}>
     <th scope="row">{title}</th>
-    <td className="figure">
-      <Money minor={minor} currency={currency} to={to} />
-    </td>
+    <MoneyCell minor={minor} currency={currency} to={to} />
   </tr>
 );
 

@@ -1,37 +1,30 @@
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
-  Button,
   Card,
   type Column,
+  ConfirmButton,
   DataTable,
   Empty,
   Facts,
   Field,
+  Figures,
   Form,
   Json,
   Page,
-  Pending,
+  pendingPage,
   Time,
   useAction,
-  useConfirm,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
 import { entriesPath, LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-interface Rule {
-  readonly id: string;
-  readonly name: string;
-  readonly source_kind: string;
-  readonly active: boolean;
-  readonly when?: string | undefined;
-  readonly mode: 'draft' | 'post';
-  readonly updated_at: string;
-}
+type Rule = components['schemas']['PostingRule'];
 
 const RULES = '/api/v1/tenant/gl/posting-rules';
 
@@ -108,46 +101,43 @@ const RuleList = () => {
 };
 
 const RuleDetail = ({ id }: { id: string }) => {
-  const confirm = useConfirm();
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const params = { path: { id } };
   const rule = useRead(['posting-rules', id], (client, signal) =>
     client.get(`${RULES}/{id}`, { params, signal }),
   );
   const activate = useAction(
     (client, active: boolean) => client.patch(`${RULES}/{id}`, { params, body: { active } }),
-    { invalidates: [['posting-rules']], done: 'The rule is changed.', errors: 'silent' },
+    { invalidates: [['posting-rules']], done: 'The rule is changed.' },
   );
   const { data } = rule;
   const crumbs = [
     ['/ledger', 'Ledger'],
     ['/ledger/rules', 'Posting rules'],
   ] as const;
-  if (data === undefined) {
-    return (
-      <Page title="Posting rule" crumbs={crumbs}>
-        <Card>
-          <Pending of={rule} what="the rule" />
-        </Card>
-      </Page>
-    );
-  }
-  const toggle = (): void =>
-    confirm({
-      title: data.active ? `Stop “${data.name}”?` : `Start “${data.name}”?`,
-      consequence: data.active
-        ? 'Events from now on make no entries by this rule. Entries that it has made stay.'
-        : 'Events from now on make entries by this rule. Earlier ones do not.',
-      action: data.active ? 'Stop rule' : 'Start rule',
-      tone: data.active ? 'danger' : 'primary',
-      run: () => activate.mutateAsync(!data.active),
-    });
+  if (data === undefined) return pendingPage('Posting rule', crumbs, { of: rule, what: 'the rule' });
+  const verb = data.active ? 'Stop' : 'Start';
   return (
     <Page
       title={data.name}
       crumbs={crumbs}
-      actions={isAdmin ? <Button onClick={toggle}>{data.active ? 'Stop rule' : 'Start rule'}</Button> : null}
+      actions={
+        isAdmin ? (
+          <ConfirmButton
+            ask={{
+              title: `${verb} “${data.name}”?`,
+              consequence: data.active
+                ? 'Events from now on make no entries by this rule. Entries that it has made stay.'
+                : 'Events from now on make entries by this rule. Earlier ones do not.',
+              action: `${verb} rule`,
+              tone: data.active ? 'danger' : 'primary',
+              run: () => activate.mutateAsync(!data.active),
+            }}
+          >
+            {verb} rule
+          </ConfirmButton>
+        ) : null
+      }
     >
       <Card>
         <Facts
@@ -162,33 +152,23 @@ const RuleDetail = ({ id }: { id: string }) => {
         />
       </Card>
       <Card flush title="Lines">
-        <section className="scroll-x" aria-label="Lines" tabIndex={0}>
-          <table className="figures">
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                <th scope="col">Side</th>
-                <th scope="col">Amount</th>
-                <th scope="col">Memo</th>
+        <Figures label="Lines" columns={['Account', 'Side', 'Amount', 'Memo']}>
+          <tbody>
+            {data.lines.map((line, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id, and are not reordered here
+              <tr key={at}>
+                <th scope="row">
+                  <Link href={entriesPath(line.account_code, {})}>{line.account_code}</Link>
+                </th>
+                <td>{line.side}</td>
+                <td>
+                  <code>{amountText(line.amount)}</code>
+                </td>
+                <td>{line.memo}</td>
               </tr>
-            </thead>
-            <tbody>
-              {data.lines.map((line, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id, and are not reordered here
-                <tr key={at}>
-                  <th scope="row">
-                    <Link href={entriesPath(line.account_code, {})}>{line.account_code}</Link>
-                  </th>
-                  <td>{line.side}</td>
-                  <td>
-                    <code>{amountText(line.amount)}</code>
-                  </td>
-                  <td>{line.memo}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+            ))}
+          </tbody>
+        </Figures>
       </Card>
       <Preview id={id} />
     </Page>
@@ -205,10 +185,8 @@ const amountText = (amount: object): string => {
 /** What the rule would write for a payload; nothing is written. */
 const Preview = ({ id }: { id: string }) => {
   const [result, setResult] = useState<unknown>();
-  const preview = useAction(
-    (client, payload: Record<string, unknown>) =>
-      client.post(`${RULES}/{id}/preview`, { params: { path: { id } }, body: { payload } }),
-    { errors: 'silent' },
+  const preview = useAction((client, payload: Record<string, unknown>) =>
+    client.post(`${RULES}/{id}/preview`, { params: { path: { id } }, body: { payload } }),
   );
   return (
     <Card title="Try it">

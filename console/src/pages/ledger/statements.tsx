@@ -1,5 +1,5 @@
 import { Chart } from '../../kit/chart.tsx';
-import { Card, moneyText, Pending, type Read, useRead } from '../../kit/index.ts';
+import { Card, moneyText, Pending, PendingCard, useRead } from '../../kit/index.ts';
 import { givenOf, type ReportQuery, reportPath } from './range.tsx';
 import { Balanced, NoEntries, Statement, type Sum } from './report-tables.tsx';
 
@@ -18,12 +18,6 @@ const monthsTo = (day: string): { readonly from: string; readonly to: string }[]
     return { from: isoDay(from), to: isoDay(to) };
   });
 };
-
-const PendingReport = ({ of }: { of: Read<unknown> }) => (
-  <Card>
-    <Pending of={of} what="the report" />
-  </Card>
-);
 
 const secondsOf = ({ from }: { from: string }): number => Date.parse(`${from}T00:00:00Z`) / 1000;
 
@@ -44,7 +38,7 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
       ),
     { enabled: report.data !== undefined },
   );
-  if (report.data === undefined) return <PendingReport of={report} />;
+  if (report.data === undefined) return <PendingCard of={report} what="the report" />;
   const {
     currency,
     from,
@@ -120,7 +114,7 @@ export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
       ),
     { enabled: report.data !== undefined },
   );
-  if (report.data === undefined) return <PendingReport of={report} />;
+  if (report.data === undefined) return <PendingCard of={report} what="the report" />;
   const sheet = report.data;
   const { currency, as_of: day } = sheet;
   const major = (minor: number): string => moneyText(Math.round(minor), currency);

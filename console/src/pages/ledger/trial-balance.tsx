@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import { Badge, Card, Money, Pending, useRead } from '../../kit/index.ts';
+import { Badge, Card, Figures, Money, MoneyCell, PendingCard, useRead } from '../../kit/index.ts';
 import { type Days, dayBefore, entriesPath, givenOf, type ReportQuery } from './range.tsx';
 import { Balanced, NoEntries } from './report-tables.tsx';
 
@@ -25,12 +25,7 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
     client.get('/api/v1/tenant/reports/trial-balance', { params: { query: givenOf(query) }, signal }),
   );
   const { data } = report;
-  if (data === undefined)
-    return (
-      <Card>
-        <Pending of={report} what="the report" />
-      </Card>
-    );
+  if (data === undefined) return <PendingCard of={report} what="the report" />;
   const { currency, from, to, accounts, totals, balanced } = data;
   return (
     <Card
@@ -41,59 +36,46 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
       {accounts.length === 0 ? (
         <NoEntries />
       ) : (
-        <section className="scroll-x" aria-label="Trial balance" tabIndex={0}>
-          <table className="figures">
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                {SUMS.map(([key, title]) => (
-                  <th key={key} scope="col" className="figure">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {accounts.map((account) => (
-                <tr key={account.code}>
-                  <th scope="row">
-                    <Link href={entriesPath(account.code, { from, to })}>
-                      <span className="muted">{account.code}</span> {account.name}
-                    </Link>{' '}
-                    <Badge>{account.type}</Badge>
-                  </th>
-                  {SUMS.map(([key]) => (
-                    <td key={key} className="figure">
-                      {account[key] === 0 ? (
-                        <span className="muted">–</span>
-                      ) : (
-                        <Money
-                          minor={account[key]}
-                          currency={currency}
-                          to={entriesPath(account.code, daysOf(key, data))}
-                        />
-                      )}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-            <tfoot>
-              <tr className="total">
-                <th scope="row">Total</th>
+        <Figures label="Trial balance" columns={['Account', ...SUMS.map(([, title]) => ({ figure: title }))]}>
+          <tbody>
+            {accounts.map((account) => (
+              <tr key={account.code}>
+                <th scope="row">
+                  <Link href={entriesPath(account.code, { from, to })}>
+                    <span className="muted">{account.code}</span> {account.name}
+                  </Link>{' '}
+                  <Badge>{account.type}</Badge>
+                </th>
                 {SUMS.map(([key]) => (
                   <td key={key} className="figure">
-                    <Money
-                      minor={totals[key]}
-                      currency={currency}
-                      to={entriesPath(undefined, daysOf(key, data))}
-                    />
+                    {account[key] === 0 ? (
+                      <span className="muted">–</span>
+                    ) : (
+                      <Money
+                        minor={account[key]}
+                        currency={currency}
+                        to={entriesPath(account.code, daysOf(key, data))}
+                      />
+                    )}
                   </td>
                 ))}
               </tr>
-            </tfoot>
-          </table>
-        </section>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr className="total">
+              <th scope="row">Total</th>
+              {SUMS.map(([key]) => (
+                <MoneyCell
+                  key={key}
+                  minor={totals[key]}
+                  currency={currency}
+                  to={entriesPath(undefined, daysOf(key, data))}
+                />
+              ))}
+            </tr>
+          </tfoot>
+        </Figures>
       )}
     </Card>
   );

@@ -16,13 +16,11 @@ export const Composer = ({ conversation, title }: { conversation: string; title:
     if (text === '') drafts.delete(conversation);
     else drafts.set(conversation, text);
   }, [conversation, text]);
-  const send = useAction(
-    (client, body: string) =>
-      client.post('/api/v1/tenant/messaging/conversations/{id}/messages', {
-        params: { path: { id: conversation } },
-        body: { body },
-      }),
-    { errors: 'silent' },
+  const send = useAction((client, body: string) =>
+    client.post('/api/v1/tenant/messaging/conversations/{id}/messages', {
+      params: { path: { id: conversation } },
+      body: { body },
+    }),
   );
   const submit = async (): Promise<void> => {
     if (send.isPending || text.trim() === '') return;

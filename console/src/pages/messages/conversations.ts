@@ -1,7 +1,6 @@
 import { type InfiniteData, type QueryClient, useQueryClient } from '@tanstack/react-query';
 import type { components, Envelope, MessageEnvelope } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
-import { type Paged, type Read, useLive, usePages, useRead } from '../../kit/index.ts';
+import { type Paged, type Read, useLive, usePages, useRead, useTenant } from '../../kit/index.ts';
 import type { PageOf } from '../../kit/reads.ts';
 import { addMessage } from './messages.ts';
 
@@ -21,10 +20,7 @@ export const useConversation = (id: string): Read<Conversation> =>
   );
 
 /** The user that the page acts as. */
-export const useSelf = (): string => {
-  const session = usePageSession();
-  return session.kind === 'tenant' ? session.userId : '';
-};
+export const useSelf = (): string => useTenant()?.userId ?? '';
 
 /** Names of the others in a conversation. */
 export const titleOf = ({ participants }: Conversation, self: string): string => {

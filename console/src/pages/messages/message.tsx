@@ -3,6 +3,7 @@ import { MoreHorizontal } from 'lucide-react';
 import { useState } from 'react';
 import {
   Button,
+  ConfirmItem,
   IconButton,
   MentionField,
   MentionText,
@@ -11,7 +12,6 @@ import {
   Problem,
   Time,
   useAction,
-  useConfirm,
   useMentions,
 } from '../../kit/index.ts';
 import { type Message, replaceMessage } from './messages.ts';
@@ -66,34 +66,29 @@ interface ActionsProps {
 }
 
 const Actions = ({ message, conversation, onEdit }: ActionsProps) => {
-  const confirm = useConfirm();
   const queries = useQueryClient();
-  const remove = useAction(
-    (client) =>
-      client.delete('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
-        params: { path: { id: conversation, mid: message.id } },
-      }),
-    { errors: 'silent' },
+  const remove = useAction((client) =>
+    client.delete('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
+      params: { path: { id: conversation, mid: message.id } },
+    }),
   );
   return (
     <Menu
       trigger={<IconButton label="Actions for the message" icon={<MoreHorizontal size={16} aria-hidden />} />}
     >
       <MenuItem onSelect={onEdit}>Edit</MenuItem>
-      <MenuItem
+      <ConfirmItem
         tone="danger"
-        onSelect={() =>
-          confirm({
-            title: 'Delete the message?',
-            consequence:
-              'Its text is erased for everybody, also from the log and from notifications. Its place stays. This cannot be undone.',
-            action: 'Delete message',
-            run: async () => replaceMessage(queries, conversation, await remove.mutateAsync()),
-          })
-        }
+        ask={{
+          title: 'Delete the message?',
+          consequence:
+            'Its text is erased for everybody, also from the log and from notifications. Its place stays. This cannot be undone.',
+          action: 'Delete message',
+          run: async () => replaceMessage(queries, conversation, await remove.mutateAsync()),
+        }}
       >
         Delete
-      </MenuItem>
+      </ConfirmItem>
     </Menu>
   );
 };
@@ -108,13 +103,11 @@ const Edit = ({ message, conversation, onClose }: EditProps) => {
   const mentions = useMentions();
   const queries = useQueryClient();
   const [text, setText] = useState(() => mentions.shown(message.body ?? ''));
-  const save = useAction(
-    (client, body: string) =>
-      client.patch('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
-        params: { path: { id: conversation, mid: message.id } },
-        body: { body },
-      }),
-    { errors: 'silent' },
+  const save = useAction((client, body: string) =>
+    client.patch('/api/v1/tenant/messaging/conversations/{id}/messages/{mid}', {
+      params: { path: { id: conversation, mid: message.id } },
+      body: { body },
+    }),
   );
   const submit = async (): Promise<void> => {
     if (save.isPending || text.trim() === '') return;

@@ -5,8 +5,7 @@ import {
   useInfiniteQuery,
 } from '@tanstack/react-query';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
-import { useClient } from '../../kit/index.ts';
+import { useClient, useTenant } from '../../kit/index.ts';
 
 export type Message = components['schemas']['Message'];
 
@@ -22,9 +21,9 @@ const keyOf = (conversation: string) => ['messages', conversation] as const;
 /** The messages of a conversation; the first page is the newest one, each page has its oldest message first. */
 export const useMessages = (conversation: string): UseInfiniteQueryResult<Pages, Error> => {
   const client = useClient();
-  const session = usePageSession();
+  const tenant = useTenant();
   // Under impersonation each request is a line of the log.
-  const isPolled = session.kind === 'tenant' && session.impersonatedBy === undefined;
+  const isPolled = tenant !== undefined && tenant.impersonatedBy === undefined;
   return useInfiniteQuery({
     queryKey: keyOf(conversation),
     initialPageParam: undefined as string | undefined,

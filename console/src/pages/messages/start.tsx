@@ -19,7 +19,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
       client.post('/api/v1/tenant/messaging/conversations', {
         body: { participant_user_ids: [...chosen] },
       }),
-    { invalidates: [['conversations']], errors: 'silent' },
+    { invalidates: [['conversations']] },
   );
   const others = people.data?.filter((one) => one.id !== self && one.status === 'active') ?? [];
   const word = wanted.trim().toLowerCase();

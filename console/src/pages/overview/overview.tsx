@@ -1,13 +1,11 @@
-import { usePageSession } from '../../kit/client.tsx';
-import { Page } from '../../kit/index.ts';
+import { Page, useIsAdmin } from '../../kit/index.ts';
 import { AdminTiles } from './admin-tiles.tsx';
 import { LiveEvents } from './live-events.tsx';
 import { PersonTiles } from './person-tiles.tsx';
 
 /** Overview of the tenant: the caller's unread items, and for admins live events and failures. */
 const Overview = () => {
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   return (
     <Page title="Overview" about="What waits for you, what happens now, and what needs a look.">
       <div className="grid">

@@ -3,14 +3,14 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   ago,
   Button,
   Card,
   type Column,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
-  Form,
   Page,
   TextField,
   useAction,
@@ -18,8 +18,6 @@ import {
 } from '../../kit/index.ts';
 
 type Partner = components['schemas']['Partner'];
-
-const SILENT = { invalidates: [['partners']], errors: 'silent' } as const;
 
 /** Partners, who bill tenants: add one, and change its name and its own tenant. */
 const Partners = () => {
@@ -42,17 +40,11 @@ const Partners = () => {
         ),
     },
     ago('created', 'Created', ({ created_at }) => created_at),
-    {
-      key: 'actions',
-      title: '',
-      min: 90,
-      grow: 0,
-      cell: (partner) => (
-        <Button size="small" aria-label={`Change ${partner.name}`} onClick={() => setEdited(partner)}>
-          Change
-        </Button>
-      ),
-    },
+    actions(90, (partner) => (
+      <Button size="small" aria-label={`Change ${partner.name}`} onClick={() => setEdited(partner)}>
+        Change
+      </Button>
+    )),
   ];
   return (
     <Page
@@ -87,49 +79,41 @@ const Partners = () => {
 const Edit = ({ partner, onClose }: { partner: Partner | 'new'; onClose: () => void }) => {
   const isNew = partner === 'new';
   const save = useAction(
-    (client, { id, ...body }: { id: string; name: string; home_tenant_id: string | null }) =>
+    (client, { id, ...body }: components['schemas']['CreatePartnerBody']) =>
       isNew
         ? client.post('/super/partners', { body: { id, ...body } })
         : client.patch('/super/partners/{id}', { params: { path: { id } }, body }),
-    { ...SILENT, done: ({ name }) => `${name} is saved.` },
+    { invalidates: [['partners']], done: ({ name }) => `${name} is saved.` },
   );
   return (
-    <Dialog title={isNew ? 'Add a partner' : `Change ${partner.name}`} onClose={onClose}>
-      <Form
-        submit={isNew ? 'Add' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await save.mutateAsync({
-            id: isNew ? values.text('id') : partner.id,
-            name: values.text('name'),
-            home_tenant_id: values.optional('home_tenant_id') ?? null,
-          });
-          onClose();
-        }}
-      >
+    <DialogForm
+      title={isNew ? 'Add a partner' : `Change ${partner.name}`}
+      submit={isNew ? 'Add' : 'Save'}
+      onClose={onClose}
+      onSubmit={(values) =>
+        save.mutateAsync({
+          id: isNew ? values.text('id') : partner.id,
+          name: values.text('name'),
+          home_tenant_id: values.optional('home_tenant_id') ?? null,
+        })
+      }
+    >
+      <TextField name="name" label="Name" required maxLength={200} defaultValue={isNew ? '' : partner.name} />
+      {isNew ? (
         <TextField
-          name="name"
-          label="Name"
+          name="id"
+          label="Id"
           required
-          maxLength={200}
-          defaultValue={isNew ? '' : partner.name}
+          hint="Lower-case letters, digits, - and _; it cannot be changed."
         />
-        {isNew ? (
-          <TextField
-            name="id"
-            label="Id"
-            required
-            hint="Lower-case letters, digits, - and _; it cannot be changed."
-          />
-        ) : null}
-        <TextField
-          name="home_tenant_id"
-          label="Own tenant"
-          hint="Its id, where issued invoices are posted; empty for none."
-          defaultValue={isNew ? '' : (partner.home_tenant_id ?? '')}
-        />
-      </Form>
-    </Dialog>
+      ) : null}
+      <TextField
+        name="home_tenant_id"
+        label="Own tenant"
+        hint="Its id, where issued invoices are posted; empty for none."
+        defaultValue={isNew ? '' : (partner.home_tenant_id ?? '')}
+      />
+    </DialogForm>
   );
 };
 

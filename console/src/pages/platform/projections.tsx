@@ -1,10 +1,12 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  actions,
   Badge,
   Button,
   Card,
   type Column,
+  ConfirmButton,
   counts,
   DataTable,
   Facts,
@@ -12,7 +14,6 @@ import {
   Problem,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { byLabel, readMetrics } from './metrics.ts';
@@ -73,7 +74,7 @@ const Projections = () => {
       min: 100,
       grow: 0,
     },
-    { key: 'actions', title: '', min: 105, grow: 0, cell: ({ name }) => <Rebuild name={name} /> },
+    actions(105, ({ name }) => <Rebuild name={name} />),
   ];
   const subscriberColumns: Column<Subscriber>[] = [
     { key: 'name', title: 'Subscriber', cell: ({ name }) => <code>{name}</code>, min: 190, grow: 2 },
@@ -128,32 +129,25 @@ const lag = <T,>(of: (row: T) => number | undefined, metric: string): Column<T> 
 });
 
 const Rebuild = ({ name }: { name: string }) => {
-  const confirm = useConfirm();
   const rebuild = useAction(
     (client) => client.post('/super/projections/{name}/rebuild', { params: { path: { name } } }),
-    {
-      invalidates: [['projections']],
-      done: ({ generation }) => `${name} is being built as ${generation}.`,
-      errors: 'silent',
-    },
+    { invalidates: [['projections']], done: ({ generation }) => `${name} is being built as ${generation}.` },
   );
   return (
-    <Button
+    <ConfirmButton
       size="small"
       aria-label={`Rebuild ${name}`}
-      onClick={() =>
-        confirm({
-          title: `Build ${name} anew?`,
-          consequence:
-            'The whole log is folded again beside the present read model, which answers until the new one has caught up. It costs processor time and storage meanwhile.',
-          action: 'Rebuild',
-          tone: 'primary',
-          run: () => rebuild.mutateAsync(),
-        })
-      }
+      ask={{
+        title: `Build ${name} anew?`,
+        consequence:
+          'The whole log is folded again beside the present read model, which answers until the new one has caught up. It costs processor time and storage meanwhile.',
+        action: 'Rebuild',
+        tone: 'primary',
+        run: () => rebuild.mutateAsync(),
+      }}
     >
       Rebuild
-    </Button>
+    </ConfirmButton>
   );
 };
 

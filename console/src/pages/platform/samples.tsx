@@ -54,12 +54,7 @@ export const Samples = ({ read }: { read: Read<Metrics> }) => {
       <Card flush title="What the figures are made of">
         <div className="card-body">
           <Filters label="Filters of the samples" of={filters}>
-            <TextFilter
-              label="Metric"
-              placeholder="workflow_"
-              value={metric}
-              onChange={(value) => filters.set('metric', value)}
-            />
+            <TextFilter label="Metric" placeholder="workflow_" {...filters.field('metric')} />
           </Filters>
         </div>
         <DataTable

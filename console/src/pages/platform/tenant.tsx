@@ -1,51 +1,35 @@
 import { useState } from 'react';
 import { useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Badge,
   Button,
   Card,
   CheckField,
+  ConfirmButton,
   Facts,
   Form,
   Page,
-  Pending,
+  PendingCard,
   SelectField,
   TextField,
   Time,
   useAction,
-  useConfirm,
+  usePageSession,
   useRead,
 } from '../../kit/index.ts';
 import { EnterTenant } from '../../shell/tenant-switch.tsx';
-import { PLANS, type Plan, planOf } from './plans.ts';
+import { PLANS, planOf } from './plans.ts';
 
 type Tenant = components['schemas']['Tenant'];
 
-interface Change {
-  readonly name?: string;
-  readonly plan?: Plan;
-  readonly currency?: string;
-  readonly timezone?: string;
-  readonly partner_id?: string | null;
-  readonly entitlements?: { readonly ledger: boolean; readonly assistant: boolean };
-  readonly status?: Tenant['status'];
-  readonly sso?: {
-    readonly issuer: string;
-    readonly client_id: string;
-    readonly client_secret?: string;
-    readonly return_origins: string[];
-  } | null;
-}
-
 const useChange = (id: string, done: string) =>
   useAction(
-    (client, body: Change) => client.patch('/super/tenants/{id}', { params: { path: { id } }, body }),
+    (client, body: components['schemas']['ChangeTenantBody']) =>
+      client.patch('/super/tenants/{id}', { params: { path: { id } }, body }),
     {
       invalidates: [['tenants'], ['tenant', id]],
       done,
-      errors: 'silent',
     },
   );
 
@@ -74,9 +58,7 @@ const TenantPage = () => {
       }
     >
       {data === undefined ? (
-        <Card>
-          <Pending of={tenant} what="the tenant" />
-        </Card>
+        <PendingCard of={tenant} what="the tenant" />
       ) : (
         <>
           <Card>
@@ -102,34 +84,31 @@ const TenantPage = () => {
 };
 
 const StatusButton = ({ tenant: { id, name, status } }: { tenant: Tenant }) => {
-  const confirm = useConfirm();
   const change = useChange(id, 'The status was changed.');
   const isActive = status === 'active';
   return (
-    <Button
-      onClick={() =>
-        confirm(
-          isActive
-            ? {
-                title: `Suspend ${name}?`,
-                consequence:
-                  'Every request of its people and programs is refused at once, and sockets are closed. Nothing is lost, and you can activate it again.',
-                action: 'Suspend',
-                typed: id,
-                run: () => change.mutateAsync({ status: 'suspended' }),
-              }
-            : {
-                title: `Activate ${name}?`,
-                consequence: 'Its people and programs can use it again.',
-                action: 'Activate',
-                tone: 'primary',
-                run: () => change.mutateAsync({ status: 'active' }),
-              },
-        )
+    <ConfirmButton
+      ask={
+        isActive
+          ? {
+              title: `Suspend ${name}?`,
+              consequence:
+                'Every request of its people and programs is refused at once, and sockets are closed. Nothing is lost, and you can activate it again.',
+              action: 'Suspend',
+              typed: id,
+              run: () => change.mutateAsync({ status: 'suspended' }),
+            }
+          : {
+              title: `Activate ${name}?`,
+              consequence: 'Its people and programs can use it again.',
+              action: 'Activate',
+              tone: 'primary',
+              run: () => change.mutateAsync({ status: 'active' }),
+            }
       }
     >
       {isActive ? 'Suspend' : 'Activate'}
-    </Button>
+    </ConfirmButton>
   );
 };
 
@@ -178,7 +157,6 @@ const Settings = ({ tenant }: { tenant: Tenant }) => {
 };
 
 const Sso = ({ tenant: { id, name, sso } }: { tenant: Tenant }) => {
-  const confirm = useConfirm();
   const change = useChange(id, 'Single sign-on was changed.');
   return (
     <Card
@@ -187,20 +165,18 @@ const Sso = ({ tenant: { id, name, sso } }: { tenant: Tenant }) => {
         sso === null ? (
           <Badge>off</Badge>
         ) : (
-          <Button
+          <ConfirmButton
             size="small"
-            onClick={() =>
-              confirm({
-                title: `Switch off single sign-on of ${name}?`,
-                consequence:
-                  'People without a password cannot sign in any more. Sessions that have begun go on until they expire.',
-                action: 'Switch off',
-                run: () => change.mutateAsync({ sso: null }),
-              })
-            }
+            ask={{
+              title: `Switch off single sign-on of ${name}?`,
+              consequence:
+                'People without a password cannot sign in any more. Sessions that have begun go on until they expire.',
+              action: 'Switch off',
+              run: () => change.mutateAsync({ sso: null }),
+            }}
           >
             Switch off
-          </Button>
+          </ConfirmButton>
         )
       }
     >

@@ -10,16 +10,15 @@ import {
   CheckField,
   type Column,
   DataTable,
-  Dialog,
+  DialogForm,
   Empty,
-  Form,
   Page,
   SelectField,
   TextField,
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { PLANS, type Plan, planOf } from './plans.ts';
+import { PLANS, planOf } from './plans.ts';
 
 type Tenant = components['schemas']['Tenant'];
 
@@ -84,70 +83,56 @@ const Tenants = () => {
   );
 };
 
-interface NewTenant {
-  readonly id: string;
-  readonly name: string;
-  readonly plan: Plan;
-  readonly status: 'active';
-  readonly currency: string;
-  readonly timezone: string;
-  readonly entitlements: { readonly ledger: boolean; readonly assistant: boolean };
-  readonly admin: { readonly email: string; readonly password: string; readonly display_name: string };
-}
-
 const AddTenant = ({ onClose }: { onClose: () => void }) => {
-  const add = useAction((client, body: NewTenant) => client.post('/super/tenants', { body }), {
-    invalidates: [['tenants']],
-    done: ({ name }) => `${name} was added.`,
-    errors: 'silent',
-  });
+  const add = useAction(
+    (client, body: components['schemas']['CreateTenantBody']) => client.post('/super/tenants', { body }),
+    { invalidates: [['tenants']], done: ({ name }) => `${name} was added.` },
+  );
   return (
-    <Dialog title="Add a tenant" onClose={onClose}>
-      <Form
-        submit="Add"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await add.mutateAsync({
-            id: values.text('id'),
-            name: values.text('name'),
-            plan: planOf(values.text('plan')),
-            status: 'active',
-            currency: values.text('currency'),
-            timezone: values.text('timezone'),
-            entitlements: { ledger: values.flag('ledger'), assistant: values.flag('assistant') },
-            admin: {
-              email: values.text('admin.email'),
-              display_name: values.text('admin.display_name'),
-              password: values.exact('admin.password'),
-            },
-          });
-          onClose();
-        }}
-      >
-        <TextField name="name" label="Name" required maxLength={200} />
-        <TextField
-          name="id"
-          label="Id"
-          required
-          hint="Lower-case letters, digits and _; it cannot be changed."
-        />
-        <SelectField name="plan" label="Plan" options={PLANS} />
-        <TextField name="currency" label="Currency" required defaultValue="EUR" maxLength={3} />
-        <TextField name="timezone" label="Time zone" required defaultValue="UTC" />
-        <CheckField name="ledger" label="Ledger" />
-        <CheckField name="assistant" label="Assistant" />
-        <TextField name="admin.display_name" label="Name of the first admin" required />
-        <TextField name="admin.email" label="E-mail of the first admin" type="email" required />
-        <TextField
-          name="admin.password"
-          label="Password of the first admin"
-          type="password"
-          autoComplete="new-password"
-          required
-          hint="10 to 200 characters."
-        />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Add a tenant"
+      submit="Add"
+      onClose={onClose}
+      onSubmit={(values) =>
+        add.mutateAsync({
+          id: values.text('id'),
+          name: values.text('name'),
+          plan: planOf(values.text('plan')),
+          status: 'active',
+          currency: values.text('currency'),
+          timezone: values.text('timezone'),
+          entitlements: { ledger: values.flag('ledger'), assistant: values.flag('assistant') },
+          admin: {
+            email: values.text('admin.email'),
+            display_name: values.text('admin.display_name'),
+            password: values.exact('admin.password'),
+          },
+        })
+      }
+    >
+      <TextField name="name" label="Name" required maxLength={200} />
+      <TextField
+        name="id"
+        label="Id"
+        required
+        hint="Lower-case letters, digits and _; it cannot be changed."
+      />
+      <SelectField name="plan" label="Plan" options={PLANS} />
+      <TextField name="currency" label="Currency" required defaultValue="EUR" maxLength={3} />
+      <TextField name="timezone" label="Time zone" required defaultValue="UTC" />
+      <CheckField name="ledger" label="Ledger" />
+      <CheckField name="assistant" label="Assistant" />
+      <TextField name="admin.display_name" label="Name of the first admin" required />
+      <TextField name="admin.email" label="E-mail of the first admin" type="email" required />
+      <TextField
+        name="admin.password"
+        label="Password of the first admin"
+        type="password"
+        autoComplete="new-password"
+        required
+        hint="10 to 200 characters."
+      />
+    </DialogForm>
   );
 };
 

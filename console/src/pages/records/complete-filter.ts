@@ -1,17 +1,8 @@
+import type { components } from '../../../../client/src/index.ts';
+
 /** Suggests the next token of a filter from its text up to the caret. The server's grammar is the authority: docs/expressions.md. */
 
-type Kind =
-  | 'text'
-  | 'long_text'
-  | 'integer'
-  | 'decimal'
-  | 'boolean'
-  | 'date'
-  | 'datetime'
-  | 'enum'
-  | 'reference'
-  | 'user'
-  | 'json';
+type Kind = components['schemas']['Entity']['fields'][number]['type'];
 
 export interface FilterName {
   readonly key: string;

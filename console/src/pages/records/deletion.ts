@@ -60,7 +60,7 @@ export const useDeletion = (entity: Entity, record: EntityRecord, onDone: () => 
       own.delete('/api/v1/tenant/entities/{name}/records/{id}', {
         params: { path: { name: entity.name, id: record.id }, header: { 'If-Match': `"${record.version}"` } },
       }),
-    { invalidates: [['records']], done: 'The record was deleted.', errors: 'silent' },
+    { invalidates: [['records']], done: 'The record was deleted.' },
   );
   const ask = async (): Promise<void> => {
     setAsking(true);

@@ -1,7 +1,6 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   ago,
   Button,
@@ -12,6 +11,7 @@ import {
   DataTable,
   Empty,
   Page,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -77,8 +77,7 @@ const COLUMNS: readonly Column<Entity>[] = [
 export default function Entities() {
   const [, navigate] = useLocation();
   const [isAdding, setAdding] = useState(false);
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const rows = usePages(['entities', 'list'], (client, limit) =>
     client.items('/api/v1/tenant/entities', { params: { query: { limit } } }),
   );

@@ -1,12 +1,12 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   Button,
   CheckField,
-  Dialog,
-  Form,
+  DialogForm,
   type FormValues,
   SelectField,
   TextField,
@@ -82,86 +82,72 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   );
   const published =
     workflows.data?.pages.flatMap(({ items }) => items).filter(({ version }) => version > 0) ?? [];
-  const invalidates = [['entities'], ['records']] as const;
-  const define = useAction(
-    (
-      client,
-      body: { name: string; label: string; fields: readonly EntityField[]; workflow: string | null },
-    ) => client.post('/api/v1/tenant/entities', { body }),
-    { invalidates, done: ({ label }) => `${label} was defined.`, errors: 'silent' },
-  );
-  const change = useAction(
-    (client, body: { label: string; fields: readonly EntityField[]; workflow: string | null }) =>
-      client.patch('/api/v1/tenant/entities/{name}', {
-        params: { path: { name: entity?.name ?? '' } },
-        body,
-      }),
-    { invalidates, done: ({ label }) => `${label} was changed.`, errors: 'silent' },
+  const save = useAction(
+    (client, { name, ...body }: components['schemas']['DefineEntityBody']) =>
+      entity === undefined
+        ? client.post('/api/v1/tenant/entities', { body: { name, ...body } })
+        : client.patch('/api/v1/tenant/entities/{name}', { params: { path: { name: entity.name } }, body }),
+    {
+      invalidates: [['entities'], ['records']],
+      done: ({ label }) => `${label} was ${entity === undefined ? 'defined' : 'changed'}.`,
+    },
   );
   const options = [['', 'none'], ...published.map(({ name }) => [name, name] as const)] as const;
   return (
-    <Dialog
+    <DialogForm
       title={entity === undefined ? 'New entity' : `Fields of ${entity.label}`}
       size="wide"
+      submit={entity === undefined ? 'Define the entity' : 'Save'}
       onClose={onClose}
+      onSubmit={async (values) => {
+        const kept = present.map((field, index) =>
+          field.options === undefined
+            ? field
+            : { ...field, options: lines(values.exact(`fields.${index}.options`)) },
+        );
+        const { name } = await save.mutateAsync({
+          name: values.text('name'),
+          label: values.text('label'),
+          fields: [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))],
+          workflow: values.optional('workflow') ?? null,
+        });
+        if (entity === undefined) navigate(`/records/${name}`);
+      }}
     >
-      <Form
-        submit={entity === undefined ? 'Define the entity' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const workflow = values.optional('workflow') ?? null;
-          const kept = present.map((field, index) =>
-            field.options === undefined
-              ? field
-              : { ...field, options: lines(values.exact(`fields.${index}.options`)) },
-          );
-          const fields = [...kept, ...added.map((_, nth) => fieldOf(values, present.length + nth))];
-          const label = values.text('label');
-          if (entity === undefined) {
-            const made = await define.mutateAsync({ name: values.text('name'), label, fields, workflow });
-            onClose();
-            navigate(`/records/${made.name}`);
-          } else {
-            await change.mutateAsync({ label, fields, workflow });
-            onClose();
-          }
-        }}
-      >
-        {entity === undefined ? (
-          <TextField
-            name="name"
-            label="Name"
-            required
-            hint="As it stands in addresses and filters: small letters, digits and _. It cannot be changed."
-          />
-        ) : null}
-        <TextField name="label" label="Label" required defaultValue={entity?.label} />
-        <SelectField
-          key={published.length}
-          name="workflow"
-          label="Workflow"
-          options={options}
-          defaultValue={entity?.workflow ?? ''}
-          hint="Each new record then has a job that runs in it."
+      {entity === undefined ? (
+        <TextField
+          name="name"
+          label="Name"
+          required
+          hint="As it stands in addresses and filters: small letters, digits and _. It cannot be changed."
         />
-        {present.map((field, index) => (
-          <Present key={field.key} field={field} index={index} />
-        ))}
-        {added.map((id, nth) => (
-          <Added
-            key={id}
-            index={present.length + nth}
-            remove={() => setAdded((before) => before.filter((one) => one !== id))}
-          />
-        ))}
-        <div>
-          <Button onClick={() => setAdded((before) => [...before, (before.at(-1) ?? 0) + 1])}>
-            <Plus size={15} aria-hidden />
-            Add a field
-          </Button>
-        </div>
-      </Form>
-    </Dialog>
+      ) : null}
+      <TextField name="label" label="Label" required defaultValue={entity?.label} />
+      <SelectField
+        key={published.length}
+        name="workflow"
+        label="Workflow"
+        options={options}
+        defaultValue={entity?.workflow ?? ''}
+        hint="Each new record then has a job that runs in it."
+      />
+      {present.map((field, index) => (
+        <Present key={field.key} field={field} index={index} />
+      ))}
+      {added.map((id, nth) => (
+        <Added
+          key={id}
+          index={present.length + nth}
+          remove={() => setAdded((before) => before.filter((one) => one !== id))}
+        />
+      ))}
+      <div>
+        <Button onClick={() => setAdded((before) => [...before, (before.at(-1) ?? 0) + 1])}>
+          <Plus size={15} aria-hidden />
+          Add a field
+        </Button>
+      </div>
+    </DialogForm>
   );
 };
 

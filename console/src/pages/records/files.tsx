@@ -3,15 +3,16 @@ import { useId, useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Button,
+  ConfirmButton,
   Copy,
   Failed,
   Pending,
   Problem,
+  saveFile,
   Time,
   toast,
   useAction,
   useClient,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 import { problemText } from '../../kit/problem.tsx';
@@ -40,11 +41,7 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
         bodySerializer: () => form,
       });
     },
-    {
-      invalidates: [['files', name, id]],
-      done: ({ filename }) => `${filename} was added.`,
-      errors: 'silent',
-    },
+    { invalidates: [['files', name, id]], done: ({ filename }) => `${filename} was added.` },
   );
   const field = useId();
   const items = files.data?.pages.flatMap((page) => page.items);
@@ -62,7 +59,8 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
           disabled={upload.isPending}
           onChange={({ target }) => {
             const [file] = target.files ?? [];
-            if (file !== undefined) upload.mutate(file);
+            // The error is shown below.
+            if (file !== undefined) upload.mutateAsync(file).catch(() => undefined);
             target.value = '';
           }}
         />
@@ -87,13 +85,11 @@ export const Files = ({ name, id }: { name: string; id: string }) => {
 
 const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: string; id: string } }) => {
   const client = useClient();
-  const confirm = useConfirm();
   const [isSaving, setSaving] = useState(false);
   const params = { path: { id: file.id } };
   const remove = useAction((own) => own.delete('/api/v1/tenant/files/{id}', { params }), {
     invalidates: [['files', name, id]],
     done: `${file.filename} was deleted.`,
-    errors: 'silent',
   });
   const save = async (): Promise<void> => {
     setSaving(true);
@@ -103,12 +99,7 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
       const blob = await new Response(bytes, {
         headers: { 'content-type': 'application/octet-stream' },
       }).blob();
-      const url = URL.createObjectURL(blob);
-      const link = document.createElement('a');
-      link.href = url;
-      link.download = file.filename;
-      link.click();
-      URL.revokeObjectURL(url);
+      saveFile(blob, file.filename);
     } catch (error) {
       toast(problemText(error), 'danger');
     } finally {
@@ -137,21 +128,19 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
           <Download size={14} aria-hidden />
           {isSaving ? 'Reading…' : 'Save'}
         </Button>
-        <Button
+        <ConfirmButton
           size="small"
           aria-label={`Delete ${file.filename}`}
-          onClick={() =>
-            confirm({
-              title: `Delete ${file.filename}?`,
-              consequence: 'Its bytes are deleted and cannot be read again. The log keeps that it was here.',
-              action: 'Delete file',
-              run: () => remove.mutateAsync(),
-            })
-          }
+          ask={{
+            title: `Delete ${file.filename}?`,
+            consequence: 'Its bytes are deleted and cannot be read again. The log keeps that it was here.',
+            action: 'Delete file',
+            run: () => remove.mutateAsync(),
+          }}
         >
           <Trash2 size={14} aria-hidden />
           Delete
-        </Button>
+        </ConfirmButton>
       </span>
     </li>
   );

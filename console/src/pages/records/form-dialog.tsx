@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { Dialog, Form, type FormValues, SelectField, TextField, useAction } from '../../kit/index.ts';
+import { DialogForm, type FormValues, SelectField, TextField, useAction } from '../../kit/index.ts';
 import { type Entity, useEntities } from './schema.ts';
 
 type FormView = components['schemas']['Form'];
@@ -36,92 +36,88 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
   const [name, setName] = useState(form?.entity_name ?? '');
   const all = entities.data ?? [];
   const entity = all.find((one) => one.name === name) ?? all[0];
-  const invalidates = [['forms']] as const;
-  type Body = { slug: string; title: string; entity_name: string; fields: ReturnType<typeof fieldsOf> };
-  const create = useAction((client, body: Body) => client.post('/api/v1/tenant/forms', { body }), {
-    invalidates,
-    done: 'The form is a draft.',
-    errors: 'silent',
-  });
-  const change = useAction(
-    (client, body: Body) =>
-      client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form?.id ?? '' } }, body }),
-    { invalidates, done: 'The form was changed.', errors: 'silent' },
+  const save = useAction(
+    (client, body: components['schemas']['CreateFormBody']) =>
+      form === undefined
+        ? client.post('/api/v1/tenant/forms', { body })
+        : client.patch('/api/v1/tenant/forms/{id}', { params: { path: { id: form.id } }, body }),
+    {
+      invalidates: [['forms']],
+      done: form === undefined ? 'The form is a draft.' : 'The form was changed.',
+    },
   );
   return (
-    <Dialog title={form === undefined ? 'New form' : `Change ${form.title}`} size="wide" onClose={onClose}>
-      <Form
-        submit={form === undefined ? 'Make the draft' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          if (entity === undefined) throw new Error('There is no entity yet.');
-          const body = {
-            slug: values.text('slug'),
-            title: values.text('title'),
-            entity_name: entity.name,
-            fields: fieldsOf(entity, values),
-          };
-          await (form === undefined ? create : change).mutateAsync(body);
-          onClose();
+    <DialogForm
+      title={form === undefined ? 'New form' : `Change ${form.title}`}
+      size="wide"
+      submit={form === undefined ? 'Make the draft' : 'Save'}
+      onClose={onClose}
+      onSubmit={async (values) => {
+        if (entity === undefined) throw new Error('There is no entity yet.');
+        await save.mutateAsync({
+          slug: values.text('slug'),
+          title: values.text('title'),
+          entity_name: entity.name,
+          fields: fieldsOf(entity, values),
+        });
+      }}
+    >
+      <TextField name="title" label="Title" required defaultValue={form?.title} />
+      <TextField
+        name="slug"
+        label="Address"
+        required
+        defaultValue={form?.slug}
+        hint="The last part of its address: report-damage"
+      />
+      <div
+        onChange={({ target }) => {
+          if (target instanceof HTMLSelectElement) setName(target.value);
         }}
       >
-        <TextField name="title" label="Title" required defaultValue={form?.title} />
-        <TextField
-          name="slug"
-          label="Address"
-          required
-          defaultValue={form?.slug}
-          hint="The last part of its address: report-damage"
+        <SelectField
+          key={all.length}
+          name="entity_name"
+          label="Makes a record of"
+          options={all.map((one) => [one.name, one.label] as const)}
+          defaultValue={entity?.name}
         />
-        <div
-          onChange={({ target }) => {
-            if (target instanceof HTMLSelectElement) setName(target.value);
-          }}
-        >
-          <SelectField
-            key={all.length}
-            name="entity_name"
-            label="Makes a record of"
-            options={all.map((one) => [one.name, one.label] as const)}
-            defaultValue={entity?.name}
-          />
-        </div>
-        {entity === undefined
-          ? null
-          : askable(entity).map((field) => {
-              const asked =
-                form?.entity_name === entity.name
-                  ? form.fields.find((one) => one.field_key === field.key)
-                  : undefined;
-              return (
-                <fieldset key={`${entity.name} ${field.key}`} className="entity-field">
-                  <legend>
-                    {field.label} <code>{field.key}</code>
-                  </legend>
-                  <SelectField
-                    name={`ask.${field.key}`}
-                    label={`${field.label} is`}
-                    options={STATES}
-                    defaultValue={
-                      asked === undefined
-                        ? field.required && form === undefined
-                          ? 'required'
-                          : ''
-                        : asked.required
-                          ? 'required'
-                          : 'optional'
-                    }
-                  />
-                  <TextField
-                    name={`label.${field.key}`}
-                    label={`Question for ${field.label}`}
-                    defaultValue={asked?.label ?? ''}
-                    placeholder={field.label}
-                  />
-                </fieldset>
-              );
-            })}
-      </Form>
-    </Dialog>
+      </div>
+      {entity === undefined
+        ? null
+        : askable(entity).map((field) => {
+            const asked =
+              form?.entity_name === entity.name
+                ? form.fields.find((one) => one.field_key === field.key)
+                : undefined;
+            return (
+              <fieldset key={`${entity.name} ${field.key}`} className="entity-field">
+                <legend>
+                  {field.label} <code>{field.key}</code>
+                </legend>
+                <SelectField
+                  name={`ask.${field.key}`}
+                  label={`${field.label} is`}
+                  options={STATES}
+                  defaultValue={
+                    asked === undefined
+                      ? field.required && form === undefined
+                        ? 'required'
+                        : ''
+                      : asked.required
+                        ? 'required'
+                        : 'optional'
+                  }
+                />
+                <TextField
+                  name={`label.${field.key}`}
+                  label={`Question for ${field.label}`}
+                  defaultValue={asked?.label ?? ''}
+                  placeholder={field.label}
+                />
+              </fieldset>
+            );
+          })}
+    </DialogForm>
   );
 };

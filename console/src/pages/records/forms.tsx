@@ -1,23 +1,25 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { usePageSession } from '../../kit/client.tsx';
 import {
+  ActionsMenu,
+  actions,
   ago,
   Badge,
   Button,
   Card,
   type Column,
+  ConfirmItem,
   Copy,
   DataTable,
   Empty,
-  Menu,
   MenuItem,
   Page,
   type Tone,
   useAction,
-  useConfirm,
+  useIsAdmin,
   usePages,
+  useTenant,
 } from '../../kit/index.ts';
 import { FormDialog } from './form-dialog.tsx';
 import { RecordLinks } from './links.tsx';
@@ -33,9 +35,8 @@ const TONES: Readonly<Record<FormView['status'], Tone>> = {
 
 /** Public forms that create records. */
 export default function Forms() {
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
-  const tenantId = session.kind === 'tenant' ? session.tenantId : '';
+  const isAdmin = useIsAdmin();
+  const tenantId = useTenant()?.tenantId ?? '';
   const [edited, setEdited] = useState<FormView | 'new'>();
   const rows = usePages(['forms', 'list'], (client, limit) =>
     client.items('/api/v1/tenant/forms', { params: { query: { limit } } }),
@@ -71,15 +72,7 @@ export default function Forms() {
     },
     ago('changed', 'Changed', ({ updated_at }) => updated_at),
     ...(isAdmin
-      ? [
-          {
-            key: 'actions',
-            title: '',
-            min: 110,
-            grow: 0,
-            cell: (form: FormView) => <Actions form={form} onEdit={() => setEdited(form)} />,
-          },
-        ]
+      ? [actions(110, (form: FormView) => <Actions form={form} onEdit={() => setEdited(form)} />)]
       : []),
   ];
   return (
@@ -117,76 +110,60 @@ export default function Forms() {
 }
 
 const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
-  const confirm = useConfirm();
   const params = { path: { id: form.id } };
   const invalidates = [['forms']] as const;
   const publish = useAction((client) => client.post('/api/v1/tenant/forms/{id}/publish', { params }), {
     invalidates,
     done: `${form.title} is public.`,
-    errors: 'silent',
   });
   const archive = useAction((client) => client.post('/api/v1/tenant/forms/{id}/archive', { params }), {
     invalidates,
     done: `${form.title} is closed.`,
-    errors: 'silent',
   });
   const remove = useAction((client) => client.delete('/api/v1/tenant/forms/{id}', { params }), {
     invalidates,
     done: `${form.title} was deleted.`,
-    errors: 'silent',
   });
   return (
-    <Menu
-      trigger={
-        <Button size="small" aria-label={`Actions for ${form.title}`}>
-          Actions
-        </Button>
-      }
-    >
+    <ActionsMenu name={form.title}>
       <MenuItem onSelect={onEdit}>Change</MenuItem>
       {form.status === 'published' ? null : (
-        <MenuItem
-          onSelect={() =>
-            confirm({
-              title: `Publish ${form.title}?`,
-              consequence: 'Anybody who knows the address can then make records with it.',
-              action: 'Publish',
-              tone: 'primary',
-              run: () => publish.mutateAsync(),
-            })
-          }
+        <ConfirmItem
+          ask={{
+            title: `Publish ${form.title}?`,
+            consequence: 'Anybody who knows the address can then make records with it.',
+            action: 'Publish',
+            tone: 'primary',
+            run: () => publish.mutateAsync(),
+          }}
         >
           Publish
-        </MenuItem>
+        </ConfirmItem>
       )}
       {form.status === 'archived' ? null : (
-        <MenuItem
-          onSelect={() =>
-            confirm({
-              title: `Close ${form.title}?`,
-              consequence: 'Its address answers that there is no such form. It can be published again.',
-              action: 'Close the form',
-              run: () => archive.mutateAsync(),
-            })
-          }
+        <ConfirmItem
+          ask={{
+            title: `Close ${form.title}?`,
+            consequence: 'Its address answers that there is no such form. It can be published again.',
+            action: 'Close the form',
+            run: () => archive.mutateAsync(),
+          }}
         >
           Close
-        </MenuItem>
+        </ConfirmItem>
       )}
-      <MenuItem
+      <ConfirmItem
         tone="danger"
-        onSelect={() =>
-          confirm({
-            title: `Delete ${form.title}?`,
-            consequence:
-              'The form is gone, and its address is free for another one. The records that it made stay.',
-            action: 'Delete form',
-            run: () => remove.mutateAsync(),
-          })
-        }
+        ask={{
+          title: `Delete ${form.title}?`,
+          consequence:
+            'The form is gone, and its address is free for another one. The records that it made stay.',
+          action: 'Delete form',
+          run: () => remove.mutateAsync(),
+        }}
       >
         Delete
-      </MenuItem>
-    </Menu>
+      </ConfirmItem>
+    </ActionsMenu>
   );
 };

@@ -1,5 +1,5 @@
 import type { components } from '../../../../client/src/index.ts';
-import { Badge, Pending, Time, useNames, useRead } from '../../kit/index.ts';
+import { Badge, Figures, Pending, Time, useNames, useRead } from '../../kit/index.ts';
 import { useWorkflow } from './schema.ts';
 
 export type Job = components['schemas']['JobDetail'];
@@ -22,43 +22,32 @@ export const History = ({ jobId, workflow: name }: { jobId: string; workflow: st
   const { history } = job.data;
   if (history.length === 0) return <p className="muted">The job is in its first state.</p>;
   return (
-    <section className="scroll-x" aria-label="History of the job" tabIndex={0}>
-      <table className="figures">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
-            <th scope="col">By</th>
-            <th scope="col">Who</th>
-          </tr>
-        </thead>
-        <tbody>
-          {history
-            .map((move, index) => ({ ...move, nth: index }))
-            .toReversed()
-            .map((move) => (
-              <tr key={move.nth}>
-                <td>
-                  <Time at={move.at} />
-                </td>
-                <td>{labelOf(move.from_state)}</td>
-                <td>{labelOf(move.to_state)}</td>
-                <td>
-                  {move.override === true ? (
-                    <Badge tone="warn">Override</Badge>
-                  ) : (
-                    <code>{move.event_name}</code>
-                  )}
-                  {move.reason === undefined ? null : <span className="record-reason">{move.reason}</span>}
-                </td>
-                <td>
-                  {move.actor.kind === 'user' ? nameOf(move.actor.id) : `${move.actor.kind} ${move.actor.id}`}
-                </td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </section>
+    <Figures label="History of the job" columns={['When', 'From', 'To', 'By', 'Who']}>
+      <tbody>
+        {history
+          .map((move, index) => ({ ...move, nth: index }))
+          .toReversed()
+          .map((move) => (
+            <tr key={move.nth}>
+              <td>
+                <Time at={move.at} />
+              </td>
+              <td>{labelOf(move.from_state)}</td>
+              <td>{labelOf(move.to_state)}</td>
+              <td>
+                {move.override === true ? (
+                  <Badge tone="warn">Override</Badge>
+                ) : (
+                  <code>{move.event_name}</code>
+                )}
+                {move.reason === undefined ? null : <span className="record-reason">{move.reason}</span>}
+              </td>
+              <td>
+                {move.actor.kind === 'user' ? nameOf(move.actor.id) : `${move.actor.kind} ${move.actor.id}`}
+              </td>
+            </tr>
+          ))}
+      </tbody>
+    </Figures>
   );
 };

@@ -1,4 +1,4 @@
-import { Dialog, Form, SelectField, TextField, useAction } from '../../kit/index.ts';
+import { DialogForm, SelectField, TextField, useAction } from '../../kit/index.ts';
 import type { Job } from './history.tsx';
 import type { Definition, Transition } from './machine.ts';
 
@@ -16,27 +16,25 @@ const objectOf = (text: string): Record<string, unknown> => {
 
 /** Asks for the payload that a transition's guard reads. */
 export const PayloadDialog = ({ transition: { event_name, guard }, onClose, send }: PayloadProps) => (
-  <Dialog title={event_name} onClose={onClose}>
-    <Form
-      submit={event_name}
-      onCancel={onClose}
-      onSubmit={async (values) => {
-        let payload: Record<string, unknown>;
-        try {
-          payload = objectOf(values.text('payload'));
-        } catch {
-          throw new Error('The payload is no JSON object.');
-        }
-        await send(payload);
-        onClose();
-      }}
-    >
-      <p>
-        The guard of this transition looks at its payload: <code>{guard}</code>
-      </p>
-      <TextField name="payload" label="Payload" rows={4} defaultValue="{}" hint="A JSON object" />
-    </Form>
-  </Dialog>
+  <DialogForm
+    title={event_name}
+    submit={event_name}
+    onClose={onClose}
+    onSubmit={async (values) => {
+      let payload: Record<string, unknown>;
+      try {
+        payload = objectOf(values.text('payload'));
+      } catch {
+        throw new Error('The payload is no JSON object.');
+      }
+      await send(payload);
+    }}
+  >
+    <p>
+      The guard of this transition looks at its payload: <code>{guard}</code>
+    </p>
+    <TextField name="payload" label="Payload" rows={4} defaultValue="{}" hint="A JSON object" />
+  </DialogForm>
 );
 
 interface OverrideProps {
@@ -51,28 +49,26 @@ export const Override = ({ job, definition, invalidates, onClose }: OverrideProp
   const override = useAction(
     (client, body: { to_state: string; reason: string }) =>
       client.post('/api/v1/tenant/jobs/{id}/override', { params: { path: { id: job.id } }, body }),
-    { invalidates, done: 'The state was overridden.', errors: 'silent' },
+    { invalidates, done: 'The state was overridden.' },
   );
   const states = definition.states
     .filter(({ key }) => key !== job.state)
     .map(({ key, label }) => [key, label] as const);
   return (
-    <Dialog title="Override the state" onClose={onClose}>
-      <Form
-        submit="Override"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          await override.mutateAsync({ to_state: values.text('to_state'), reason: values.text('reason') });
-          onClose();
-        }}
-      >
-        <p>
-          The job goes to another state without a transition: no guard, role or required field is checked.
-          Webhooks and posting rules hear of it, and the history shows your reason.
-        </p>
-        <SelectField name="to_state" label="To" options={states} />
-        <TextField name="reason" label="Reason" required rows={2} />
-      </Form>
-    </Dialog>
+    <DialogForm
+      title="Override the state"
+      submit="Override"
+      onClose={onClose}
+      onSubmit={(values) =>
+        override.mutateAsync({ to_state: values.text('to_state'), reason: values.text('reason') })
+      }
+    >
+      <p>
+        The job goes to another state without a transition: no guard, role or required field is checked.
+        Webhooks and posting rules hear of it, and the history shows your reason.
+      </p>
+      <SelectField name="to_state" label="To" options={states} />
+      <TextField name="reason" label="Reason" required rows={2} />
+    </DialogForm>
   );
 };

@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
-import { Badge, Button, Card, Pending, useAction, useConfirm } from '../../kit/index.ts';
+import { Badge, Button, Card, PendingCard, useAction, useConfirm, useTenant } from '../../kit/index.ts';
 import { type Job, useJob } from './history.tsx';
 import { Override, PayloadDialog } from './job-dialogs.tsx';
 import { type Definition, startsOf, type Transition } from './machine.ts';
@@ -25,11 +24,7 @@ export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
   const workflow = useWorkflow(job.data?.workflow);
   const definition = workflow.data === undefined ? undefined : publishedOf(workflow.data);
   if (job.data === undefined || definition === undefined || workflow.data === undefined) {
-    return (
-      <Card title="Job">
-        <Pending of={[job, workflow]} what="the job" />
-      </Card>
-    );
+    return <PendingCard title="Job" of={[job, workflow]} what="the job" />;
   }
   const labels = new Map(definition.states.map(({ key, label }) => [key, label]));
   const visited = new Set(job.data.history.flatMap(({ from_state, to_state }) => [from_state, to_state]));
@@ -101,8 +96,7 @@ const hindrancesOf = (
 };
 
 const Moves = ({ job, definition, entity, record }: MovesProps) => {
-  const session = usePageSession();
-  const role = session.kind === 'tenant' ? session.role : '';
+  const role = useTenant()?.role ?? '';
   const confirm = useConfirm();
   const [asked, setAsked] = useState<Transition>();
   const [isOverriding, setOverriding] = useState(false);
@@ -118,7 +112,7 @@ const Moves = ({ job, definition, entity, record }: MovesProps) => {
         params: { path: { id: job.id } },
         body: { event_name: event, expected_state: job.state, ...(payload === undefined ? {} : { payload }) },
       }),
-    { invalidates, errors: 'silent', done: ({ state }) => `The job is in ${labelOf(state)}.` },
+    { invalidates, done: ({ state }) => `The job is in ${labelOf(state)}.` },
   );
   const labelOf = (state: string): string =>
     definition.states.find(({ key }) => key === state)?.label ?? state;

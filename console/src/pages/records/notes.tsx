@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   Button,
   Failed,
@@ -12,13 +11,13 @@ import {
   useMentions,
   useNames,
   usePages,
+  useTenant,
 } from '../../kit/index.ts';
 
 /** The notes on a record. */
 export const Notes = ({ name, id }: { name: string; id: string }) => {
   const path = { name, id };
-  const session = usePageSession();
-  const self = session.kind === 'tenant' ? session.userId : undefined;
+  const self = useTenant()?.userId;
   const nameOf = useNames();
   const notes = usePages(['notes', name, id], (client, limit) =>
     client.items('/api/v1/tenant/entities/{name}/records/{id}/notes', { params: { path, query: { limit } } }),
@@ -66,7 +65,7 @@ const Write = ({ name, id }: { name: string; id: string }) => {
         params: { path: { name, id } },
         body: { body },
       }),
-    { invalidates: [['notes', name, id]], errors: 'silent' },
+    { invalidates: [['notes', name, id]] },
   );
   const submit = async (): Promise<void> => {
     if (add.isPending || text.trim() === '') return;

@@ -2,16 +2,16 @@ import { useState } from 'react';
 import {
   Badge,
   Button,
+  ConfirmButton,
   Dialog,
+  DialogForm,
   Failed,
-  Form,
   Pending,
   Secret,
   SelectField,
   TextField,
   Time,
   useAction,
-  useConfirm,
   usePages,
 } from '../../kit/index.ts';
 
@@ -28,7 +28,6 @@ const lifetimeOf = (text: string) => LIFETIMES.find(([key]) => key === text)?.[0
 export const PublicLinks = ({ jobId }: { jobId: string }) => {
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<string>();
-  const confirm = useConfirm();
   const params = { path: { id: jobId } };
   const invalidates = [['links', jobId]] as const;
   const links = usePages(['links', jobId], (client, limit) =>
@@ -37,14 +36,14 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
   const make = useAction(
     (client, body: { page_slug: string; expires_in: '1d' | '7d' | '30d' | '90d' }) =>
       client.post('/api/v1/tenant/jobs/{id}/links', { params, body }),
-    { invalidates, errors: 'silent' },
+    { invalidates },
   );
   const revoke = useAction(
     (client, link: string) =>
       client.delete('/api/v1/tenant/jobs/{id}/links/{link_id}', {
         params: { path: { id: jobId, link_id: link } },
       }),
-    { invalidates, done: 'The link was revoked.', errors: 'silent' },
+    { invalidates, done: 'The link was revoked.' },
   );
   const items = links.data?.pages.flatMap((page) => page.items);
   const now = Date.now();
@@ -72,48 +71,44 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
                 </span>
               </span>
               {isLive ? (
-                <Button
+                <ConfirmButton
                   size="small"
                   aria-label={`Revoke the link to ${page_slug}`}
-                  onClick={() =>
-                    confirm({
-                      title: `Revoke the link to ${page_slug}?`,
-                      consequence: 'Whoever has it gets an error from now on. This cannot be undone.',
-                      action: 'Revoke link',
-                      run: () => revoke.mutateAsync(id),
-                    })
-                  }
+                  ask={{
+                    title: `Revoke the link to ${page_slug}?`,
+                    consequence: 'Whoever has it gets an error from now on. This cannot be undone.',
+                    action: 'Revoke link',
+                    run: () => revoke.mutateAsync(id),
+                  }}
                 >
                   Revoke
-                </Button>
+                </ConfirmButton>
               ) : null}
             </li>
           );
         })}
       </ul>
       {isMaking ? (
-        <Dialog title="New public link" onClose={() => setMaking(false)}>
-          <Form
-            submit="Make the link"
-            onCancel={() => setMaking(false)}
-            onSubmit={async (values) => {
-              const { url } = await make.mutateAsync({
-                page_slug: values.text('page_slug'),
-                expires_in: lifetimeOf(values.text('expires_in')),
-              });
-              setMaking(false);
-              if (url !== undefined) setMade(new URL(url, location.origin).href);
-            }}
-          >
-            <TextField
-              name="page_slug"
-              label="Page"
-              required
-              hint="The page that the link is for, such as status."
-            />
-            <SelectField name="expires_in" label="Valid for" options={LIFETIMES} defaultValue="30d" />
-          </Form>
-        </Dialog>
+        <DialogForm
+          title="New public link"
+          submit="Make the link"
+          onClose={() => setMaking(false)}
+          onSubmit={async (values) => {
+            const { url } = await make.mutateAsync({
+              page_slug: values.text('page_slug'),
+              expires_in: lifetimeOf(values.text('expires_in')),
+            });
+            if (url !== undefined) setMade(new URL(url, location.origin).href);
+          }}
+        >
+          <TextField
+            name="page_slug"
+            label="Page"
+            required
+            hint="The page that the link is for, such as status."
+          />
+          <SelectField name="expires_in" label="Valid for" options={LIFETIMES} defaultValue="30d" />
+        </DialogForm>
       ) : null}
       {made === undefined ? null : (
         <Dialog title="The new link" onClose={() => setMade(undefined)}>

@@ -2,10 +2,10 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import {
   Completed,
-  Dialog,
+  DialogForm,
   Field,
-  Form,
   type FormValues,
+  localText,
   SelectField,
   TextField,
   useAction,
@@ -17,12 +17,6 @@ import { type Entity, type EntityField, type EntityRecord, titleOf, useEntity } 
 const NONE = ['', '–'] as const;
 /** Maximum of records suggested for a reference. */
 const OFFERED = 20;
-
-/** Formats an instant for a `datetime-local` input, in the reader's time zone. */
-const localText = (instant: string): string => {
-  const at = new Date(instant);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
-};
 
 /** A value as the text of its field. */
 const textOf = ({ type }: EntityField, value: unknown): string => {
@@ -97,60 +91,46 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
   // The record when the form was opened: changes by others meanwhile must not count as input here.
   const [record] = useState(present);
   const queries = useQueryClient();
-  const invalidates = [
-    ['records', entity.name],
-    ['record', entity.name],
-  ] as const;
-  const create = useAction(
-    (client, values: Record<string, unknown>) =>
-      client.post('/api/v1/tenant/entities/{name}/records', {
-        params: { path: { name: entity.name } },
-        body: { values },
-      }),
-    { invalidates, done: 'The record was made.', errors: 'silent' },
-  );
-  const change = useAction(
-    (client, { id, version, values }: { id: string; version: number; values: Record<string, unknown> }) =>
-      client.patch('/api/v1/tenant/entities/{name}/records/{id}', {
-        params: { path: { name: entity.name, id }, header: { 'If-Match': `"${version}"` } },
-        body: { values },
-      }),
-    { invalidates, done: 'The record was saved.', errors: 'silent' },
+  const save = useAction(
+    (client, values: Record<string, unknown>) => {
+      const { name } = entity;
+      const path = '/api/v1/tenant/entities/{name}/records';
+      if (record === undefined) return client.post(path, { params: { path: { name } }, body: { values } });
+      const { id, version } = record;
+      const params = { path: { name, id }, header: { 'If-Match': `"${version}"` } };
+      return client.patch(`${path}/{id}`, { params, body: { values } });
+    },
+    {
+      invalidates: [
+        ['records', entity.name],
+        ['record', entity.name],
+      ],
+      done: record === undefined ? 'The record was made.' : 'The record was saved.',
+    },
   );
   return (
-    <Dialog
+    <DialogForm
       title={record === undefined ? `New: ${entity.label}` : `Change: ${entity.label}`}
       size="wide"
+      submit={record === undefined ? 'Make the record' : 'Save'}
       onClose={onClose}
+      onSubmit={async (given) => {
+        const done = await save.mutateAsync(changesOf(entity.fields, record, given)).catch((error) => {
+          // The page behind the form shows what others made of it.
+          if (record !== undefined) void queries.invalidateQueries({ queryKey: ['record', entity.name] });
+          throw error;
+        });
+        onDone?.(done);
+      }}
     >
-      <Form
-        submit={record === undefined ? 'Make the record' : 'Save'}
-        onCancel={onClose}
-        onSubmit={async (given) => {
-          const values = changesOf(entity.fields, record, given);
-          const done =
-            record === undefined
-              ? await create.mutateAsync(values)
-              : await change
-                  .mutateAsync({ id: record.id, version: record.version, values })
-                  .catch((error) => {
-                    // The page behind the form shows what others made of it.
-                    void queries.invalidateQueries({ queryKey: ['record', entity.name] });
-                    throw error;
-                  });
-          onClose();
-          onDone?.(done);
-        }}
-      >
-        {entity.fields.map((field) => (
-          <Input
-            key={field.key}
-            field={field}
-            value={record === undefined ? field.default : record.values[field.key]}
-          />
-        ))}
-      </Form>
-    </Dialog>
+      {entity.fields.map((field) => (
+        <Input
+          key={field.key}
+          field={field}
+          value={record === undefined ? field.default : record.values[field.key]}
+        />
+      ))}
+    </DialogForm>
   );
 };
 

@@ -1,7 +1,6 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   ago,
   Badge,
@@ -11,8 +10,9 @@ import {
   DataTable,
   Empty,
   Page,
-  Pending,
+  pendingPage,
   useFilters,
+  useIsAdmin,
   usePages,
   useRead,
 } from '../../kit/index.ts';
@@ -42,15 +42,7 @@ export default function Records() {
   const { entity: name = '' } = useParams();
   const entity = useEntity(name);
   const workflow = useWorkflow(entity.data?.workflow);
-  if (entity.data === undefined) {
-    return (
-      <Page title={name} crumbs={CRUMBS}>
-        <Card>
-          <Pending of={entity} what="the entity" />
-        </Card>
-      </Page>
-    );
-  }
+  if (entity.data === undefined) return pendingPage(name, CRUMBS, { of: entity, what: 'the entity' });
   return <Table key={name} entity={entity.data} workflow={workflow.data} />;
 }
 
@@ -110,12 +102,11 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
   const { name } = entity;
   const [, navigate] = useLocation();
   const [dialog, setDialog] = useState<'record' | 'schema'>();
-  const session = usePageSession();
-  const isAdmin = session.kind === 'tenant' && session.role === 'admin';
+  const isAdmin = useIsAdmin();
   const filters = useFilters(['filter', 'sort']);
   const [filter, sort] = [filters.of('filter'), filters.of('sort')];
   const names = useFilterNames(entity, workflow);
-  const query = { ...(filter === '' ? {} : { filter }), ...(sort === '' ? {} : { sort }) };
+  const query = filters.given('filter', 'sort');
   const rows = usePages(
     ['records', name, query],
     (client, limit) =>
@@ -128,7 +119,7 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
     ['records', name, 'count', filter],
     async (client) => ({
       total: await client.count('/api/v1/tenant/entities/{name}/records', {
-        params: { path: { name }, query: { ...(filter === '' ? {} : { filter }), count: 'true', limit: 1 } },
+        params: { path: { name }, query: { ...filters.given('filter'), count: 'true', limit: 1 } },
       }),
     }),
     { enabled: rows.isSuccess },

@@ -1,21 +1,20 @@
 import { Link, useLocation, useParams } from 'wouter';
-import { usePageSession } from '../../kit/client.tsx';
 import {
   ago,
   Badge,
-  Button,
   Card,
   type Column,
+  ConfirmButton,
   Count,
   counts,
   DataTable,
   Empty,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Time,
   useAction,
-  useConfirm,
+  useIsAdmin,
   usePages,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
@@ -95,49 +94,34 @@ const One = ({ name }: { name: string }) => {
   const read = useWorkflow(name);
   const stream = useStreamOf('workflow', name);
   const entities = useEntities();
-  const session = usePageSession();
-  const confirm = useConfirm();
+  const isAdmin = useIsAdmin();
   const publish = useAction(
     (client) => client.post('/api/v1/tenant/workflows/{name}/publish', { params: { path: { name } } }),
-    {
-      invalidates: [['workflows']],
-      done: ({ version }) => `Version ${version} was published.`,
-      errors: 'silent',
-    },
+    { invalidates: [['workflows']], done: ({ version }) => `Version ${version} was published.` },
   );
   const { data } = read;
-  if (data === undefined) {
-    return (
-      <Page title={name} crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the workflow" />
-        </Card>
-      </Page>
-    );
-  }
+  if (data === undefined) return pendingPage(name, CRUMBS, { of: read, what: 'the workflow' });
   const users = entities.data?.filter(({ workflow }) => workflow === name) ?? [];
   const published = publishedOf(data);
-  const canPublish = data.status === 'draft' && session.kind === 'tenant' && session.role === 'admin';
+  const canPublish = data.status === 'draft' && isAdmin;
   return (
     <Page
       title={name}
       crumbs={CRUMBS}
       actions={
         canPublish ? (
-          <Button
+          <ConfirmButton
             tone="primary"
-            onClick={() =>
-              confirm({
-                title: `Publish the draft of ${name}?`,
-                consequence: `It becomes version ${data.version + 1}: new jobs begin with it, jobs that run stay on theirs.`,
-                action: 'Publish',
-                tone: 'primary',
-                run: () => publish.mutateAsync(),
-              })
-            }
+            ask={{
+              title: `Publish the draft of ${name}?`,
+              consequence: `It becomes version ${data.version + 1}: new jobs begin with it, jobs that run stay on theirs.`,
+              action: 'Publish',
+              tone: 'primary',
+              run: () => publish.mutateAsync(),
+            }}
           >
             Publish the draft
-          </Button>
+          </ConfirmButton>
         ) : null
       }
     >

@@ -88,8 +88,7 @@ export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
         <Filters label="Filters of the deliveries" of={filters}>
           <SelectFilter
             label="Status"
-            value={status}
-            onChange={(value) => filters.set('status', value)}
+            {...filters.field('status')}
             options={Object.entries(STATUSES).map(([value, { text }]) => [value, text])}
           />
           <SelectFilter
@@ -98,7 +97,7 @@ export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
             onChange={(value) => filters.set('event', value)}
             options={DELIVERED.map((name) => [name, name])}
           />
-          <TimeFilter label="Since" value={from} onChange={(value) => filters.set('from', value)} />
+          <TimeFilter label="Since" {...filters.field('from')} />
         </Filters>
       </div>
       <DataTable

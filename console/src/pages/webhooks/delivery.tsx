@@ -2,18 +2,18 @@ import { Link, useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
-  Button,
   Card,
+  ConfirmButton,
   Copied,
   Copy,
   Facts,
+  Figures,
   Json,
   Page,
-  Pending,
+  pendingPage,
   Tabs,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
@@ -43,7 +43,6 @@ const storyOf = ({ status, attempts, response_code, last_error, next_attempt_at 
 /** One delivery: why it failed, each attempt, and the body as it was sent. */
 export default function Delivery() {
   const { id = '' } = useParams();
-  const confirm = useConfirm();
   const params = { path: { delivery_id: id } };
   const read = useRead(
     ['delivery', id],
@@ -52,26 +51,11 @@ export default function Delivery() {
   );
   const resend = useAction(
     (client) => client.post('/api/v1/tenant/webhooks/deliveries/{delivery_id}/replay', { params }),
-    { invalidates: [['delivery', id], ['deliveries']], done: 'It is sent once more.', errors: 'silent' },
+    { invalidates: [['delivery', id], ['deliveries']], done: 'It is sent once more.' },
   );
   const { data } = read;
-  if (data === undefined) {
-    return (
-      <Page title="Delivery" crumbs={[['/webhooks', 'Webhooks']]}>
-        <Card>
-          <Pending of={read} what="the delivery" />
-        </Card>
-      </Page>
-    );
-  }
-  const askToResend = (): void =>
-    confirm({
-      title: 'Send it once more?',
-      consequence: 'The same bytes are sent with the same id, signed with the present secret.',
-      action: 'Resend',
-      tone: 'primary',
-      run: () => resend.mutateAsync(),
-    });
+  if (data === undefined)
+    return pendingPage('Delivery', [['/webhooks', 'Webhooks']], { of: read, what: 'the delivery' });
   return (
     <Page
       title={data.event}
@@ -81,9 +65,18 @@ export default function Delivery() {
         [`/webhooks/${data.subscription_id}`, 'Subscription'],
       ]}
       actions={
-        <Button tone="primary" onClick={askToResend}>
+        <ConfirmButton
+          tone="primary"
+          ask={{
+            title: 'Send it once more?',
+            consequence: 'The same bytes are sent with the same id, signed with the present secret.',
+            action: 'Resend',
+            tone: 'primary',
+            run: () => resend.mutateAsync(),
+          }}
+        >
           Resend
-        </Button>
+        </ConfirmButton>
       }
     >
       <Card>
@@ -114,36 +107,25 @@ const Attempts = ({ of: { history } }: { of: Detail }) => (
     {history.length === 0 ? (
       <div className="card-body muted">It has not been tried yet.</div>
     ) : (
-      <section className="scroll-x" aria-label="Attempts" tabIndex={0}>
-        <table className="figures">
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              <th scope="col">When</th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Answer</th>
-              <th scope="col" className="figure">
-                Time
-              </th>
-              <th scope="col">Error</th>
+      <Figures
+        label="Attempts"
+        columns={['Attempt', 'When', 'Outcome', 'Answer', { figure: 'Time' }, 'Error']}
+      >
+        <tbody>
+          {history.map(({ attempt, at, status, response_code, ms, error }) => (
+            <tr key={`${attempt} ${at}`}>
+              <th scope="row">{attempt}</th>
+              <td>
+                <Time at={at} />
+              </td>
+              <td>{OUTCOMES[status]}</td>
+              <td>{response_code === null ? 'none' : `HTTP ${response_code}`}</td>
+              <td className="figure">{ms === null ? '' : `${ms.toLocaleString()} ms`}</td>
+              <td>{error === `HTTP ${response_code}` ? '' : error}</td>
             </tr>
-          </thead>
-          <tbody>
-            {history.map(({ attempt, at, status, response_code, ms, error }) => (
-              <tr key={`${attempt} ${at}`}>
-                <th scope="row">{attempt}</th>
-                <td>
-                  <Time at={at} />
-                </td>
-                <td>{OUTCOMES[status]}</td>
-                <td>{response_code === null ? 'none' : `HTTP ${response_code}`}</td>
-                <td className="figure">{ms === null ? '' : `${ms.toLocaleString()} ms`}</td>
-                <td>{error === `HTTP ${response_code}` ? '' : error}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+          ))}
+        </tbody>
+      </Figures>
     )}
   </Card>
 );

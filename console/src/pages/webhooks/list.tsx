@@ -69,7 +69,7 @@ export default function Webhooks() {
   const create = useAction(
     (client, body: Parameters<Parameters<typeof SubscriptionForm>[0]['onSave']>[0]) =>
       client.post('/api/v1/tenant/webhooks', { body }),
-    { invalidates: [['webhooks']], errors: 'silent' },
+    { invalidates: [['webhooks']] },
   );
   return (
     <Page

@@ -12,11 +12,7 @@ export const EVENTS = [
   'entity.deleted',
 ] as const;
 
-interface Given {
-  readonly url: string;
-  readonly description: string;
-  readonly events: Subscription['events'];
-}
+type Given = Pick<Subscription, 'url' | 'description' | 'events'>;
 
 interface Props {
   readonly subscription?: Subscription | undefined;

@@ -3,15 +3,15 @@ import { Link, useLocation, useParams } from 'wouter';
 import {
   Button,
   Card,
+  ConfirmButton,
   Copied,
   Dialog,
   Facts,
   Page,
-  Pending,
+  pendingPage,
   Secret,
   Time,
   useAction,
-  useConfirm,
   useRead,
 } from '../../kit/index.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -26,15 +26,8 @@ export default function SubscriptionPage() {
   const { id = '' } = useParams();
   const params = { path: { id } };
   const read = useRead(['webhook', id], (client, signal) => client.get(PATH, { params, signal }));
-  if (read.data === undefined) {
-    return (
-      <Page title="Subscription" crumbs={CRUMBS}>
-        <Card>
-          <Pending of={read} what="the subscription" />
-        </Card>
-      </Page>
-    );
-  }
+  if (read.data === undefined)
+    return pendingPage('Subscription', CRUMBS, { of: read, what: 'the subscription' });
   return <Present subscription={read.data} />;
 }
 
@@ -99,23 +92,17 @@ const useSubscriptionActions = (
   { setSecret, edit }: { setSecret: (secret: string) => void; edit: () => void },
 ) => {
   const [, navigate] = useLocation();
-  const confirm = useConfirm();
   const params = { path: { id } };
   const invalidates = [['webhooks'], ['webhook', id], ['deliveries', id]] as const;
   const change = useAction((client, body: Change) => client.patch(PATH, { params, body }), {
     invalidates,
     done: 'The subscription is changed.',
-    errors: 'silent',
   });
   const remove = useAction((client) => client.delete(PATH, { params }), {
     invalidates: [['webhooks']],
     done: 'The subscription is deleted.',
-    errors: 'silent',
   });
-  const rotate = useAction((client) => client.post(`${PATH}/rotate-secret`, { params }), {
-    invalidates,
-    errors: 'silent',
-  });
+  const rotate = useAction((client) => client.post(`${PATH}/rotate-secret`, { params }), { invalidates });
   const test = useAction((client) => client.post(`${PATH}/test`, { params }), {
     invalidates,
     done: 'A test delivery is on its way; it appears below.',
@@ -124,7 +111,6 @@ const useSubscriptionActions = (
     invalidates,
     done: ({ replayed }) =>
       `${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} tried once more.`,
-    errors: 'silent',
   });
   const isActive = state === 'active';
   const actions = (
@@ -132,67 +118,59 @@ const useSubscriptionActions = (
       <Button onClick={() => test.mutate()} disabled={!isActive}>
         Send test
       </Button>
-      <Button
+      <ConfirmButton
         disabled={!isActive}
-        onClick={() =>
-          confirm({
-            title: 'Resend all dead letters?',
-            consequence:
-              'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can tell those it already has.',
-            action: 'Resend all',
-            tone: 'primary',
-            run: () => resend.mutateAsync(),
-          })
-        }
+        ask={{
+          title: 'Resend all dead letters?',
+          consequence:
+            'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can tell those it already has.',
+          action: 'Resend all',
+          tone: 'primary',
+          run: () => resend.mutateAsync(),
+        }}
       >
         Resend dead letters
-      </Button>
-      <Button
-        onClick={() =>
-          confirm({
-            title: 'Rotate the secret?',
-            consequence:
-              'A new secret signs from now on. For 24 hours the former one signs as well, so that the receiver can be changed without a gap.',
-            action: 'Rotate secret',
-            tone: 'primary',
-            run: async () => setSecret((await rotate.mutateAsync()).secret ?? ''),
-          })
-        }
+      </ConfirmButton>
+      <ConfirmButton
+        ask={{
+          title: 'Rotate the secret?',
+          consequence:
+            'A new secret signs from now on. For 24 hours the former one signs as well, so that the receiver can be changed without a gap.',
+          action: 'Rotate secret',
+          tone: 'primary',
+          run: async () => setSecret((await rotate.mutateAsync()).secret ?? ''),
+        }}
       >
         Rotate secret
-      </Button>
+      </ConfirmButton>
       <Button onClick={edit}>Edit</Button>
-      <Button
-        onClick={() =>
-          confirm({
-            title: isActive ? 'Pause this subscription?' : 'Make this subscription active?',
-            consequence: isActive
-              ? 'It gets no events until it is active again, and those that happen meanwhile are not kept for it.'
-              : 'It gets events from now on. Those that happened while it was paused are not sent.',
-            action: isActive ? 'Pause' : 'Activate',
-            tone: isActive ? 'danger' : 'primary',
-            run: () => change.mutateAsync({ state: isActive ? 'paused' : 'active' }),
-          })
-        }
+      <ConfirmButton
+        ask={{
+          title: isActive ? 'Pause this subscription?' : 'Make this subscription active?',
+          consequence: isActive
+            ? 'It gets no events until it is active again, and those that happen meanwhile are not kept for it.'
+            : 'It gets events from now on. Those that happened while it was paused are not sent.',
+          action: isActive ? 'Pause' : 'Activate',
+          tone: isActive ? 'danger' : 'primary',
+          run: () => change.mutateAsync({ state: isActive ? 'paused' : 'active' }),
+        }}
       >
         {isActive ? 'Pause' : 'Activate'}
-      </Button>
-      <Button
+      </ConfirmButton>
+      <ConfirmButton
         tone="danger"
-        onClick={() =>
-          confirm({
-            title: `Delete ${url}?`,
-            consequence: 'Nothing is sent to it any more, what waits is dropped, and its history is gone.',
-            action: 'Delete subscription',
-            run: async () => {
-              await remove.mutateAsync();
-              navigate('/webhooks');
-            },
-          })
-        }
+        ask={{
+          title: `Delete ${url}?`,
+          consequence: 'Nothing is sent to it any more, what waits is dropped, and its history is gone.',
+          action: 'Delete subscription',
+          run: async () => {
+            await remove.mutateAsync();
+            navigate('/webhooks');
+          },
+        }}
       >
         Delete
-      </Button>
+      </ConfirmButton>
     </>
   );
   return { change, actions };

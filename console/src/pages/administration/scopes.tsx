@@ -1,5 +1,7 @@
+import { ChoicesField } from '../../kit/index.ts';
+
 /** The scope vocabulary with what each grants (specification, Scope vocabulary). */
-export const SCOPES = [
+const SCOPES = [
   ['data:read', 'Read records and schemas'],
   ['data:write', 'Write records and schemas'],
   ['workflow:read', 'List jobs'],
@@ -17,3 +19,16 @@ export type Scope = (typeof SCOPES)[number][0];
 
 export const scopesIn = (values: readonly string[]): Scope[] =>
   SCOPES.map(([scope]) => scope).filter((scope) => values.includes(scope));
+
+export const ScopesField = () => (
+  <ChoicesField
+    name="scopes"
+    label="Scopes"
+    options={SCOPES.map(([scope, about]) => [
+      scope,
+      <>
+        <code>{scope}</code> <span className="muted">{about}</span>
+      </>,
+    ])}
+  />
+);

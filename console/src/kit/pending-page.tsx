@@ -1,0 +1,24 @@
+import type { ComponentProps } from 'react';
+import { Card } from './card.tsx';
+import { Page } from './page.tsx';
+import { Pending } from './pending.tsx';
+
+type PendingProps = ComponentProps<typeof Pending>;
+
+/** Placeholder of a card whose data is being read. */
+export const PendingCard = ({ title, ...rest }: PendingProps & { readonly title?: string }) => (
+  <Card {...(title === undefined ? {} : { title })}>
+    <Pending {...rest} />
+  </Card>
+);
+
+/** Placeholder of a page whose data is being read. No component, so that React keeps `Page` and its focus when the data arrives. */
+export const pendingPage = (
+  title: string,
+  crumbs: NonNullable<ComponentProps<typeof Page>['crumbs']>,
+  pending: PendingProps,
+) => (
+  <Page title={title} crumbs={crumbs}>
+    <PendingCard {...pending} />
+  </Page>
+);
