@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { RequestContext } from '../../application/core/commands/request-context.ts';
 import { Identity } from '../../application/identity/identity.ts';
-import { PlatformAdmins } from '../../application/identity/platform-admins.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import { DomainError } from '../../domain/core/errors.ts';
+import { isRefusal } from '../../domain/core/errors.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { masterKeyOf, type Secrets } from '../../infrastructure/development-secrets.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
@@ -53,7 +52,7 @@ export const createPlatformAdmin: AdminCommand = {
       // The id is random; of two concurrent commands with the same address, the reservation allows one.
       const admin = { id: core.ids.next(), email, password };
       await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
-        if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+        if (!isRefusal(error, 'already_exists')) throw error;
         throw new Refusal(
           'A platform admin with this e-mail exists already; set-platform-admin-password replaces the password.',
         );
@@ -71,8 +70,8 @@ export const setPlatformAdminPassword: AdminCommand = {
     const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
     await withCore((core, context) =>
-      new PlatformAdmins(core).setPassword(email, password, context).catch((error: unknown) => {
-        if (!(error instanceof DomainError && error.code === 'not_found')) throw error;
+      new Identity(core).setPlatformAdminPassword(email, password, context).catch((error: unknown) => {
+        if (!isRefusal(error, 'not_found')) throw error;
         throw new Refusal('No platform admin has this e-mail.');
       }),
     );

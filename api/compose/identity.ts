@@ -1,5 +1,5 @@
 import { eraser } from '../../application/core/privacy/eraser.ts';
-import { adminWithdrawal } from '../../application/identity/admin-withdrawal.ts';
+import { adminWithdrawal } from '../../application/identity/admin-withdrawals.ts';
 import { ApiTokenAuthentication } from '../../application/identity/api-token-authentication.ts';
 import { ApiTokens } from '../../application/identity/api-tokens.ts';
 import {
@@ -8,8 +8,7 @@ import {
   tenantTokenLifetime,
 } from '../../application/identity/authentication.ts';
 import { PLATFORM_TOKEN_SECONDS, platformClaims } from '../../application/identity/authentication-claims.ts';
-import { emailClaimer } from '../../application/identity/email-claimer.ts';
-import { emailReleaser } from '../../application/identity/email-releaser.ts';
+import { emailClaimer, emailReleaser } from '../../application/identity/email-claims.ts';
 import { Forgetting } from '../../application/identity/forgetting.ts';
 import { Identity } from '../../application/identity/identity.ts';
 import { Impersonation } from '../../application/identity/impersonation.ts';
@@ -57,7 +56,6 @@ export const composeIdentity = (
     streams,
     events: stores.events,
     codec,
-
     directory,
     uses: tokenUses,
     clock,
@@ -73,12 +71,10 @@ export const composeIdentity = (
     answered: (tenantId, position) => readModels.answered(tenantId, position),
   });
   const login = new Login({
-    streams,
     directory,
     identity,
     passwords,
     keys,
-
     tenantTokens,
     platformTokens,
     emailHash,

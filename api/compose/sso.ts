@@ -15,7 +15,7 @@ export const composeSso = (
   identity: Identity,
   tenantTokens: TokenFamily<TenantTokenClaims>,
 ): { readonly sso: Sso; readonly ssoSettings: SsoSettings } => {
-  const { streams, directory, keys, emailHash, secrets, clock, config, ids, logger, readModels } = core;
+  const { streams, directory, keys, emailHash, secrets, clock, config, logger, readModels } = core;
   const loopbackHttp = config.NODE_ENV !== 'production';
   const identityHash = identityHasher(secrets.MASTER_KEY);
   return {
@@ -28,7 +28,6 @@ export const composeSso = (
       transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
       accounts: new SsoAccounts({ streams, directory, emailHash, identityHash }),
       tokens: tenantTokens,
-      ids,
       logger,
       answered: (tenantId, position) => readModels.answered(tenantId, position),
     }),

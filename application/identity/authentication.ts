@@ -115,8 +115,6 @@ export class Authentication extends WithDeps<{
           correlationId: id,
           causationId: id,
         },
-        priorAttempt: undefined,
-        newId: () => this.deps.ids.next(),
       },
     );
     // The same request may list the tenant's users and must find this one.

@@ -1,6 +1,6 @@
 import { type Extension, extensionStream } from '../../domain/extensions/extension.ts';
-import { type Email, emailStream } from '../../domain/identity/email.ts';
-import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
+import { emailStream } from '../../domain/identity/email.ts';
+import { platformAdminStream, type RegisteredPlatformAdmin } from '../../domain/identity/platform-admin.ts';
 import { type RegisteredUser, userStream } from '../../domain/identity/user.ts';
 import { type ExistingTenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { TenantRights } from '../core/commands/principal.ts';
@@ -64,8 +64,14 @@ export class Directory {
     return found;
   }
 
-  async emailHolder(tenantId: string, emailHash: string): Promise<Email> {
-    return (await this.#streams.of(emailStream, tenantId, emailHash).load()).state;
+  /** The id of the person who has claimed an e-mail; a reservation does not count. */
+  async emailOwner(tenantId: string, emailHash: string): Promise<string | undefined> {
+    const { state } = await this.#streams.of(emailStream, tenantId, emailHash).load();
+    return state.status === 'claimed' ? state.userId : undefined;
+  }
+
+  async platformAdmin(adminId: string): Promise<RegisteredPlatformAdmin | undefined> {
+    return ifExists(await this.#streams.of(platformAdminStream, PLATFORM, adminId).load());
   }
 
   /** Opens a sealed text; `[erased]` when its key is destroyed. */
@@ -78,25 +84,26 @@ export class Directory {
     tenantId: string,
     userIds: readonly string[],
   ): Promise<(userId: string) => string | undefined> {
-    const emails = new Map<string, string>();
-    for (const [id, user] of await this.users(tenantId, userIds)) emails.set(id, await this.open(user.email));
+    const emails = await this.#texts(tenantId, userIds, 'email');
     return (id) => emails.get(id);
   }
 
   /** E-mail of a platform admin; undefined for an unknown one, such as an operations tool with its own token. */
   async platformAdminEmail(adminId: string): Promise<string | undefined> {
-    const { state } = await this.#streams.of(platformAdminStream, PLATFORM, adminId).load();
-    return state.exists ? this.open(state.email) : undefined;
+    const admin = await this.platformAdmin(adminId);
+    return admin && this.open(admin.email);
   }
 
   /** Present display names by id; `[erased]` for an unknown id. */
   async names(tenantId: string, userIds: readonly string[]): Promise<(userId: string) => string> {
-    if (userIds.length === 0) return () => ERASED;
-    const names = new Map<string, string>();
-    for (const [id, user] of await this.users(tenantId, userIds)) {
-      names.set(id, await this.open(user.displayName));
-    }
+    const names = await this.#texts(tenantId, userIds, 'displayName');
     return (id) => names.get(id) ?? ERASED;
+  }
+
+  async #texts(tenantId: string, userIds: readonly string[], field: 'email' | 'displayName') {
+    const texts = new Map<string, string>();
+    for (const [id, user] of await this.users(tenantId, userIds)) texts.set(id, await this.open(user[field]));
+    return texts;
   }
 
   #tenant(tenantId: string) {

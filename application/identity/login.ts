@@ -1,8 +1,6 @@
 import { DomainError, tenantSuspended } from '../../domain/core/errors.ts';
-import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -34,7 +32,6 @@ export class Login extends WithDeps<{
   readonly directory: Directory;
   readonly identity: Identity;
   readonly passwords: Passwords;
-  readonly streams: Streams;
   readonly keys: KeyRing;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly platformTokens: TokenFamily<PlatformClaims>;
@@ -66,14 +63,10 @@ export class Login extends WithDeps<{
 
   /** @throws `invalid_credential` */
   async platformAdmin(email: string, password: string): Promise<{ token: string }> {
-    const holder = await this.deps.directory.emailHolder(PLATFORM, this.deps.emailHash(email));
-    const adminId = holder.status === 'claimed' ? holder.userId : undefined;
-    const admin =
-      adminId === undefined
-        ? undefined
-        : (await this.deps.streams.of(platformAdminStream, PLATFORM, adminId).load()).state;
-    const hash = admin?.exists ? await this.deps.keys.open(admin.passwordHash) : undefined;
-    if (!(await this.deps.passwords.verify(hash, password)) || !admin?.exists) throw refused();
+    const adminId = await this.deps.directory.emailOwner(PLATFORM, this.deps.emailHash(email));
+    const admin = adminId === undefined ? undefined : await this.deps.directory.platformAdmin(adminId);
+    const hash = admin && (await this.deps.keys.open(admin.passwordHash));
+    if (!(await this.deps.passwords.verify(hash, password)) || admin === undefined) throw refused();
     const claims = {
       sub: admin.id,
       email: await this.deps.directory.open(admin.email),
@@ -112,7 +105,7 @@ export class Login extends WithDeps<{
 
   async #accountIn(tenantId: string, emailHash: string): Promise<readonly Account[]> {
     if (!isTenantId(tenantId)) return [];
-    const holder = await this.deps.directory.emailHolder(tenantId, emailHash);
-    return holder.status === 'claimed' ? [{ tenantId, userId: holder.userId }] : [];
+    const userId = await this.deps.directory.emailOwner(tenantId, emailHash);
+    return userId === undefined ? [] : [{ tenantId, userId }];
   }
 }

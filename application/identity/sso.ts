@@ -1,10 +1,8 @@
 import { DomainError, invalidAt, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
-import type { RequestContext } from '../core/commands/request-context.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import {
@@ -18,7 +16,7 @@ import type { TokenFamily } from '../ports/tokens.ts';
 import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
-import { NoAccount, type SsoAccounts } from './sso-accounts.ts';
+import type { SsoAccounts } from './sso-accounts.ts';
 import type { SsoTransactions, Transaction } from './sso-transactions.ts';
 
 /** The parameters of the redirect from the provider, and the browser's cookie. */
@@ -63,7 +61,6 @@ export class Sso extends WithDeps<{
   readonly transactions: SsoTransactions;
   readonly accounts: SsoAccounts;
   readonly tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
-  readonly ids: Ids;
   readonly logger: Logger;
   /** Called with the position of a registration. */
   readonly answered: (tenantId: string, position: Position) => void;
@@ -133,12 +130,9 @@ export class Sso extends WithDeps<{
   }
 
   async #account(tenantId: string, identity: ProvidedIdentity, requestId: string) {
-    const context: RequestContext = {
-      cause: { actor: { kind: 'system', id: 'sign-on' }, correlationId: requestId, causationId: requestId },
-      priorAttempt: undefined,
-      newId: () => this.deps.ids.next(),
-    };
-    return this.#logged(tenantId, () => this.deps.accounts.accountOf(tenantId, identity, context));
+    const actor = { kind: 'system', id: 'sign-on' } as const;
+    const cause = { actor, correlationId: requestId, causationId: requestId };
+    return this.#logged(tenantId, () => this.deps.accounts.accountOf(tenantId, identity, { cause }));
   }
 
   /** Logs the reason, a constant, which is not sent to the caller. */
@@ -146,15 +140,7 @@ export class Sso extends WithDeps<{
     try {
       return await step();
     } catch (error) {
-      if (
-        !(
-          error instanceof ProviderUnavailable ||
-          error instanceof SignInRefused ||
-          error instanceof NoAccount
-        )
-      ) {
-        throw error;
-      }
+      if (!(error instanceof ProviderUnavailable || error instanceof SignInRefused)) throw error;
       this.deps.logger.warn({ tenant_id: tenantId, reason: error.message }, 'a single sign-on failed');
       throw error instanceof ProviderUnavailable ? unavailable() : refused();
     }
