@@ -2,19 +2,19 @@ import { eraser } from '../../application/core/privacy/eraser.ts';
 import { adminWithdrawal } from '../../application/identity/admin-withdrawals.ts';
 import { ApiTokenAuthentication } from '../../application/identity/api-token-authentication.ts';
 import { ApiTokens } from '../../application/identity/api-tokens.ts';
+import { Authentication } from '../../application/identity/authentication.ts';
 import {
-  Authentication,
+  PLATFORM_TOKEN_SECONDS,
+  platformClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
-} from '../../application/identity/authentication.ts';
-import { PLATFORM_TOKEN_SECONDS, platformClaims } from '../../application/identity/authentication-claims.ts';
+} from '../../application/identity/authentication-claims.ts';
 import { emailClaimer, emailReleaser } from '../../application/identity/email-claims.ts';
 import { Forgetting } from '../../application/identity/forgetting.ts';
 import { Identity } from '../../application/identity/identity.ts';
 import { Impersonation } from '../../application/identity/impersonation.ts';
 import { Login } from '../../application/identity/login.ts';
 import { PasswordChanges } from '../../application/identity/password-changes.ts';
-import { TestTokens } from '../../application/identity/test-tokens.ts';
 import { TokenUses } from '../../application/identity/token-uses.ts';
 import type { PartnerAuthentication } from '../../application/partners/partner-authentication.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
@@ -88,7 +88,7 @@ export const composeIdentity = (
     oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
   });
   const { sso, ssoSettings } = composeSso(core, identity, tenantTokens);
-  const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets });
+  const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets, tenantTokens });
   const deps = {
     ...core,
     identity,
@@ -97,7 +97,6 @@ export const composeIdentity = (
     sso,
     ssoSettings,
     apiTokens,
-    testTokens: new TestTokens({ streams, tokens: tenantTokens }),
     passwordChanges: new PasswordChanges({
       streams,
       directory,

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto';
-import type { TenantTokenClaims } from '../../application/identity/authentication.ts';
+import type { TenantTokenClaims } from '../../application/identity/authentication-claims.ts';
 import type { Identity } from '../../application/identity/identity.ts';
 import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
 import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
@@ -27,7 +27,7 @@ export const composeSso = (
       provider: lazyOpenIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
       transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
       accounts: new SsoAccounts({ streams, directory, emailHash, identityHash }),
-      tokens: tenantTokens,
+      tenantTokens,
       logger,
       answered: (tenantId, position) => readModels.answered(tenantId, position),
     }),

@@ -9,12 +9,29 @@ import type { TokenFamily } from '../ports/tokens.ts';
 import {
   PLATFORM_TOKEN_SECONDS,
   type PlatformClaims,
-  sessionClaims,
   TENANT_TOKEN_SECONDS,
   type TenantClaims,
 } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
+
+export interface Session {
+  readonly token: string;
+  readonly user: UserView;
+  readonly tenantId: string;
+}
+
+/** The session of a person whose identity was checked. */
+export const signIn = async (
+  deps: { readonly identity: Identity; readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'> },
+  tenantId: string,
+  person: RegisteredUser,
+): Promise<Session> => {
+  const user = await deps.identity.view(person);
+  const { id: sub, email, role } = user;
+  const claims = { sub, email, tenant_id: tenantId, role, session: person.sessionEnds ?? 0 };
+  return { token: deps.tenantTokens.sign(claims, TENANT_TOKEN_SECONDS), user, tenantId };
+};
 
 interface Account {
   readonly tenantId: string;
@@ -40,11 +57,7 @@ export class Login extends WithDeps<{
   readonly accountsOf: (emailHash: string) => Promise<readonly Account[]>;
 }> {
   /** @throws `invalid_credential`, `tenant_required`, `tenant_suspended` */
-  async tenantUser(
-    email: string,
-    password: string,
-    tenantId: string | undefined,
-  ): Promise<{ token: string; user: UserView; tenantId: string }> {
+  async tenantUser(email: string, password: string, tenantId: string | undefined): Promise<Session> {
     const matching = await this.#matching(email, password, tenantId);
     const [match] = matching;
     if (match === undefined) throw refused();
@@ -53,12 +66,7 @@ export class Login extends WithDeps<{
     }
     const tenant = await this.deps.directory.tenant(match.tenantId);
     if (tenant?.status !== 'active') throw tenantSuspended();
-    const user = await this.deps.identity.view(match.user);
-    const token = this.deps.tenantTokens.sign(
-      sessionClaims(match.tenantId, user, match.user),
-      TENANT_TOKEN_SECONDS,
-    );
-    return { token, user, tenantId: match.tenantId };
+    return signIn(this.deps, match.tenantId, match.user);
   }
 
   /** @throws `invalid_credential` */

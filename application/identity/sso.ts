@@ -1,6 +1,7 @@
 import { DomainError, invalidAt, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -13,9 +14,10 @@ import {
   type SsoProvider,
 } from '../ports/sso-provider.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
+import type { TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
-import type { Identity, UserView } from './identity.ts';
+import type { Identity } from './identity.ts';
+import { type Session, signIn } from './login.ts';
 import type { SsoAccounts } from './sso-accounts.ts';
 import type { SsoTransactions, Transaction } from './sso-transactions.ts';
 
@@ -37,13 +39,8 @@ export interface SsoSettings {
   readonly loopbackHttp: boolean;
 }
 
-export interface SsoSession {
-  readonly token: string;
-  readonly user: UserView;
-  readonly tenantId: string;
+export interface SsoSession extends Written<Session> {
   readonly returnTo: string | undefined;
-  /** Position of the writes, if any. */
-  readonly position: Position | undefined;
 }
 
 const refused = (): DomainError =>
@@ -60,7 +57,7 @@ export class Sso extends WithDeps<{
   readonly provider: SsoProvider;
   readonly transactions: SsoTransactions;
   readonly accounts: SsoAccounts;
-  readonly tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
+  readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly logger: Logger;
   /** Called with the position of a registration. */
   readonly answered: (tenantId: string, position: Position) => void;
@@ -117,9 +114,7 @@ export class Sso extends WithDeps<{
     );
     const { user, position } = await this.#account(tenantId, identity, requestId);
     if (position !== undefined) this.deps.answered(tenantId, position);
-    const view = await this.deps.identity.view(user);
-    const token = this.deps.tokens.sign(sessionClaims(tenantId, view, user), TENANT_TOKEN_SECONDS);
-    return { token, user: view, tenantId, returnTo, position };
+    return { ...(await signIn(this.deps, tenantId, user)), returnTo, position };
   }
 
   async #settings(tenantId: string, sso: TenantSso): Promise<ProviderSettings> {

@@ -1,4 +1,4 @@
-import { existing, invalidAt, notFound } from '../../domain/core/errors.ts';
+import { existing, invalidAt, notFound, violated } from '../../domain/core/errors.ts';
 import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
@@ -25,7 +25,6 @@ import type { AdminAppointments, AppointedAdmin, GivenAdmin } from '../identity/
 import type { Directory } from '../identity/directory.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
-import { unknownReference } from '../partners/partners.ts';
 import type { Passwords } from '../ports/passwords.ts';
 
 export interface NewTenant {
@@ -138,7 +137,7 @@ export class Tenancy extends WithDeps<{
   async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
     const known = typeof partnerId !== 'string' || (await this.deps.partners.find(partnerId)) !== undefined;
     return () => {
-      if (!known) throw unknownReference('partner_id', 'There is no such partner.');
+      if (!known) throw violated('partner_id', 'unknown_reference', 'There is no such partner.');
     };
   }
 
