@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RequestContext } from '../../application/core/commands/request-context.ts';
+import type { CommandContext } from '../../application/core/commands/command.ts';
 import { Identity } from '../../application/identity/identity.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { isRefusal } from '../../domain/core/errors.ts';
@@ -24,18 +24,14 @@ const masterKeyOnly = (config: Config): MasterKey => ({ MASTER_KEY: masterKeyOf(
 
 /** Opens the environment's stores, also while servers use them, and closes them again. */
 const withCore = async (
-  work: (core: Core<MasterKey>, context: RequestContext) => Promise<void>,
+  work: (core: Core<MasterKey>, context: CommandContext) => Promise<void>,
 ): Promise<void> => {
   const config = adminConfig('MASTER_KEY');
   const core = await composeCore(config, masterKeyOnly, logger, systemClock);
   const id = core.ids.next();
-  const context = {
-    cause: { actor: { kind: 'system' as const, id: 'command-line' }, correlationId: id, causationId: id },
-    priorAttempt: undefined,
-    newId: () => core.ids.next(),
-  };
+  const actor = { kind: 'system', id: 'command-line' } as const;
   try {
-    await work(core, context);
+    await work(core, { cause: { actor, correlationId: id, causationId: id } });
   } finally {
     await core.stores.close();
   }

@@ -72,7 +72,7 @@ export class Impersonation extends WithDeps<{
       .of(impersonationStream, tenantId, user.id)
       .execute(
         { cause: { ...context.cause, impersonatedBy: adminEmail }, priorAttempt: context.priorAttempt },
-        () => startImpersonation({ userId: user.id, reason: wanted.reason }),
+        () => startImpersonation(user.id, wanted.reason),
       );
     const token = this.deps.tenantTokens.sign(
       { sub: user.id, email, tenant_id: tenantId, role: user.role, impersonated_by: adminEmail },

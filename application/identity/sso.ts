@@ -22,7 +22,7 @@ import type { SsoAccounts } from './sso-accounts.ts';
 import type { SsoTransactions, Transaction } from './sso-transactions.ts';
 
 /** The parameters of the redirect from the provider, and the browser's cookie. */
-export interface SsoAnswer {
+interface SsoAnswer {
   readonly state: string;
   /** The cookie of this state. */
   readonly sealed: string | undefined;

@@ -17,7 +17,7 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 
-export interface NewPartner {
+interface NewPartner {
   readonly id: string;
   readonly name: string;
   readonly home_tenant_id?: string | null | undefined;

@@ -27,7 +27,7 @@ import type { Identity } from '../identity/identity.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Passwords } from '../ports/passwords.ts';
 
-export interface NewTenant {
+interface NewTenant {
   readonly id: string;
   readonly name: string;
   readonly plan: Plan;

@@ -32,7 +32,7 @@ export interface RegisteredPlatformAdmin {
   readonly email: string;
   readonly passwordHash: string;
 }
-export type PlatformAdmin = { readonly exists: false } | RegisteredPlatformAdmin;
+type PlatformAdmin = { readonly exists: false } | RegisteredPlatformAdmin;
 
 export const platformAdminStream: StreamType<PlatformAdmin, PlatformAdminEvent> = {
   category: 'admin',

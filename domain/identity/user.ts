@@ -231,7 +231,7 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
   return events;
 };
 
-export interface ForgetUser {
+interface ForgetUser {
   readonly by: string;
   /** Undefined when the e-mail can no longer be opened. */
   readonly emailHash: string | undefined;

@@ -10,7 +10,7 @@ const MAX_TOKEN_LENGTH = 8192;
 const MAX_CACHED = 10_000;
 
 /** The current secret, and former ones that still verify. */
-export type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
+type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
 
 const keyOf = (secret: string): Buffer => Buffer.from(secret, 'utf8');
 
