@@ -6,7 +6,7 @@ import type { Core } from './compose/core.ts';
 import type { Platform } from './platform.ts';
 
 /** Sign-ins created at the first start, displayed once. */
-export interface DemoSignIns {
+interface DemoSignIns {
   readonly platformAdmin: { readonly email: string; readonly password: string } | undefined;
   readonly tenant: string;
   readonly users: readonly { readonly email: string; readonly password: string; readonly role: string }[];

@@ -83,7 +83,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
   const streams = new Streams(commands, states);
-  const directory = new Directory(streams, keys);
+  const directory = new Directory({ streams, keys });
   const readModels = new ReadModels(projections, stores.reads, clock, (search) =>
     logger.warn(search, 'slow search'),
   );

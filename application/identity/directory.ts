@@ -7,20 +7,13 @@ import type { TenantRights } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 
 /**
  * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
  * Reads no store while the stream is cached.
  */
-export class Directory {
-  readonly #streams: Streams;
-  readonly #keys: KeyRing;
-
-  constructor(streams: Streams, keys: KeyRing) {
-    this.#streams = streams;
-    this.#keys = keys;
-  }
-
+export class Directory extends WithDeps<{ readonly streams: Streams; readonly keys: KeyRing }> {
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
     const cached = this.#tenant(tenantId).cached();
@@ -52,7 +45,7 @@ export class Directory {
     extId: string,
     isGood: (extension: Extension) => boolean,
   ): Promise<Extension> {
-    return this.#streams.of(extensionStream, tenantId, extId).loadWhere(isGood);
+    return this.deps.streams.of(extensionStream, tenantId, extId).loadWhere(isGood);
   }
 
   async users(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
@@ -66,17 +59,17 @@ export class Directory {
 
   /** The id of the person who has claimed an e-mail; a reservation does not count. */
   async emailOwner(tenantId: string, emailHash: string): Promise<string | undefined> {
-    const { state } = await this.#streams.of(emailStream, tenantId, emailHash).load();
+    const { state } = await this.deps.streams.of(emailStream, tenantId, emailHash).load();
     return state.status === 'claimed' ? state.userId : undefined;
   }
 
   async platformAdmin(adminId: string): Promise<RegisteredPlatformAdmin | undefined> {
-    return ifExists(await this.#streams.of(platformAdminStream, PLATFORM, adminId).load());
+    return ifExists(await this.deps.streams.of(platformAdminStream, PLATFORM, adminId).load());
   }
 
   /** Opens a sealed text; `[erased]` when its key is destroyed. */
   async open(sealed: string): Promise<string> {
-    return (await this.#keys.open(sealed)) ?? ERASED;
+    return (await this.deps.keys.open(sealed)) ?? ERASED;
   }
 
   /** Present e-mails by id, `[erased]` for a forgotten person; undefined for an unknown id. */
@@ -107,11 +100,11 @@ export class Directory {
   }
 
   #tenant(tenantId: string) {
-    return this.#streams.of(tenantStream, PLATFORM, tenantId);
+    return this.deps.streams.of(tenantStream, PLATFORM, tenantId);
   }
 
   #user(tenantId: string, userId: string) {
-    return this.#streams.of(userStream, tenantId, userId);
+    return this.deps.streams.of(userStream, tenantId, userId);
   }
 }
 

@@ -3,7 +3,12 @@ import { DomainError, isRefusal } from '../../domain/core/errors.ts';
 import { isStorableText, truncate } from '../../domain/core/text.ts';
 import { emailStream, holderOf } from '../../domain/identity/email.ts';
 import { linkIdentity, ssoIdentityStream } from '../../domain/identity/sso-identity.ts';
-import { type RegisteredUser, registerUser, userStream } from '../../domain/identity/user.ts';
+import {
+  type RegisteredUser,
+  type RegisterUser,
+  registerUser,
+  userStream,
+} from '../../domain/identity/user.ts';
 import type { CommandContext, Written } from '../core/commands/command.ts';
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -20,11 +25,7 @@ const nameOf = (name: string | undefined, email: string): string => {
   return given || truncate(email.split('@')[0] || email, 200);
 };
 
-interface Newcomer {
-  readonly userId: string;
-  readonly email: string;
-  readonly displayName: string;
-}
+type Newcomer = Pick<RegisterUser, 'userId' | 'email' | 'displayName'>;
 
 /**
  * Finds the user of a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked user,

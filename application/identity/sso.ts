@@ -7,7 +7,6 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import {
-  type ProvidedIdentity,
   type ProviderSettings,
   ProviderUnavailable,
   SignInRefused,
@@ -19,7 +18,7 @@ import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
 import { type Session, signIn } from './login.ts';
 import type { SsoAccounts } from './sso-accounts.ts';
-import type { SsoTransactions, Transaction } from './sso-transactions.ts';
+import type { SsoTransactions } from './sso-transactions.ts';
 
 /** The parameters of the redirect from the provider, and the browser's cookie. */
 interface SsoAnswer {
@@ -77,23 +76,14 @@ export class Sso extends WithDeps<{
     checkActive(tenant);
     const allowed = returnTo === undefined ? undefined : allowedReturn(returnTo, tenant.sso.returnOrigins);
     if (returnTo !== undefined && allowed === undefined) {
-      throw invalidAt(
-        'return_to',
-        'not_allowed',
-        'return_to must be a URL of an origin that the tenant allows.',
-      );
+      const message = 'return_to must be a URL of an origin that the tenant allows.';
+      throw invalidAt('return_to', 'not_allowed', message);
     }
     const settings = await this.#settings(tenantId, tenant.sso);
     const begun = await this.#logged(tenantId, () => this.deps.provider.start(settings, redirectUri));
     const { url, state, nonce, codeVerifier } = begun;
-    const transaction: Omit<Transaction, 'expiresAt'> = {
-      tenantId,
-      revision: tenant.sso.revision,
-      nonce,
-      codeVerifier,
-      redirectUri,
-      returnTo: allowed,
-    };
+    const { revision } = tenant.sso;
+    const transaction = { tenantId, revision, nonce, codeVerifier, redirectUri, returnTo: allowed };
     return { url, state, sealed: this.deps.transactions.seal(state, transaction) };
   }
 
@@ -112,7 +102,11 @@ export class Sso extends WithDeps<{
     const identity = await this.#logged(tenantId, () =>
       this.deps.provider.finish(settings, redirectUri, { ...transaction, state }, { code, iss }),
     );
-    const { user, position } = await this.#account(tenantId, identity, requestId);
+    const actor = { kind: 'system', id: 'sign-on' } as const;
+    const cause = { actor, correlationId: requestId, causationId: requestId };
+    const { user, position } = await this.#logged(tenantId, () =>
+      this.deps.accounts.accountOf(tenantId, identity, { cause }),
+    );
     if (position !== undefined) this.deps.answered(tenantId, position);
     return { ...(await signIn(this.deps, tenantId, user)), returnTo, position };
   }
@@ -122,12 +116,6 @@ export class Sso extends WithDeps<{
     if (clientSecret === undefined) throw unavailable();
     const { issuer, clientId, revision } = sso;
     return { key: `${tenantId} ${revision}`, issuer, clientId, clientSecret };
-  }
-
-  async #account(tenantId: string, identity: ProvidedIdentity, requestId: string) {
-    const actor = { kind: 'system', id: 'sign-on' } as const;
-    const cause = { actor, correlationId: requestId, causationId: requestId };
-    return this.#logged(tenantId, () => this.deps.accounts.accountOf(tenantId, identity, { cause }));
   }
 
   /** Logs the reason, a constant, which is not sent to the caller. */

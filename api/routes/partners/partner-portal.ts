@@ -78,7 +78,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       handle: async ({ principal }) => {
         const { id, name } = await deps.partners.get(principal.partnerId);
         const user = { id: principal.userId, email: principal.email };
-        return { status: 200, body: { user, partner: { id, name }, permissions: principal.permissions } };
+        return ok({ user, partner: { id, name }, permissions: principal.permissions });
       },
     }),
   ]),
