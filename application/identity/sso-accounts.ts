@@ -41,8 +41,8 @@ export class SsoAccounts extends WithDeps<{
 }> {
   /**
    * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the link comes last.
-   * @throws {SignInRefused} for a deactivated user, and for a new person without a usable e-mail or with an unverified one
-   * that another user holds
+   * @throws {SignInRefused} for a deactivated user, and for a new person without a usable e-mail or with an unverified
+   * one that another user holds
    */
   async accountOf(
     tenantId: string,

@@ -179,6 +179,14 @@ export interface ChangeUser
   readonly withdrawn?: number | undefined;
 }
 
+interface ForgetUser {
+  readonly by: string;
+  /** Undefined when the e-mail can no longer be opened. */
+  readonly emailHash: string | undefined;
+  /** As in {@link ChangeUser}. */
+  readonly withdrawn?: number | undefined;
+}
+
 // Decide
 
 /** Registering the same id again changes nothing. */
@@ -230,14 +238,6 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
   }
   return events;
 };
-
-interface ForgetUser {
-  readonly by: string;
-  /** Undefined when the e-mail can no longer be opened. */
-  readonly emailHash: string | undefined;
-  /** As in {@link ChangeUser}. */
-  readonly withdrawn?: number | undefined;
-}
 
 /**
  * No events for a person who is already forgotten.
