@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { type RequestContext, uuidFromName } from '../application/core/commands/request-context.ts';
-import { DomainError } from '../domain/core/errors.ts';
+import { isRefusal } from '../domain/core/errors.ts';
 import type { Config } from '../infrastructure/config.ts';
 import type { Core } from './compose/core.ts';
 import type { Platform } from './platform.ts';
 
 /** Sign-ins created at the first start, displayed once. */
-export interface DemoSignIns {
+interface DemoSignIns {
   readonly platformAdmin: { readonly email: string; readonly password: string } | undefined;
   readonly tenant: string;
   readonly users: readonly { readonly email: string; readonly password: string; readonly role: string }[];
@@ -35,7 +35,7 @@ export const ensurePlatformAdmin = async ({ areas, core, wait }: Platform, confi
   await wait((tries) => areas.identity.identity.createPlatformAdmin(admin, context(tries))).catch(
     (error: unknown) => {
       // An earlier start has registered it.
-      if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+      if (!isRefusal(error, 'already_exists')) throw error;
     },
   );
 };

@@ -19,10 +19,9 @@ const only = (folder: string, ...allowed: string[]): IForbiddenRuleType => ({
 /** Files of an area that other areas of the application may import. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   entities: ['deletion-marks', 'deletions', 'records', 'schemas'],
-  extensions: ['extension-tokens'],
-  identity: ['admin-appointments', 'authentication', 'authentication-claims', 'directory', 'identity'],
+  identity: ['admin-appointments', 'authentication-claims', 'directory', 'identity'],
   notifications: ['raising'],
-  partners: ['partner-directory', 'partners'],
+  partners: ['partner-directory'],
   tenancy: ['tenancy'],
   webhooks: ['event-data'],
   workflow: ['jobs', 'workflow-uses'],

@@ -1,15 +1,16 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { z } from 'zod';
-import type { RequestContext } from '../../application/core/commands/request-context.ts';
+import type { CommandContext } from '../../application/core/commands/command.ts';
 import { Identity } from '../../application/identity/identity.ts';
-import { PlatformAdmins } from '../../application/identity/platform-admins.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import { DomainError } from '../../domain/core/errors.ts';
+import { isRefusal } from '../../domain/core/errors.ts';
+import { codePoints, isStorableText } from '../../domain/core/text.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { masterKeyOf, type Secrets } from '../../infrastructure/development-secrets.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type Core, composeCore } from '../compose/core.ts';
 import { type AdminCommand, adminConfig, emailOption, optionsOf, Refusal, say } from './command.ts';
-import { newPassword } from './password.ts';
 
 const schema = z.object({ email: emailOption });
 
@@ -25,20 +26,50 @@ const masterKeyOnly = (config: Config): MasterKey => ({ MASTER_KEY: masterKeyOf(
 
 /** Opens the environment's stores, also while servers use them, and closes them again. */
 const withCore = async (
-  work: (core: Core<MasterKey>, context: RequestContext) => Promise<void>,
+  work: (core: Core<MasterKey>, context: CommandContext) => Promise<void>,
 ): Promise<void> => {
   const config = adminConfig('MASTER_KEY');
   const core = await composeCore(config, masterKeyOnly, logger, systemClock);
   const id = core.ids.next();
-  const context = {
-    cause: { actor: { kind: 'system' as const, id: 'command-line' }, correlationId: id, causationId: id },
-    priorAttempt: undefined,
-    newId: () => core.ids.next(),
-  };
+  const actor = { kind: 'system', id: 'command-line' } as const;
   try {
-    await work(core, context);
+    await work(core, { cause: { actor, correlationId: id, causationId: id } });
   } finally {
     await core.stores.close();
+  }
+};
+
+const VARIABLE = 'PLATFORM_ADMIN_PASSWORD';
+
+/**
+ * A new password: from the environment, unless that names another admin; else the first line of standard input, which a
+ * terminal does not echo. Never from an argument, which other users of the machine could read.
+ * @throws {Refusal}
+ */
+const newPassword = async (email: string): Promise<string> => {
+  const { [VARIABLE]: given = '', PLATFORM_ADMIN_EMAIL: owner = '' } = process.env;
+  const isTheirs = owner === '' || owner.toLowerCase() === email.toLowerCase();
+  const fromEnvironment = given !== '' && isTheirs;
+  if (fromEnvironment) say(`The password is taken from ${VARIABLE}.`);
+  const password = fromEnvironment ? given : await firstLine();
+  const length = codePoints(password);
+  if (length < 10 || length > 200 || !isStorableText(password)) {
+    throw new Refusal('The password must have 10 to 200 characters.');
+  }
+  return password;
+};
+
+const firstLine = async (): Promise<string> => {
+  const terminal = process.stdin.isTTY === true;
+  if (terminal) process.stderr.write('New password: ');
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: silent, terminal });
+  try {
+    for await (const line of lines) return line;
+    throw new Refusal(`Give the password on standard input or in ${VARIABLE}.`);
+  } finally {
+    lines.close();
+    if (terminal) say('');
   }
 };
 
@@ -53,7 +84,7 @@ export const createPlatformAdmin: AdminCommand = {
       // The id is random; of two concurrent commands with the same address, the reservation allows one.
       const admin = { id: core.ids.next(), email, password };
       await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
-        if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+        if (!isRefusal(error, 'already_exists')) throw error;
         throw new Refusal(
           'A platform admin with this e-mail exists already; set-platform-admin-password replaces the password.',
         );
@@ -71,8 +102,8 @@ export const setPlatformAdminPassword: AdminCommand = {
     const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
     await withCore((core, context) =>
-      new PlatformAdmins(core).setPassword(email, password, context).catch((error: unknown) => {
-        if (!(error instanceof DomainError && error.code === 'not_found')) throw error;
+      new Identity(core).setPlatformAdminPassword(email, password, context).catch((error: unknown) => {
+        if (!isRefusal(error, 'not_found')) throw error;
         throw new Refusal('No platform admin has this e-mail.');
       }),
     );

@@ -83,10 +83,11 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
   const streams = new Streams(commands, states);
-  const directory = new Directory(streams, keys);
+  const directory = new Directory({ streams, keys });
   const readModels = new ReadModels(projections, stores.reads, clock, (search) =>
     logger.warn(search, 'slow search'),
   );
+  const hashed = keyedHash(secrets.MASTER_KEY, 'email-hash');
   return {
     config,
     secrets,
@@ -110,7 +111,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     readModels,
     pressure: new DeliveryPressure(clock, adapters.utilization()),
     passwords: adapters.passwords(),
-    emailHash: emailHasher(secrets.MASTER_KEY),
+    emailHash: (email) => hashed(email.normalize('NFC').toLowerCase()),
   };
 };
 
@@ -128,7 +129,8 @@ const weightOf = (directory: Directory, tenantId: string): number => {
   return tenant === undefined || tenant === 'unknown' ? 1 : QUOTAS[tenant.plan].weight;
 };
 
-const emailHasher = (masterKey: string): ((email: string) => string) => {
-  const key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, '', 'email-hash', 32)));
-  return (email) => createHmac('sha256', key).update(email.normalize('NFC').toLowerCase()).digest('hex');
+/** A hash that needs the master key, so that readers of the log cannot test what was hashed. */
+export const keyedHash = (masterKey: string, use: string): ((text: string) => string) => {
+  const key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, '', use, 32)));
+  return (text) => createHmac('sha256', key).update(text).digest('hex');
 };

@@ -1,5 +1,5 @@
 import { Extensions } from '../../application/extensions/extensions.ts';
-import type { TenantTokenClaims } from '../../application/identity/authentication.ts';
+import type { TenantTokenClaims } from '../../application/identity/authentication-claims.ts';
 import type { TokenFamily } from '../../application/ports/tokens.ts';
 import { extensionRoutes } from '../routes/extensions/extensions.ts';
 import type { Area } from './area.ts';

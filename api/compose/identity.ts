@@ -1,24 +1,28 @@
 import { eraser } from '../../application/core/privacy/eraser.ts';
-import { adminWithdrawal } from '../../application/identity/admin-withdrawal.ts';
+import { adminWithdrawal } from '../../application/identity/admin-withdrawals.ts';
 import { ApiTokenAuthentication } from '../../application/identity/api-token-authentication.ts';
 import { ApiTokens } from '../../application/identity/api-tokens.ts';
+import { Authentication } from '../../application/identity/authentication.ts';
 import {
-  Authentication,
+  PLATFORM_TOKEN_SECONDS,
+  platformClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
-} from '../../application/identity/authentication.ts';
-import { PLATFORM_TOKEN_SECONDS, platformClaims } from '../../application/identity/authentication-claims.ts';
-import { emailClaimer } from '../../application/identity/email-claimer.ts';
-import { emailReleaser } from '../../application/identity/email-releaser.ts';
+} from '../../application/identity/authentication-claims.ts';
+import { emailClaimer, emailReleaser } from '../../application/identity/email-claims.ts';
 import { Forgetting } from '../../application/identity/forgetting.ts';
 import { Identity } from '../../application/identity/identity.ts';
 import { Impersonation } from '../../application/identity/impersonation.ts';
 import { Login } from '../../application/identity/login.ts';
 import { PasswordChanges } from '../../application/identity/password-changes.ts';
-import { TestTokens } from '../../application/identity/test-tokens.ts';
+import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
+import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
+import { SsoTransactions } from '../../application/identity/sso-transactions.ts';
 import { TokenUses } from '../../application/identity/token-uses.ts';
 import type { PartnerAuthentication } from '../../application/partners/partner-authentication.ts';
+import type { Position } from '../../application/ports/event-store.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
+import { lazyOpenIdProvider } from '../../infrastructure/identity/lazy-sso-provider.ts';
 import { randomTokenSecrets } from '../../infrastructure/identity/token-secrets.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import { accountsOf, oldestAdmins } from '../../projections/identity/users.ts';
@@ -29,8 +33,8 @@ import { passwordRoutes } from '../routes/identity/passwords.ts';
 import { ssoRoutes } from '../routes/identity/sso.ts';
 import { userRoutes } from '../routes/identity/users.ts';
 import type { Area } from './area.ts';
-import type { Core } from './core.ts';
-import { composeSso } from './sso.ts';
+import { type Core, keyedHash } from './core.ts';
+import { providerFetch } from './outbound.ts';
 
 /** People and credentials: accounts, sign-in, tokens, impersonation, forgetting. */
 export const composeIdentity = (
@@ -38,7 +42,8 @@ export const composeIdentity = (
   { partnerAuthentication }: { readonly partnerAuthentication: PartnerAuthentication },
 ) => {
   const { streams, directory, passwords, emailHash, secrets, clock, readModels, keys, ids } = core;
-  const { codec, logger, stores, erasures } = core;
+  const { codec, config, logger, stores, erasures } = core;
+  const answered = (tenantId: string, position: Position): void => readModels.answered(tenantId, position);
   const identity = new Identity({ streams, directory, passwords, emailHash });
   const tenantTokens = tokenFamily(
     signingSecrets(secrets, 'TENANT_JWT_SECRET'),
@@ -57,7 +62,6 @@ export const composeIdentity = (
     streams,
     events: stores.events,
     codec,
-
     directory,
     uses: tokenUses,
     clock,
@@ -70,15 +74,13 @@ export const composeIdentity = (
     identity,
     ids,
     partner: (token) => partnerAuthentication.authenticate(token),
-    answered: (tenantId, position) => readModels.answered(tenantId, position),
+    answered,
   });
   const login = new Login({
-    streams,
     directory,
     identity,
     passwords,
     keys,
-
     tenantTokens,
     platformTokens,
     emailHash,
@@ -91,8 +93,26 @@ export const composeIdentity = (
     clock,
     oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
   });
-  const { sso, ssoSettings } = composeSso(core, identity, tenantTokens);
-  const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets });
+  const loopbackHttp = config.NODE_ENV !== 'production';
+  const ssoSettings: SsoSettings = { publicUrl: config.PUBLIC_URL, loopbackHttp };
+  const identityHash = keyedHash(secrets.MASTER_KEY, 'sso-identity-hash');
+  const sso = new Sso({
+    directory,
+    identity,
+    keys,
+    provider: lazyOpenIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
+    transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
+    accounts: new SsoAccounts({
+      streams,
+      directory,
+      emailHash,
+      identityHash: (issuer, subject) => identityHash(JSON.stringify([issuer, subject])),
+    }),
+    tenantTokens,
+    logger,
+    answered,
+  });
+  const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets, tenantTokens });
   const deps = {
     ...core,
     identity,
@@ -101,7 +121,6 @@ export const composeIdentity = (
     sso,
     ssoSettings,
     apiTokens,
-    testTokens: new TestTokens({ streams, tokens: tenantTokens }),
     passwordChanges: new PasswordChanges({
       streams,
       directory,

@@ -12,14 +12,14 @@ import {
   mintExtensionToken,
   uninstallExtension,
 } from '../../domain/extensions/extension.ts';
-import type { Outcome, Written } from '../core/commands/command.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { UserPrincipal } from '../core/commands/principal.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
+import { EXTENSION_TOKEN_SECONDS, type ExtensionClaims } from '../identity/authentication-claims.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { EXTENSION_TOKEN_SECONDS, type ExtensionClaims } from './extension-tokens.ts';
 
 type Changed = Written<{ readonly extension: InstalledExtension }>;
 
@@ -48,7 +48,7 @@ export class Extensions extends WithDeps<{
 
   /** As {@link deactivate}; it may be installed again. @throws `not_found` */
   async uninstall(tenantId: string, extId: string, context: RequestContext): Promise<Position | undefined> {
-    return (await this.#execute(tenantId, extId, context, uninstallExtension)).position;
+    return (await this.#stream(tenantId, extId).execute(context, uninstallExtension)).position;
   }
 
   /**
@@ -61,11 +61,10 @@ export class Extensions extends WithDeps<{
     context: RequestContext,
   ): Promise<Written<{ token: string }>> {
     const { tenantId, userId, email, role, impersonatedBy } = person;
-    const outcome = await this.#execute(tenantId, extId, context, (state, at) =>
-      mintExtensionToken(state, userId, at),
+    const { state, events, position } = await this.#stream(tenantId, extId).execute(context, (current, at) =>
+      mintExtensionToken(current, userId, at),
     );
-    const { state, position } = outcome;
-    const minted = outcome.events.find((event) => event.type === 'ExtensionTokenMinted');
+    const minted = events.find((event) => event.type === 'ExtensionTokenMinted');
     if (!state.installed || minted === undefined) throw notFound();
     const claims: ExtensionClaims = {
       sub: userId,
@@ -80,17 +79,12 @@ export class Extensions extends WithDeps<{
     return { token, position };
   }
 
-  #execute(
-    tenantId: string,
-    extId: string,
-    context: RequestContext,
-    decide: Decide,
-  ): Promise<Outcome<Extension, ExtensionEvent>> {
-    return this.deps.streams.of(extensionStream, tenantId, extId).execute(context, decide);
+  #stream(tenantId: string, extId: string) {
+    return this.deps.streams.of(extensionStream, tenantId, extId);
   }
 
   async #changed(tenantId: string, extId: string, context: RequestContext, decide: Decide): Promise<Changed> {
-    const { state, position } = await this.#execute(tenantId, extId, context, decide);
+    const { state, position } = await this.#stream(tenantId, extId).execute(context, decide);
     if (!state.installed) throw notFound();
     return { extension: state, position };
   }

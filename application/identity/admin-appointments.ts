@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { existing, isRefusal, notFound } from '../../domain/core/errors.ts';
 import { changeUser, type UserEvent, userStream } from '../../domain/identity/user.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -10,6 +10,22 @@ import type { Identity, UserView } from './identity.ts';
 
 export const APPOINTMENTS = ['created', 'promoted', 'reactivated', 'renamed', 'password_set'] as const;
 type Appointment = (typeof APPOINTMENTS)[number];
+
+const APPOINTMENT_OF: Readonly<Record<UserEvent['type'], Appointment | undefined>> = {
+  UserRegistered: 'created',
+  UserRoleChanged: 'promoted',
+  UserStatusChanged: 'reactivated',
+  UserRenamed: 'renamed',
+  UserPasswordSet: 'password_set',
+  PasswordResetOffered: undefined,
+  UserForgotten: undefined,
+};
+
+export interface GivenAdmin {
+  readonly email: string;
+  readonly password: string;
+  readonly display_name: string;
+}
 
 export interface AppointedAdmin {
   readonly user: UserView;
@@ -31,22 +47,19 @@ export class AdminAppointments extends WithDeps<{
    * @throws `already_exists` during a registration with this e-mail, `invalid_transition` before the e-mail of a
    * forgotten person is released
    */
-  async appoint(
-    tenantId: string,
-    admin: { readonly email: string; readonly displayName: string; readonly password: string },
-    context: RequestContext,
-  ): Promise<AppointedAdmin> {
-    const passwordHash = await this.deps.passwords.hash(admin.password);
-    const { email, displayName } = admin;
+  async appoint(tenantId: string, admin: GivenAdmin, context: RequestContext): Promise<AppointedAdmin> {
+    const { directory, emailHash, identity, passwords } = this.deps;
+    const { email, display_name: displayName } = admin;
+    const passwordHash = await passwords.hash(admin.password);
     const newcomer = { id: context.newId(), email, displayName, role: 'admin', passwordHash } as const;
     try {
-      const { user, position } = await this.deps.identity.createUser(tenantId, newcomer, context);
+      const { user, position } = await identity.createUser(tenantId, newcomer, context);
       return { user, changes: ['created'], position };
     } catch (error) {
-      if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
-      const holder = await this.deps.directory.emailHolder(tenantId, this.deps.emailHash(email));
-      if (holder.status !== 'claimed') throw error;
-      return this.#promote(tenantId, holder.userId, { displayName, passwordHash }, context);
+      if (!isRefusal(error, 'already_exists')) throw error;
+      const userId = await directory.emailOwner(tenantId, emailHash(email));
+      if (userId === undefined) throw error;
+      return this.#promote(tenantId, userId, { displayName, passwordHash }, context);
     }
   }
 
@@ -56,40 +69,15 @@ export class AdminAppointments extends WithDeps<{
     change: { readonly displayName: string; readonly passwordHash: string },
     context: RequestContext,
   ): Promise<AppointedAdmin> {
-    const user = await this.deps.directory.freshUser(tenantId, userId);
+    const { directory, identity, streams } = this.deps;
+    const user = await directory.freshUser(tenantId, userId);
     if (user === undefined) throw notFound();
-    const presentName = await this.deps.directory.open(user.displayName);
-    const { state, events, position } = await this.deps.streams
+    const presentName = await directory.open(user.displayName);
+    const wanted = { ...change, role: 'admin', status: 'active', presentName } as const;
+    const { state, events, position } = await streams
       .of(userStream, tenantId, userId)
-      .execute(context, (present) =>
-        changeUser(
-          present,
-          { ...change, role: 'admin', status: 'active', presentName },
-          context.cause.actor.id,
-        ),
-      );
-    if (!state.exists) throw notFound();
-    const changes = events.map(appointmentOf).filter((done) => done !== undefined);
-    return { user: await this.deps.identity.view(state), changes, position };
+      .execute(context, (present) => changeUser(present, wanted, context.cause.actor.id));
+    const changes = events.flatMap(({ type }) => APPOINTMENT_OF[type] ?? []);
+    return { user: await identity.view(existing(state)), changes, position };
   }
 }
-
-const appointmentOf = (event: UserEvent): Appointment | undefined => {
-  switch (event.type) {
-    case 'UserRegistered':
-      return 'created';
-    case 'UserRoleChanged':
-      return 'promoted';
-    case 'UserStatusChanged':
-      return 'reactivated';
-    case 'UserRenamed':
-      return 'renamed';
-    case 'UserPasswordSet':
-      return 'password_set';
-    case 'UserForgotten':
-    case 'PasswordResetOffered':
-      return undefined;
-    default:
-      return event satisfies never;
-  }
-};

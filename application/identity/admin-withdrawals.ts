@@ -1,44 +1,72 @@
 import {
   type AdminChange,
+  AdminWithdrawn,
   adminsStream,
+  finishWithdrawal,
   withdrawAdmin,
   withdrawnSince,
 } from '../../domain/identity/admins.ts';
+import { userStream } from '../../domain/identity/user.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { WithDeps } from '../core/with-deps.ts';
+import { dataOf } from '../core/events/event-codec.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from './directory.ts';
+
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Pick<Directory, 'freshUser'>;
+}
 
 /** The id of a tenant's stream of withdrawals. */
 const MAIN = 'main';
 
 /**
- * Decides that a person stops being an admin, before the user's stream changes. A subscriber (admin-withdrawal)
- * completes it after a crash.
+ * Decides that a person stops being an admin, before the user's stream changes.
+ * @param by the caller, who must still be an admin
+ * @returns the withdrawn `adminSince`; undefined when the person was never withdrawn
+ * @throws `conflict`
  */
-export class AdminWithdrawals extends WithDeps<{
-  streams: Streams;
-  directory: Pick<Directory, 'freshUser'>;
-}> {
-  /**
-   * @param by the caller, who must still be an admin
-   * @returns the withdrawn `adminSince`; undefined when the person was never withdrawn
-   * @throws `conflict`
-   */
-  async withdraw(
-    tenantId: string,
-    userId: string,
-    by: string,
-    changes: readonly AdminChange[],
-    context: RequestContext,
-  ): Promise<number | undefined> {
-    const { state } = await this.deps.streams.of(adminsStream, tenantId, MAIN).execute(context, {
-      prepare: async () => ({
-        user: await this.deps.directory.freshUser(tenantId, userId),
-        by: await this.deps.directory.freshUser(tenantId, by),
-      }),
-      decide: (present, _context, people) => withdrawAdmin(present, { ...people, changes }),
-    });
-    return withdrawnSince(state, userId);
-  }
-}
+export const withdrawRights = async (
+  { streams, directory }: Deps,
+  tenantId: string,
+  userId: string,
+  by: string,
+  changes: readonly AdminChange[],
+  context: RequestContext,
+): Promise<number | undefined> => {
+  const { state } = await streams.of(adminsStream, tenantId, MAIN).execute(context, {
+    prepare: async () => ({
+      user: await directory.freshUser(tenantId, userId),
+      by: await directory.freshUser(tenantId, by),
+    }),
+    decide: (present, _context, people) => withdrawAdmin(present, { ...people, changes }),
+  });
+  return withdrawnSince(state, userId);
+};
+
+/**
+ * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed between the two streams.
+ */
+export const adminWithdrawal = (
+  deps: Deps & { readonly keys: KeyRing; readonly emailHash: (email: string) => string },
+): Subscriber => ({
+  name: 'admin-withdrawal',
+  types: [AdminWithdrawn.type],
+  handle: async (event) => {
+    const withdrawn = dataOf(AdminWithdrawn, event);
+    if (withdrawn === undefined) return;
+    const { user_id, admin_since, changes } = withdrawn;
+    const user = await deps.directory.freshUser(event.tenantId, user_id);
+    if (user?.adminSince !== admin_since) return;
+    const email = changes.includes('forgotten') ? await deps.keys.open(user.email) : undefined;
+    const emailHash = email === undefined ? undefined : deps.emailHash(email);
+    await deps.streams
+      .of(userStream, event.tenantId, user_id)
+      .execute({ cause: causeOf(event) }, (state) =>
+        finishWithdrawal(state, { adminSince: admin_since, changes, emailHash }, event.actor.id),
+      );
+  },
+});

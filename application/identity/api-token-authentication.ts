@@ -5,15 +5,12 @@ import {
   apiTokenStream,
   type MintedApiToken,
   scopesOfUsable,
-  TOKEN_MARK,
-  tokenParts,
-} from '../../domain/identity/api-token.ts';
-import {
   type TokenCandidate,
   type TokenPrefix,
   type TokenPrefixEvent,
+  tokenParts,
   tokenPrefixStream,
-} from '../../domain/identity/token-prefix.ts';
+} from '../../domain/identity/api-token.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -31,9 +28,6 @@ const MAX_CANDIDATES = 1000;
 
 /** The stored hash of a secret tail: SHA-256 in lower-case hex. */
 export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
-
-/** Checks only the form; {@link ApiTokenAuthentication} checks the token. */
-export const looksLikeApiToken = (credential: string): boolean => credential.startsWith(TOKEN_MARK);
 
 /**
  * Checks API tokens (specification, Authentication 6). A verified token is found by its digest and checked against

@@ -1,10 +1,11 @@
-import { z } from 'zod';
 import { DomainError, invalidCredential, tenantSuspended } from '../../domain/core/errors.ts';
 import { type Extension, scopesOfToken } from '../../domain/extensions/extension.ts';
+import { TOKEN_MARK } from '../../domain/identity/api-token.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type {
   CredentialFamily,
+  ExtensionPrincipal,
   PartnerPrincipal,
   PlatformAdminPrincipal,
   Principal,
@@ -12,31 +13,18 @@ import type {
   UserPrincipal,
 } from '../core/commands/principal.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import {
-  EXTENSION_TOKEN_SECONDS,
-  extensionClaims,
-  extensionPrincipal,
-} from '../extensions/extension-tokens.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { type ApiTokenAuthentication, looksLikeApiToken } from './api-token-authentication.ts';
-import {
-  type PlatformClaims,
-  sessionLifetime,
-  type TenantClaims,
-  tenantClaims,
+import type { ApiTokenAuthentication } from './api-token-authentication.ts';
+import type {
+  ExtensionClaims,
+  PlatformClaims,
+  TenantClaims,
+  TenantTokenClaims,
 } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
-
-/** Claims of all tokens signed with the tenants' key: sessions and extensions. */
-export const tenantTokenClaims = z.union([tenantClaims, extensionClaims]);
-export type TenantTokenClaims = z.output<typeof tenantTokenClaims>;
-
-/** The longest lifetime of a tenant token (seconds). */
-export const tenantTokenLifetime = (claims: TenantTokenClaims): number =>
-  claims.ext_id === undefined ? sessionLifetime(claims) : EXTENSION_TOKEN_SECONDS;
 
 type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
@@ -61,7 +49,7 @@ export class Authentication extends WithDeps<{
     if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
     switch (family) {
       case 'tenant':
-        return looksLikeApiToken(token) ? this.deps.apiTokens.authenticate(token) : this.#signed(token);
+        return token.startsWith(TOKEN_MARK) ? this.deps.apiTokens.authenticate(token) : this.#signed(token);
       case 'platform':
         return this.#platformAdmin(token);
       case 'partner':
@@ -115,8 +103,6 @@ export class Authentication extends WithDeps<{
           correlationId: id,
           causationId: id,
         },
-        priorAttempt: undefined,
-        newId: () => this.deps.ids.next(),
       },
     );
     // The same request may list the tenant's users and must find this one.
@@ -144,16 +130,13 @@ const principalOf = (
   user: RegisteredUser,
   extension: Extension | undefined,
 ): TenantPrincipal => {
-  if (user.status === 'deactivated') throw invalidCredential();
-  if (isEnded(claims, user)) throw invalidCredential();
-  if (claims.ext_id !== undefined) {
-    if (extension === undefined) throw invalidCredential();
-    const principal = extensionPrincipal(claims, tenant, user, extension);
-    if (tenant.status === 'suspended') throw tenantSuspended();
-    return principal;
-  }
+  if (user.status === 'deactivated' || isEnded(claims, user)) throw invalidCredential();
+  const principal =
+    claims.ext_id === undefined
+      ? sessionPrincipal(claims, tenant, user)
+      : extensionPrincipal(claims, tenant, user, extension);
   if (tenant.status === 'suspended') throw tenantSuspended();
-  return sessionPrincipal(claims, tenant, user);
+  return principal;
 };
 
 const sessionPrincipal = (
@@ -171,3 +154,28 @@ const sessionPrincipal = (
   impersonatedBy: claims.impersonated_by,
   tokenUse: claims.token_use,
 });
+
+/**
+ * @throws `invalid_credential` when the extension is inactive or was deactivated since the token was minted, or when
+ * the person's role is now lower than the claim
+ */
+const extensionPrincipal = (
+  claims: ExtensionClaims & { readonly iat: number },
+  tenant: ExistingTenant,
+  user: RegisteredUser,
+  extension: Extension | undefined,
+): ExtensionPrincipal => {
+  const scopes = extension && scopesOfToken(extension, claims);
+  if (scopes === undefined || (claims.role === 'admin' && user.role !== 'admin')) throw invalidCredential();
+  return {
+    kind: 'extension',
+    tenantId: tenant.id,
+    rights: { plan: tenant.plan, entitlements: tenant.entitlements },
+    extId: claims.ext_id,
+    userId: user.id,
+    email: claims.email,
+    role: claims.role,
+    scopes,
+    impersonatedBy: claims.impersonated_by,
+  };
+};

@@ -1,26 +1,19 @@
 import { type Extension, extensionStream } from '../../domain/extensions/extension.ts';
-import { type Email, emailStream } from '../../domain/identity/email.ts';
-import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
+import { emailStream } from '../../domain/identity/email.ts';
+import { platformAdminStream, type RegisteredPlatformAdmin } from '../../domain/identity/platform-admin.ts';
 import { type RegisteredUser, userStream } from '../../domain/identity/user.ts';
 import { type ExistingTenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { TenantRights } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 
 /**
  * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
  * Reads no store while the stream is cached.
  */
-export class Directory {
-  readonly #streams: Streams;
-  readonly #keys: KeyRing;
-
-  constructor(streams: Streams, keys: KeyRing) {
-    this.#streams = streams;
-    this.#keys = keys;
-  }
-
+export class Directory extends WithDeps<{ readonly streams: Streams; readonly keys: KeyRing }> {
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
     const cached = this.#tenant(tenantId).cached();
@@ -52,7 +45,7 @@ export class Directory {
     extId: string,
     isGood: (extension: Extension) => boolean,
   ): Promise<Extension> {
-    return this.#streams.of(extensionStream, tenantId, extId).loadWhere(isGood);
+    return this.deps.streams.of(extensionStream, tenantId, extId).loadWhere(isGood);
   }
 
   async users(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
@@ -64,13 +57,19 @@ export class Directory {
     return found;
   }
 
-  async emailHolder(tenantId: string, emailHash: string): Promise<Email> {
-    return (await this.#streams.of(emailStream, tenantId, emailHash).load()).state;
+  /** The id of the person who has claimed an e-mail; a reservation does not count. */
+  async emailOwner(tenantId: string, emailHash: string): Promise<string | undefined> {
+    const { state } = await this.deps.streams.of(emailStream, tenantId, emailHash).load();
+    return state.status === 'claimed' ? state.userId : undefined;
+  }
+
+  async platformAdmin(adminId: string): Promise<RegisteredPlatformAdmin | undefined> {
+    return ifExists(await this.deps.streams.of(platformAdminStream, PLATFORM, adminId).load());
   }
 
   /** Opens a sealed text; `[erased]` when its key is destroyed. */
   async open(sealed: string): Promise<string> {
-    return (await this.#keys.open(sealed)) ?? ERASED;
+    return (await this.deps.keys.open(sealed)) ?? ERASED;
   }
 
   /** Present e-mails by id, `[erased]` for a forgotten person; undefined for an unknown id. */
@@ -78,33 +77,34 @@ export class Directory {
     tenantId: string,
     userIds: readonly string[],
   ): Promise<(userId: string) => string | undefined> {
-    const emails = new Map<string, string>();
-    for (const [id, user] of await this.users(tenantId, userIds)) emails.set(id, await this.open(user.email));
+    const emails = await this.#texts(tenantId, userIds, 'email');
     return (id) => emails.get(id);
   }
 
   /** E-mail of a platform admin; undefined for an unknown one, such as an operations tool with its own token. */
   async platformAdminEmail(adminId: string): Promise<string | undefined> {
-    const { state } = await this.#streams.of(platformAdminStream, PLATFORM, adminId).load();
-    return state.exists ? this.open(state.email) : undefined;
+    const admin = await this.platformAdmin(adminId);
+    return admin && this.open(admin.email);
   }
 
   /** Present display names by id; `[erased]` for an unknown id. */
   async names(tenantId: string, userIds: readonly string[]): Promise<(userId: string) => string> {
-    if (userIds.length === 0) return () => ERASED;
-    const names = new Map<string, string>();
-    for (const [id, user] of await this.users(tenantId, userIds)) {
-      names.set(id, await this.open(user.displayName));
-    }
+    const names = await this.#texts(tenantId, userIds, 'displayName');
     return (id) => names.get(id) ?? ERASED;
   }
 
+  async #texts(tenantId: string, userIds: readonly string[], field: 'email' | 'displayName') {
+    const texts = new Map<string, string>();
+    for (const [id, user] of await this.users(tenantId, userIds)) texts.set(id, await this.open(user[field]));
+    return texts;
+  }
+
   #tenant(tenantId: string) {
-    return this.#streams.of(tenantStream, PLATFORM, tenantId);
+    return this.deps.streams.of(tenantStream, PLATFORM, tenantId);
   }
 
   #user(tenantId: string, userId: string) {
-    return this.#streams.of(userStream, tenantId, userId);
+    return this.deps.streams.of(userStream, tenantId, userId);
   }
 }
 

@@ -1,7 +1,6 @@
-import { DomainError } from '../../domain/core/errors.ts';
+import { isRefusal } from '../../domain/core/errors.ts';
 import { TenantCreated } from '../../domain/tenancy/tenant.ts';
-import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
-import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { dataOf } from '../core/events/event-codec.ts';
 import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
@@ -32,18 +31,13 @@ export const firstAdmin = (deps: {
       );
       if (email !== undefined && displayName !== undefined && passwordHash !== undefined) {
         const person = { id: admin_id, email, displayName, role: 'admin' as const, passwordHash };
-        await deps.identity.createUser(tenant_id, person, contextOf(event)).catch((error: unknown) => {
+        const context = { cause: causeOf(event) };
+        await deps.identity.createUser(tenant_id, person, context).catch((error: unknown) => {
           // A person registered from a signed token has taken the e-mail meanwhile and keeps it.
-          if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+          if (!isRefusal(error, 'already_exists')) throw error;
         });
       }
     }
     await deps.keys.destroy(firstAdminKeyId(tenant_id));
   },
-});
-
-const contextOf = (event: LoggedEvent): RequestContext => ({
-  cause: causeOf(event),
-  priorAttempt: undefined,
-  newId: () => uuidFromName(`first-admin\n${event.id}`),
 });

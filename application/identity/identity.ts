@@ -1,40 +1,30 @@
-import { DomainError, existing, notFound } from '../../domain/core/errors.ts';
+import { existing, isRefusal, notFound } from '../../domain/core/errors.ts';
+import type { Changes } from '../../domain/core/stream-type.ts';
 import type { AdminChange } from '../../domain/identity/admins.ts';
-import { claimEmail, emailStream, reserveEmail } from '../../domain/identity/email.ts';
-import { platformAdminStream, registerPlatformAdmin } from '../../domain/identity/platform-admin.ts';
 import {
-  changeUser,
-  type RegisteredUser,
-  registerUser,
-  type User,
-  type UserEvent,
-  userStream,
-} from '../../domain/identity/user.ts';
-import type { Outcome, Written } from '../core/commands/command.ts';
+  platformAdminStream,
+  registerPlatformAdmin,
+  setPlatformAdminPassword,
+} from '../../domain/identity/platform-admin.ts';
+import { changeUser, type RegisteredUser, registerUser, userStream } from '../../domain/identity/user.ts';
+import type { CommandContext, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Passwords } from '../ports/passwords.ts';
-import { AdminWithdrawals } from './admin-withdrawals.ts';
+import { withdrawRights } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
+import { emailClaim } from './email-claims.ts';
 
-export interface NewUser {
-  readonly id: string;
-  readonly email: string;
-  readonly displayName: string;
-  readonly role: 'admin' | 'operator';
+interface NewUser extends Pick<RegisteredUser, 'id' | 'email' | 'displayName' | 'role'> {
   readonly password?: string | undefined;
   /** A hash in place of `password`. */
   readonly passwordHash?: string | undefined;
 }
 
-export interface UserChange {
-  readonly displayName?: string | undefined;
-  readonly role?: 'admin' | 'operator' | undefined;
-  readonly status?: 'active' | 'deactivated' | undefined;
-  readonly password?: string | undefined;
-}
+type UserChange = Changes<Pick<RegisteredUser, 'displayName' | 'role' | 'status'> & { password: string }>;
 
 export interface UserView {
   readonly id: string;
@@ -53,8 +43,6 @@ export class Identity extends WithDeps<{
   /** Keyed hash of a normalised e-mail; names its stream. */
   readonly emailHash: (email: string) => string;
 }> {
-  readonly #admins = new AdminWithdrawals(this.deps);
-
   /**
    * Reserves the e-mail, registers the user, claims the e-mail. After a crash in between, the reservation expires or a
    * retry completes it.
@@ -62,39 +50,27 @@ export class Identity extends WithDeps<{
    */
   async createUser(
     tenantId: string,
-    user: NewUser,
-    context: RequestContext,
+    { id, password, passwordHash: givenHash, ...user }: NewUser,
+    { cause }: CommandContext,
   ): Promise<Written<{ user: UserView }>> {
-    const known = await this.deps.directory.user(tenantId, user.id);
+    const { streams, directory, passwords } = this.deps;
+    const known = await directory.user(tenantId, id);
     // A repeated request for a forgotten person must not claim the e-mail again.
     if (known?.forgotten !== undefined) {
-      const { position } = await this.deps.streams
-        .of(userStream, tenantId, user.id)
-        .execute({ cause: context.cause }, () => []);
+      const { position } = await streams.of(userStream, tenantId, id).execute({ cause }, () => []);
       return { user: await this.view(known), position };
     }
-    const emailHash = this.deps.emailHash(user.email);
-    const email = this.deps.streams.of(emailStream, tenantId, emailHash);
-    const { cause } = context;
-    const claim = { emailHash, userId: user.id };
-    const passwordHash =
-      user.password === undefined ? user.passwordHash : await this.deps.passwords.hash(user.password);
-    await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
-    const registered = await this.deps.streams
-      .of(userStream, tenantId, user.id)
-      .execute({ cause: context.cause }, (state) =>
-        registerUser(state, {
-          userId: user.id,
-          email: user.email,
-          displayName: user.displayName,
-          role: user.role,
-          origin: 'admin',
-          passwordHash,
-        }),
+    const email = this.#emailClaim(tenantId, user.email, id, cause);
+    const passwordHash = password === undefined ? givenHash : await passwords.hash(password);
+    await email.reserve();
+    const registered = await streams
+      .of(userStream, tenantId, id)
+      .execute({ cause }, (state) =>
+        registerUser(state, { ...user, userId: id, origin: 'admin', passwordHash }),
       );
-    const claimed = await email.execute({ cause }, (state) => claimEmail(state, claim));
+    const claimed = await email.claim();
     return {
-      user: await this.#view(registered),
+      user: await this.view(existing(registered.state)),
       position: claimed.position ?? registered.position,
     };
   }
@@ -105,32 +81,25 @@ export class Identity extends WithDeps<{
    */
   async registerFromToken(
     tenantId: string,
-    user: { id: string; email: string; role: 'admin' | 'operator' },
-    context: RequestContext,
+    user: Pick<RegisteredUser, 'id' | 'email' | 'role'>,
+    { cause }: CommandContext,
   ): Promise<Written<{ user: RegisteredUser }>> {
-    const emailHash = this.deps.emailHash(user.email);
-    const claim = { emailHash, userId: user.id };
-    const email = this.deps.streams.of(emailStream, tenantId, emailHash);
-    const { cause } = context;
-    const reserved = await email
-      .execute({ cause }, (state, at) => reserveEmail(state, claim, at))
+    const { id, email, role } = user;
+    const claim = this.#emailClaim(tenantId, email, id, cause);
+    const reserved = await claim
+      .reserve()
       .then(() => true)
       .catch((error: unknown) => {
-        if (error instanceof DomainError && error.code === 'already_exists') return false;
+        if (isRefusal(error, 'already_exists')) return false;
         throw error;
       });
+    const displayName = email.split('@')[0] || email;
     const { state, position } = await this.deps.streams
-      .of(userStream, tenantId, user.id)
-      .execute({ cause: context.cause }, (current) =>
-        registerUser(current, {
-          userId: user.id,
-          email: user.email,
-          displayName: user.email.split('@')[0] || user.email,
-          role: user.role,
-          origin: 'token',
-        }),
+      .of(userStream, tenantId, id)
+      .execute({ cause }, (current) =>
+        registerUser(current, { userId: id, email, displayName, role, origin: 'token' }),
       );
-    if (reserved) await email.execute({ cause }, (current) => claimEmail(current, claim));
+    if (reserved) await claim.claim();
     return { user: existing(state), position };
   }
 
@@ -141,52 +110,49 @@ export class Identity extends WithDeps<{
   async changeUser(
     tenantId: string,
     userId: string,
-    change: UserChange,
+    { password, ...change }: UserChange,
     by: string,
     context: RequestContext,
   ): Promise<Written<{ user: UserView }>> {
-    const user = await this.deps.directory.user(tenantId, userId);
+    const { streams, directory, passwords } = this.deps;
+    const user = await directory.user(tenantId, userId);
     if (user === undefined) throw notFound();
-    const passwordHash =
-      change.password === undefined ? undefined : await this.deps.passwords.hash(change.password);
-    const presentName = await this.deps.directory.open(user.displayName);
+    const passwordHash = password === undefined ? undefined : await passwords.hash(password);
+    const presentName = await directory.open(user.displayName);
     const ends = endsOf(change);
     const withdrawn =
-      ends.length === 0 ? undefined : await this.#admins.withdraw(tenantId, userId, by, ends, context);
-    const outcome = await this.deps.streams.of(userStream, tenantId, userId).execute(context, (state) =>
-      changeUser(
-        state,
-        {
-          displayName: change.displayName,
-          role: change.role,
-          status: change.status,
-          passwordHash,
-          presentName,
-          withdrawn,
-        },
-        by,
-      ),
-    );
-    return { user: await this.#view(outcome), position: outcome.position };
+      ends.length === 0 ? undefined : await withdrawRights(this.deps, tenantId, userId, by, ends, context);
+    const { state, position } = await streams
+      .of(userStream, tenantId, userId)
+      .execute(context, (current) =>
+        changeUser(current, { ...change, passwordHash, presentName, withdrawn }, by),
+      );
+    return { user: await this.view(existing(state)), position };
   }
 
   /** @throws `already_exists` */
   async createPlatformAdmin(
-    admin: { id: string; email: string; password: string },
-    context: RequestContext,
+    { id, email, password }: { id: string; email: string; password: string },
+    { cause }: CommandContext,
   ): Promise<void> {
-    const emailHash = this.deps.emailHash(admin.email);
-    const claim = { emailHash, userId: admin.id };
-    const email = this.deps.streams.of(emailStream, PLATFORM, emailHash);
-    const { cause } = context;
-    const passwordHash = await this.deps.passwords.hash(admin.password);
-    await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
+    const claim = this.#emailClaim(PLATFORM, email, id, cause);
+    const password_hash = await this.deps.passwords.hash(password);
+    await claim.reserve();
     await this.deps.streams
-      .of(platformAdminStream, PLATFORM, admin.id)
-      .execute({ cause: context.cause }, (state) =>
-        registerPlatformAdmin(state, { admin_id: admin.id, email: admin.email, password_hash: passwordHash }),
-      );
-    await email.execute({ cause }, (state) => claimEmail(state, claim));
+      .of(platformAdminStream, PLATFORM, id)
+      .execute({ cause }, (state) => registerPlatformAdmin(state, { admin_id: id, email, password_hash }));
+    await claim.claim();
+  }
+
+  /** The new password applies to later sign-ins; issued tokens stay valid. @throws `not_found` */
+  async setPlatformAdminPassword(email: string, password: string, { cause }: CommandContext): Promise<void> {
+    const { streams, directory, passwords, emailHash } = this.deps;
+    const adminId = await directory.emailOwner(PLATFORM, emailHash(email));
+    if (adminId === undefined) throw notFound();
+    const passwordHash = await passwords.hash(password);
+    await streams
+      .of(platformAdminStream, PLATFORM, adminId)
+      .execute({ cause }, (state) => setPlatformAdminPassword(state, passwordHash));
   }
 
   /** @throws `not_found` */
@@ -207,8 +173,8 @@ export class Identity extends WithDeps<{
     };
   }
 
-  #view(outcome: Outcome<User, UserEvent>): Promise<UserView> {
-    return this.view(existing(outcome.state));
+  #emailClaim(tenantId: string, email: string, userId: string, cause: Cause) {
+    return emailClaim(this.deps.streams, tenantId, this.deps.emailHash(email), userId, cause);
   }
 }
 

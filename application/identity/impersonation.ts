@@ -60,9 +60,7 @@ export class Impersonation extends WithDeps<{
   ): Promise<Written<{ token: string }>> {
     const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
-    if (tenant.status === 'suspended') {
-      throw tenantSuspended();
-    }
+    if (tenant.status === 'suspended') throw tenantSuspended();
     const user =
       wanted.userId === undefined
         ? await this.#oldestAdmin(tenantId)
@@ -70,9 +68,8 @@ export class Impersonation extends WithDeps<{
     const email = await this.deps.directory.open(user.email);
     const { events, position } = await this.deps.streams
       .of(impersonationStream, tenantId, user.id)
-      .execute(
-        { cause: { ...context.cause, impersonatedBy: adminEmail }, priorAttempt: context.priorAttempt },
-        () => startImpersonation({ userId: user.id, reason: wanted.reason }),
+      .execute({ ...context, cause: { ...context.cause, impersonatedBy: adminEmail } }, () =>
+        startImpersonation(user.id, wanted.reason),
       );
     const token = this.deps.tenantTokens.sign(
       { sub: user.id, email, tenant_id: tenantId, role: user.role, impersonated_by: adminEmail },
@@ -85,23 +82,11 @@ export class Impersonation extends WithDeps<{
   /** Appends a request to the tenant's log; resolves when it is on disk. */
   async appendLine(line: ImpersonatedLine): Promise<void> {
     const { principal, requestId } = line;
+    const { tenantId, userId, impersonatedBy } = principal;
+    const ids = { correlationId: requestId, causationId: requestId };
     await this.deps.streams
-      .of(
-        impersonationStream,
-        principal.tenantId,
-        impersonationStreamName(principal.userId, this.deps.clock.now()),
-      )
-      .execute(
-        {
-          cause: {
-            actor: actorOf(principal),
-            impersonatedBy: principal.impersonatedBy,
-            correlationId: requestId,
-            causationId: requestId,
-          },
-        },
-        () => logRequest(line),
-      );
+      .of(impersonationStream, tenantId, impersonationStreamName(userId, this.deps.clock.now()))
+      .execute({ cause: { actor: actorOf(principal), impersonatedBy, ...ids } }, () => logRequest(line));
   }
 
   async #activeUser(tenantId: string, userId: string): Promise<RegisteredUser> {

@@ -1,8 +1,6 @@
 import { DomainError, tenantSuspended } from '../../domain/core/errors.ts';
-import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -11,12 +9,29 @@ import type { TokenFamily } from '../ports/tokens.ts';
 import {
   PLATFORM_TOKEN_SECONDS,
   type PlatformClaims,
-  sessionClaims,
   TENANT_TOKEN_SECONDS,
   type TenantClaims,
 } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
+
+export interface Session {
+  readonly token: string;
+  readonly user: UserView;
+  readonly tenantId: string;
+}
+
+/** The session of a person whose identity was checked. */
+export const signIn = async (
+  deps: { readonly identity: Identity; readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'> },
+  tenantId: string,
+  person: RegisteredUser,
+): Promise<Session> => {
+  const user = await deps.identity.view(person);
+  const { id: sub, email, role } = user;
+  const claims = { sub, email, tenant_id: tenantId, role, session: person.sessionEnds ?? 0 };
+  return { token: deps.tenantTokens.sign(claims, TENANT_TOKEN_SECONDS), user, tenantId };
+};
 
 interface Account {
   readonly tenantId: string;
@@ -34,7 +49,6 @@ export class Login extends WithDeps<{
   readonly directory: Directory;
   readonly identity: Identity;
   readonly passwords: Passwords;
-  readonly streams: Streams;
   readonly keys: KeyRing;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly platformTokens: TokenFamily<PlatformClaims>;
@@ -43,11 +57,7 @@ export class Login extends WithDeps<{
   readonly accountsOf: (emailHash: string) => Promise<readonly Account[]>;
 }> {
   /** @throws `invalid_credential`, `tenant_required`, `tenant_suspended` */
-  async tenantUser(
-    email: string,
-    password: string,
-    tenantId: string | undefined,
-  ): Promise<{ token: string; user: UserView; tenantId: string }> {
+  async tenantUser(email: string, password: string, tenantId: string | undefined): Promise<Session> {
     const matching = await this.#matching(email, password, tenantId);
     const [match] = matching;
     if (match === undefined) throw refused();
@@ -56,24 +66,15 @@ export class Login extends WithDeps<{
     }
     const tenant = await this.deps.directory.tenant(match.tenantId);
     if (tenant?.status !== 'active') throw tenantSuspended();
-    const user = await this.deps.identity.view(match.user);
-    const token = this.deps.tenantTokens.sign(
-      sessionClaims(match.tenantId, user, match.user),
-      TENANT_TOKEN_SECONDS,
-    );
-    return { token, user, tenantId: match.tenantId };
+    return signIn(this.deps, match.tenantId, match.user);
   }
 
   /** @throws `invalid_credential` */
   async platformAdmin(email: string, password: string): Promise<{ token: string }> {
-    const holder = await this.deps.directory.emailHolder(PLATFORM, this.deps.emailHash(email));
-    const adminId = holder.status === 'claimed' ? holder.userId : undefined;
-    const admin =
-      adminId === undefined
-        ? undefined
-        : (await this.deps.streams.of(platformAdminStream, PLATFORM, adminId).load()).state;
-    const hash = admin?.exists ? await this.deps.keys.open(admin.passwordHash) : undefined;
-    if (!(await this.deps.passwords.verify(hash, password)) || !admin?.exists) throw refused();
+    const adminId = await this.deps.directory.emailOwner(PLATFORM, this.deps.emailHash(email));
+    const admin = adminId === undefined ? undefined : await this.deps.directory.platformAdmin(adminId);
+    const hash = admin && (await this.deps.keys.open(admin.passwordHash));
+    if (!(await this.deps.passwords.verify(hash, password)) || admin === undefined) throw refused();
     const claims = {
       sub: admin.id,
       email: await this.deps.directory.open(admin.email),
@@ -112,7 +113,7 @@ export class Login extends WithDeps<{
 
   async #accountIn(tenantId: string, emailHash: string): Promise<readonly Account[]> {
     if (!isTenantId(tenantId)) return [];
-    const holder = await this.deps.directory.emailHolder(tenantId, emailHash);
-    return holder.status === 'claimed' ? [{ tenantId, userId: holder.userId }] : [];
+    const userId = await this.deps.directory.emailOwner(tenantId, emailHash);
+    return userId === undefined ? [] : [{ tenantId, userId }];
   }
 }

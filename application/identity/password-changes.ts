@@ -1,8 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { DomainError, invalidCredential, notFound } from '../../domain/core/errors.ts';
-import { checkReset, invalidReset, offerReset, replacePassword } from '../../domain/identity/password.ts';
-import { userStream } from '../../domain/identity/user.ts';
+import { DomainError, existing, invalidCredential } from '../../domain/core/errors.ts';
+import {
+  checkReset,
+  invalidReset,
+  offerReset,
+  replacePassword,
+  userStream,
+} from '../../domain/identity/user.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
@@ -12,9 +18,10 @@ import type { Position } from '../ports/event-store.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { TokenSecrets } from '../ports/token-secrets.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
+import type { TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
-import type { Identity, UserView } from './identity.ts';
+import type { Identity } from './identity.ts';
+import { type Session, signIn } from './login.ts';
 
 /** A reset link: tenant and user in base64url, a dot, a random secret. */
 const LINK = /^([A-Za-z0-9_-]{1,600})\.([A-Za-z0-9]{43})$/;
@@ -30,13 +37,11 @@ const partsOf = (link: string): { tenantId: string; userId: string; secretHash: 
   return { tenantId, userId, secretHash: hash('sha256', secret, 'hex') };
 };
 
-const wrongPassword = (): DomainError =>
-  new DomainError('constraint_violated', 'The current password is not right.', {
-    field: 'current_password',
-    issues: [
-      { path: 'current_password', code: 'wrong_password', message: 'The current password is not right.' },
-    ],
-  });
+const wrongPassword = (): DomainError => {
+  const [field, message] = ['current_password', 'The current password is not right.'];
+  const issues = [{ path: field, code: 'wrong_password', message }];
+  return new DomainError('constraint_violated', message, { field, issues });
+};
 
 /** Changes of passwords by their owners, and resets by a one-time link (decision 47). */
 export class PasswordChanges extends WithDeps<{
@@ -60,8 +65,8 @@ export class PasswordChanges extends WithDeps<{
     userId: string,
     password: { readonly current: string; readonly next: string },
     context: RequestContext,
-  ): Promise<{ token: string; user: UserView; position: Position | undefined }> {
-    const { directory, keys, passwords, streams, identity, tenantTokens } = this.deps;
+  ): Promise<Written<Session>> {
+    const { directory, keys, passwords, streams } = this.deps;
     const known = await directory.freshUser(tenantId, userId);
     const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
     const isRight = await passwords.verify(stored, password.current);
@@ -73,10 +78,7 @@ export class PasswordChanges extends WithDeps<{
       if (passwordHash === undefined || user.passwordHash !== known?.passwordHash) throw wrongPassword();
       return replacePassword(user, passwordHash);
     });
-    if (!state.exists) throw notFound();
-    const user = await identity.view(state);
-    const token = tenantTokens.sign(sessionClaims(tenantId, user, state), TENANT_TOKEN_SECONDS);
-    return { token, user, position };
+    return { ...(await signIn(this.deps, tenantId, existing(state))), position };
   }
 
   /**
@@ -88,17 +90,16 @@ export class PasswordChanges extends WithDeps<{
     tenantId: string,
     userId: string,
     context: RequestContext,
-  ): Promise<{ link: string | undefined; expiresAt: number; position: Position | undefined }> {
+  ): Promise<Written<{ link: string | undefined; expiresAt: number }>> {
     const secret = this.deps.secrets.randomText();
     const secretHash = hash('sha256', secret, 'hex');
     const { state, position } = await this.deps.streams
       .of(userStream, tenantId, userId)
       .execute(context, (user, { now }) => offerReset(user, secretHash, now));
-    if (!state.exists) throw notFound();
-    const isOwn = state.reset?.secretHash === secretHash;
+    const { reset } = existing(state);
     return {
-      link: isOwn ? linkOf(tenantId, userId, secret) : undefined,
-      expiresAt: state.reset?.expiresAt ?? this.deps.clock.now(),
+      link: reset?.secretHash === secretHash ? linkOf(tenantId, userId, secret) : undefined,
+      expiresAt: reset?.expiresAt ?? this.deps.clock.now(),
       position,
     };
   }

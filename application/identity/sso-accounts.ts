@@ -1,26 +1,22 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/core/errors.ts';
+import { DomainError, isRefusal } from '../../domain/core/errors.ts';
 import { isStorableText, truncate } from '../../domain/core/text.ts';
-import {
-  claimEmail,
-  emailStream,
-  holderOf,
-  releaseEmail,
-  reserveEmail,
-} from '../../domain/identity/email.ts';
+import { emailStream, holderOf } from '../../domain/identity/email.ts';
 import { linkIdentity, ssoIdentityStream } from '../../domain/identity/sso-identity.ts';
-import { type RegisteredUser, registerUser, userStream } from '../../domain/identity/user.ts';
-import type { Written } from '../core/commands/command.ts';
-import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
+import {
+  type RegisteredUser,
+  type RegisterUser,
+  registerUser,
+  userStream,
+} from '../../domain/identity/user.ts';
+import type { CommandContext, Written } from '../core/commands/command.ts';
+import { uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { ProvidedIdentity } from '../ports/sso-provider.ts';
+import { type ProvidedIdentity, SignInRefused } from '../ports/sso-provider.ts';
 import type { Directory } from './directory.ts';
-
-/** A refusal whose reason is logged and not sent. */
-export class NoAccount extends Error {
-  override readonly name = 'NoAccount';
-}
+import { emailClaim } from './email-claims.ts';
 
 const usableEmail = z.email().max(320).refine(isStorableText);
 
@@ -29,11 +25,7 @@ const nameOf = (name: string | undefined, email: string): string => {
   return given || truncate(email.split('@')[0] || email, 200);
 };
 
-interface Newcomer {
-  readonly userId: string;
-  readonly email: string;
-  readonly displayName: string;
-}
+type Newcomer = Pick<RegisterUser, 'userId' | 'email' | 'displayName'>;
 
 /**
  * Finds the user of a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked user,
@@ -49,13 +41,13 @@ export class SsoAccounts extends WithDeps<{
 }> {
   /**
    * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the link comes last.
-   * @throws {NoAccount} for a deactivated user, and for a new person without a usable e-mail or with an unverified one
-   * that another user holds
+   * @throws {SignInRefused} for a deactivated user, and for a new person without a usable e-mail or with an unverified
+   * one that another user holds
    */
   async accountOf(
     tenantId: string,
     identity: ProvidedIdentity,
-    context: RequestContext,
+    { cause }: CommandContext,
   ): Promise<Written<{ user: RegisteredUser }>> {
     const identityHash = this.deps.identityHash(identity.issuer, identity.subject);
     const known = await this.#linked(tenantId, identityHash);
@@ -64,21 +56,19 @@ export class SsoAccounts extends WithDeps<{
       return { user: await this.#active(tenantId, known), position: undefined };
     }
     const email = usableEmail.safeParse(identity.email);
-    if (!email.success) throw new NoAccount('no usable e-mail');
+    if (!email.success) throw new SignInRefused('no usable e-mail');
     const newcomer: Newcomer = {
       userId: await this.#newId(tenantId, identityHash),
       email: email.data,
       displayName: nameOf(identity.name, email.data),
     };
     const userId = identity.emailVerified
-      ? await this.#holderOrNewcomer(tenantId, newcomer, context)
-      : await this.#unverified(tenantId, newcomer, context);
+      ? await this.#holderOrNewcomer(tenantId, newcomer, cause)
+      : await this.#unverified(tenantId, newcomer, cause);
     await this.#active(tenantId, userId);
     const { state, position } = await this.deps.streams
       .of(ssoIdentityStream, tenantId, identityHash)
-      .execute({ cause: context.cause }, (present) =>
-        linkIdentity(present, { identityHash, userId, insteadOf: forgotten }),
-      );
+      .execute({ cause }, (present) => linkIdentity(present, { identityHash, userId, insteadOf: forgotten }));
     // A concurrent sign-in may have linked another user first.
     return { user: await this.#active(tenantId, state.linked ? state.userId : userId), position };
   }
@@ -104,56 +94,52 @@ export class SsoAccounts extends WithDeps<{
     const user =
       (await this.deps.directory.user(tenantId, userId)) ??
       (await this.deps.directory.freshUser(tenantId, userId));
-    if (user === undefined) throw new NoAccount('no such user');
-    if (user.status === 'deactivated') throw new NoAccount('the user is deactivated');
+    if (user === undefined) throw new SignInRefused('no such user');
+    if (user.status === 'deactivated') throw new SignInRefused('the user is deactivated');
     return user;
   }
 
   /** The verified e-mail identifies the person: its holder, or a new user who claims it. */
-  async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
+  async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
     const { userId } = newcomer;
     const emailHash = this.deps.emailHash(newcomer.email);
-    const claim = { emailHash, userId };
-    const email = this.deps.streams.of(emailStream, tenantId, emailHash);
-    const { cause } = context;
-    const holder = await this.deps.directory.emailHolder(tenantId, emailHash);
-    if (holder.status === 'claimed') {
-      if (!(await this.#isForgotten(tenantId, holder.userId))) return holder.userId;
-      // The holder is being forgotten, but the e-mail is not released yet.
-      const freed = { emailHash, userId: holder.userId };
-      await email.execute({ cause }, (state) => releaseEmail(state, freed));
+    const claimBy = (id: string) => emailClaim(this.deps.streams, tenantId, emailHash, id, cause);
+    const email = claimBy(userId);
+    const owner = await this.deps.directory.emailOwner(tenantId, emailHash);
+    if (owner !== undefined) {
+      if (!(await this.#isForgotten(tenantId, owner))) return owner;
+      // The owner is being forgotten, but the e-mail is not released yet.
+      await claimBy(owner).release();
     }
     try {
-      await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
+      await email.reserve();
     } catch (error) {
-      if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
-      const other = await this.deps.directory.emailHolder(tenantId, emailHash);
-      if (other.status === 'claimed') return other.userId;
+      if (!isRefusal(error, 'already_exists')) throw error;
+      const other = await this.deps.directory.emailOwner(tenantId, emailHash);
+      if (other !== undefined) return other;
       throw new DomainError('unavailable', 'An account with this e-mail is being made. Try again.');
     }
-    await this.#register(tenantId, newcomer, context);
-    await email.execute({ cause }, (state) => claimEmail(state, claim));
+    await this.#register(tenantId, newcomer, cause);
+    await email.claim();
     return userId;
   }
 
   /** Claims no e-mail: an unverified one must not lead its true owner into this account. */
-  async #unverified(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
+  async #unverified(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
     // A decision without events is confirmed on the stored state, which another node may have changed.
     await this.deps.streams
       .of(emailStream, tenantId, this.deps.emailHash(newcomer.email))
-      .execute({ cause: context.cause }, (state, at) => {
+      .execute({ cause }, (state, at) => {
         if ([undefined, newcomer.userId].includes(holderOf(state, at))) return [];
-        throw new NoAccount('an unverified e-mail that somebody holds');
+        throw new SignInRefused('an unverified e-mail that somebody holds');
       });
-    return this.#register(tenantId, newcomer, context);
+    return this.#register(tenantId, newcomer, cause);
   }
 
-  async #register(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
+  async #register(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
     await this.deps.streams
       .of(userStream, tenantId, newcomer.userId)
-      .execute({ cause: context.cause }, (state) =>
-        registerUser(state, { ...newcomer, role: 'operator', origin: 'sso' }),
-      );
+      .execute({ cause }, (state) => registerUser(state, { ...newcomer, role: 'operator', origin: 'sso' }));
     return newcomer.userId;
   }
 }

@@ -16,7 +16,7 @@ const schema = z.object({
   /** ms */
   expiresAt: z.number(),
 });
-export type Transaction = z.output<typeof schema>;
+type Transaction = z.output<typeof schema>;
 
 export const TRANSACTION_MS = 10 * 60_000;
 

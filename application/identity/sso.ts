@@ -1,28 +1,27 @@
 import { DomainError, invalidAt, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
-import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import {
-  type ProvidedIdentity,
   type ProviderSettings,
   ProviderUnavailable,
   SignInRefused,
   type SsoProvider,
 } from '../ports/sso-provider.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { sessionClaims, TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
+import type { TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
-import type { Identity, UserView } from './identity.ts';
-import { NoAccount, type SsoAccounts } from './sso-accounts.ts';
-import type { SsoTransactions, Transaction } from './sso-transactions.ts';
+import type { Identity } from './identity.ts';
+import { type Session, signIn } from './login.ts';
+import type { SsoAccounts } from './sso-accounts.ts';
+import type { SsoTransactions } from './sso-transactions.ts';
 
 /** The parameters of the redirect from the provider, and the browser's cookie. */
-export interface SsoAnswer {
+interface SsoAnswer {
   readonly state: string;
   /** The cookie of this state. */
   readonly sealed: string | undefined;
@@ -39,13 +38,8 @@ export interface SsoSettings {
   readonly loopbackHttp: boolean;
 }
 
-export interface SsoSession {
-  readonly token: string;
-  readonly user: UserView;
-  readonly tenantId: string;
+export interface SsoSession extends Written<Session> {
   readonly returnTo: string | undefined;
-  /** Position of the writes, if any. */
-  readonly position: Position | undefined;
 }
 
 const refused = (): DomainError =>
@@ -62,8 +56,7 @@ export class Sso extends WithDeps<{
   readonly provider: SsoProvider;
   readonly transactions: SsoTransactions;
   readonly accounts: SsoAccounts;
-  readonly tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
-  readonly ids: Ids;
+  readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly logger: Logger;
   /** Called with the position of a registration. */
   readonly answered: (tenantId: string, position: Position) => void;
@@ -83,23 +76,14 @@ export class Sso extends WithDeps<{
     checkActive(tenant);
     const allowed = returnTo === undefined ? undefined : allowedReturn(returnTo, tenant.sso.returnOrigins);
     if (returnTo !== undefined && allowed === undefined) {
-      throw invalidAt(
-        'return_to',
-        'not_allowed',
-        'return_to must be a URL of an origin that the tenant allows.',
-      );
+      const message = 'return_to must be a URL of an origin that the tenant allows.';
+      throw invalidAt('return_to', 'not_allowed', message);
     }
     const settings = await this.#settings(tenantId, tenant.sso);
     const begun = await this.#logged(tenantId, () => this.deps.provider.start(settings, redirectUri));
     const { url, state, nonce, codeVerifier } = begun;
-    const transaction: Omit<Transaction, 'expiresAt'> = {
-      tenantId,
-      revision: tenant.sso.revision,
-      nonce,
-      codeVerifier,
-      redirectUri,
-      returnTo: allowed,
-    };
+    const { revision } = tenant.sso;
+    const transaction = { tenantId, revision, nonce, codeVerifier, redirectUri, returnTo: allowed };
     return { url, state, sealed: this.deps.transactions.seal(state, transaction) };
   }
 
@@ -118,11 +102,13 @@ export class Sso extends WithDeps<{
     const identity = await this.#logged(tenantId, () =>
       this.deps.provider.finish(settings, redirectUri, { ...transaction, state }, { code, iss }),
     );
-    const { user, position } = await this.#account(tenantId, identity, requestId);
+    const actor = { kind: 'system', id: 'sign-on' } as const;
+    const cause = { actor, correlationId: requestId, causationId: requestId };
+    const { user, position } = await this.#logged(tenantId, () =>
+      this.deps.accounts.accountOf(tenantId, identity, { cause }),
+    );
     if (position !== undefined) this.deps.answered(tenantId, position);
-    const view = await this.deps.identity.view(user);
-    const token = this.deps.tokens.sign(sessionClaims(tenantId, view, user), TENANT_TOKEN_SECONDS);
-    return { token, user: view, tenantId, returnTo, position };
+    return { ...(await signIn(this.deps, tenantId, user)), returnTo, position };
   }
 
   async #settings(tenantId: string, sso: TenantSso): Promise<ProviderSettings> {
@@ -132,29 +118,12 @@ export class Sso extends WithDeps<{
     return { key: `${tenantId} ${revision}`, issuer, clientId, clientSecret };
   }
 
-  async #account(tenantId: string, identity: ProvidedIdentity, requestId: string) {
-    const context: RequestContext = {
-      cause: { actor: { kind: 'system', id: 'sign-on' }, correlationId: requestId, causationId: requestId },
-      priorAttempt: undefined,
-      newId: () => this.deps.ids.next(),
-    };
-    return this.#logged(tenantId, () => this.deps.accounts.accountOf(tenantId, identity, context));
-  }
-
   /** Logs the reason, a constant, which is not sent to the caller. */
   async #logged<T>(tenantId: string, step: () => Promise<T>): Promise<T> {
     try {
       return await step();
     } catch (error) {
-      if (
-        !(
-          error instanceof ProviderUnavailable ||
-          error instanceof SignInRefused ||
-          error instanceof NoAccount
-        )
-      ) {
-        throw error;
-      }
+      if (!(error instanceof ProviderUnavailable || error instanceof SignInRefused)) throw error;
       this.deps.logger.warn({ tenant_id: tenantId, reason: error.message }, 'a single sign-on failed');
       throw error instanceof ProviderUnavailable ? unavailable() : refused();
     }

@@ -1,27 +1,17 @@
 import { invalid } from '../../domain/core/errors.ts';
-import {
-  type Inbox,
-  type InboxEvent,
-  inboxStream,
-  type MarkNotificationsRead,
-  markNotificationsRead,
-} from '../../domain/notifications/inbox.ts';
-import type { Outcome } from '../core/commands/command.ts';
+import { inboxStream, markNotificationsRead } from '../../domain/notifications/inbox.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 
 /** Use cases of a person's notifications (specification, Notifications). */
-export class Notifications {
-  readonly #streams: Streams;
-  readonly #end: () => Promise<Position | undefined>;
-
-  /** @param end the end of the log: the position of a marking without an inbox */
-  constructor(streams: Streams, end: () => Promise<Position | undefined>) {
-    this.#streams = streams;
-    this.#end = end;
-  }
-
+export class Notifications extends WithDeps<{
+  readonly streams: Streams;
+  /** The end of the log: the position of a marking without an inbox. */
+  readonly end: () => Promise<Position | undefined>;
+}> {
   /**
    * Marks unread notifications among `ids`, or all; returns the number changed.
    * @throws `validation_failed` with neither or both of `ids` and `all: true`
@@ -31,22 +21,21 @@ export class Notifications {
     userId: string,
     request: { readonly ids?: readonly string[] | undefined; readonly all?: boolean | undefined },
     context: RequestContext,
-  ): Promise<{ marked: number; position: Position | undefined }> {
+  ): Promise<Written<{ marked: number }>> {
     const hasIds = request.ids !== undefined && request.ids.length > 0;
     if (hasIds === (request.all === true)) {
       throw invalid([
         { path: 'ids', code: 'custom', message: 'Give either a non-empty list of ids or all: true.' },
       ]);
     }
-    const command: MarkNotificationsRead =
-      request.all === true ? { userId, all: true } : { userId, ids: request.ids ?? [] };
-    const outcome: Outcome<Inbox, InboxEvent> = await this.#streams
+    const ids = request.all === true ? undefined : request.ids;
+    const { events, position } = await this.deps.streams
       .of(inboxStream, tenantId, userId)
-      .execute(context, (state) => markNotificationsRead(state, command));
-    const marked = outcome.events.reduce(
+      .execute(context, (state) => markNotificationsRead(state, { userId, ids }));
+    const marked = events.reduce(
       (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
       0,
     );
-    return { marked, position: outcome.position ?? (await this.#end()) };
+    return { marked, position: position ?? (await this.deps.end()) };
   }
 }

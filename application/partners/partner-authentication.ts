@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError, invalidCredential } from '../../domain/core/errors.ts';
 import { isStorableText } from '../../domain/core/text.ts';
@@ -23,13 +23,13 @@ export const partnerClaims = z.object({
   partner_id: z.string(),
   permissions: z.array(z.string().max(100).refine(isStorableText)).max(100),
 });
-export type PartnerClaims = z.output<typeof partnerClaims>;
+type PartnerClaims = z.output<typeof partnerClaims>;
 
 /** Claims of the hosting portal's assertions, which are exchanged for partner tokens. */
 export const assertionClaims = partnerClaims.extend({
   jti: z.string().min(1).max(255).refine(isStorableText),
 });
-export type AssertionClaims = z.output<typeof assertionClaims>;
+type AssertionClaims = z.output<typeof assertionClaims>;
 
 export const PARTNER_TOKEN_SECONDS = 3600;
 export const ASSERTION_SECONDS = 300;
@@ -67,27 +67,16 @@ export class PartnerAuthentication extends WithDeps<{
   async exchange(assertion: string, requestId: string): Promise<Written<{ token: string }>> {
     const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
     if ((await this.deps.partners.find(partner_id)) === undefined) throw invalidCredential();
-    const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');
-    const outcome = await this.deps.streams
-      .of(assertionStream, partnerScope(partner_id), assertionId)
-      .execute(
-        {
-          cause: {
-            actor: { kind: 'partner', id: sub },
-            correlationId: requestId,
-            causationId: requestId,
-          },
-        },
-        (state) =>
-          exchangeAssertion(state, {
-            partner_id,
-            assertion_id: assertionId,
-            user_id: sub,
-            permissions: [...permissions],
-          }),
+    const assertion_id = hash('sha256', `${partner_id}\n${jti}`, 'hex');
+    const actor = { kind: 'partner', id: sub } as const;
+    const cause = { actor, correlationId: requestId, causationId: requestId };
+    const { position } = await this.deps.streams
+      .of(assertionStream, partnerScope(partner_id), assertion_id)
+      .execute({ cause }, (state) =>
+        exchangeAssertion(state, { partner_id, assertion_id, user_id: sub, permissions }),
       );
     const token = this.deps.tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
-    return { token, position: outcome.position };
+    return { token, position };
   }
 
   #verified(assertion: string): AssertionClaims {

@@ -1,4 +1,4 @@
-import { type DomainError, existing, notFound, violated } from '../../domain/core/errors.ts';
+import { existing, notFound, violated } from '../../domain/core/errors.ts';
 import {
   type ChangePartner,
   changePartner,
@@ -17,17 +17,13 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 
-export interface NewPartner {
+interface NewPartner {
   readonly id: string;
   readonly name: string;
   readonly home_tenant_id?: string | null | undefined;
 }
 
 type Changed = Written<{ partner: ExistingPartner }>;
-
-/** A 422 for a field that refers to something unknown. */
-export const unknownReference = (path: string, message: string): DomainError =>
-  violated(path, 'unknown_reference', message);
 
 /** Use cases on partners, for platform admins (decisions, section 3, Platform). */
 export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDirectory }> {
@@ -62,7 +58,7 @@ export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDir
     const homeExists = typeof homeTenantId !== 'string' || (await this.#tenantExists(homeTenantId));
     const outcome = await this.deps.streams.of(partnerStream, PLATFORM, id).execute(context, (state) => {
       const events = decide(state);
-      if (!homeExists) throw unknownReference('home_tenant_id', 'There is no such tenant.');
+      if (!homeExists) throw violated('home_tenant_id', 'unknown_reference', 'There is no such tenant.');
       return events;
     });
     return { partner: existing(outcome.state), position: outcome.position };

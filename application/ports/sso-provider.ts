@@ -55,7 +55,7 @@ export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
 }
 
-/** The provider or a check of its answer refuses. The message is a constant that may be logged. */
+/** The sign-in is refused, by the provider or by a check. The message is a constant that is logged and not sent. */
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused';
 }

@@ -1,4 +1,4 @@
-import { existing, invalidAt, notFound } from '../../domain/core/errors.ts';
+import { existing, invalidAt, notFound, violated } from '../../domain/core/errors.ts';
 import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
@@ -21,14 +21,13 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { AdminAppointments, AppointedAdmin } from '../identity/admin-appointments.ts';
+import type { AdminAppointments, AppointedAdmin, GivenAdmin } from '../identity/admin-appointments.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
-import { unknownReference } from '../partners/partners.ts';
 import type { Passwords } from '../ports/passwords.ts';
 
-export interface NewTenant {
+interface NewTenant {
   readonly id: string;
   readonly name: string;
   readonly plan: Plan;
@@ -40,12 +39,6 @@ export interface NewTenant {
   /** Default `active`. */
   readonly status?: 'active' | 'suspended' | undefined;
   readonly admin?: GivenAdmin | undefined;
-}
-
-interface GivenAdmin {
-  readonly email: string;
-  readonly password: string;
-  readonly display_name: string;
 }
 
 /** Use cases on tenants, for platform admins (decisions, section 3, Platform). */
@@ -67,7 +60,7 @@ export class Tenancy extends WithDeps<{
     if (!isTenantId(tenant.id)) {
       throw invalidAt('id', 'invalid_id', 'This id cannot be a tenant id.');
     }
-    const { admin, id, ...settings } = tenant;
+    const { admin, id, sso, ...settings } = tenant;
     const requirePartner = await this.#partnerCheck(settings.partner_id);
     const firstAdmin: FirstAdmin | undefined =
       admin === undefined
@@ -81,21 +74,17 @@ export class Tenancy extends WithDeps<{
           };
     const outcome = await this.deps.streams.of(tenantStream, PLATFORM, id).execute(context, (state) => {
       const events = createTenant(state, {
+        ...settings,
         tenantId: id,
-        name: settings.name,
-        plan: settings.plan,
         partner_id: settings.partner_id ?? null,
         entitlements: {
           ledger: settings.entitlements?.ledger ?? false,
           assistant: settings.entitlements?.assistant ?? false,
         },
-        currency: settings.currency,
-        timezone: settings.timezone,
-        status: settings.status,
         firstAdmin,
       });
       requirePartner();
-      return [...events, ...changeSso(id, { sso: undefined, secret: undefined }, settings.sso)];
+      return [...events, ...changeSso(id, { sso: undefined, secret: undefined }, sso)];
     });
     let { position } = outcome;
     if (firstAdmin !== undefined) {
@@ -134,12 +123,7 @@ export class Tenancy extends WithDeps<{
     });
     const tenant = existing(outcome.state);
     if (admin === undefined) return { tenant, admin: undefined, position: outcome.position };
-    const { email, password, display_name: displayName } = admin;
-    const appointed = await this.deps.appointments.appoint(
-      tenantId,
-      { email, password, displayName },
-      context,
-    );
+    const appointed = await this.deps.appointments.appoint(tenantId, admin, context);
     return { tenant, admin: appointed, position: appointed.position };
   }
 
@@ -153,7 +137,7 @@ export class Tenancy extends WithDeps<{
   async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
     const known = typeof partnerId !== 'string' || (await this.deps.partners.find(partnerId)) !== undefined;
     return () => {
-      if (!known) throw unknownReference('partner_id', 'There is no such partner.');
+      if (!known) throw violated('partner_id', 'unknown_reference', 'There is no such partner.');
     };
   }
 

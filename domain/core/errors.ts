@@ -90,6 +90,9 @@ export class DomainError extends Error {
   }
 }
 
+export const isRefusal = (error: unknown, code: ErrorCode): boolean =>
+  error instanceof DomainError && error.code === code;
+
 /** A `validation_failed` with `details.issues` (the first {@link MAX_ISSUES}) and `details.field`, the first path. */
 export const invalid = (issues: readonly FieldIssue[]): DomainError =>
   new DomainError('validation_failed', issues[0]?.message ?? 'The request is not valid.', {

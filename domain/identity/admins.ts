@@ -61,11 +61,18 @@ const hasRights = (state: Admins, user: RegisteredUser | undefined): boolean =>
 
 // Commands
 
-export interface WithdrawAdmin {
+interface WithdrawAdmin {
   /** User and caller as their streams are at this decision. */
   readonly user: RegisteredUser | undefined;
   readonly by: RegisteredUser | undefined;
   readonly changes: readonly AdminChange[];
+}
+
+interface FinishWithdrawal {
+  readonly adminSince: number;
+  readonly changes: readonly AdminChange[];
+  /** When forgetting a person; undefined when the e-mail can no longer be opened. */
+  readonly emailHash: string | undefined;
 }
 
 // Decide
@@ -84,13 +91,6 @@ export const withdrawAdmin = (
   }
   return decided(AdminWithdrawn, { user_id: user.id, admin_since: user.adminSince, changes: [...wanted] });
 };
-
-export interface FinishWithdrawal {
-  readonly adminSince: number;
-  readonly changes: readonly AdminChange[];
-  /** When forgetting a person; undefined when the e-mail can no longer be opened. */
-  readonly emailHash: string | undefined;
-}
 
 /** Applies a withdrawal to the user; no events when those rights have already ended. */
 export const finishWithdrawal = (

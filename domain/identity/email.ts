@@ -11,18 +11,11 @@ import { type DecisionContext, folded, type StreamType } from '../core/stream-ty
 
 // Events
 
-export const EmailReserved = defineEvent(
-  'EmailReserved',
-  z.object({ email_hash: z.string(), user_id: z.string() }),
-);
-export const EmailClaimed = defineEvent(
-  'EmailClaimed',
-  z.object({ email_hash: z.string(), user_id: z.string() }),
-);
-export const EmailReleased = defineEvent(
-  'EmailReleased',
-  z.object({ email_hash: z.string(), user_id: z.string() }),
-);
+const holder = z.object({ email_hash: z.string(), user_id: z.string() });
+
+export const EmailReserved = defineEvent('EmailReserved', holder);
+export const EmailClaimed = defineEvent('EmailClaimed', holder);
+export const EmailReleased = defineEvent('EmailReleased', holder);
 
 export const emailEvents = [EmailReserved, EmailClaimed, EmailReleased] as const;
 export type EmailEvent = EventOf<(typeof emailEvents)[number]>;
@@ -49,12 +42,7 @@ export const emailStream: StreamType<Email, EmailEvent> = {
 
 export const RESERVATION_MS = 60_000;
 
-interface EmailCommand {
-  readonly emailHash: string;
-  readonly userId: string;
-}
-
-const data = (command: EmailCommand) => ({ email_hash: command.emailHash, user_id: command.userId });
+export type EmailHolder = z.output<typeof holder>;
 
 /** The user who holds the address by claim or reservation; undefined when it is free or the reservation expired. */
 export const holderOf = (state: Email, context: DecisionContext): string | undefined => {
@@ -62,27 +50,26 @@ export const holderOf = (state: Email, context: DecisionContext): string | undef
   return state.status === 'free' || lapsed ? undefined : state.userId;
 };
 
+const taken = (): DomainError =>
+  new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
+
 /** @throws `already_exists` when another user holds the address */
 export const reserveEmail = (
   state: Email,
-  command: EmailCommand,
+  data: EmailHolder,
   context: DecisionContext,
 ): readonly EmailEvent[] => {
-  if (state.status === 'free' || holderOf(state, context) === undefined) {
-    return decided(EmailReserved, data(command));
-  }
-  if (state.userId === command.userId) return [];
-  throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
+  const userId = holderOf(state, context);
+  if (userId === undefined) return decided(EmailReserved, data);
+  if (userId !== data.user_id) throw taken();
+  return [];
 };
 
 /** @throws `already_exists` when the reservation expired and another user took the address */
-export const claimEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] => {
-  if (state.status === 'free') return decided(EmailClaimed, data(command));
-  if (state.userId !== command.userId) {
-    throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
-  }
-  return state.status === 'claimed' ? [] : decided(EmailClaimed, data(command));
+export const claimEmail = (state: Email, data: EmailHolder): readonly EmailEvent[] => {
+  if (state.status !== 'free' && state.userId !== data.user_id) throw taken();
+  return state.status === 'claimed' ? [] : decided(EmailClaimed, data);
 };
 
-export const releaseEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] =>
-  state.status !== 'free' && state.userId === command.userId ? decided(EmailReleased, data(command)) : [];
+export const releaseEmail = (state: Email, data: EmailHolder): readonly EmailEvent[] =>
+  state.status !== 'free' && state.userId === data.user_id ? decided(EmailReleased, data) : [];

@@ -49,12 +49,7 @@ export const impersonationStreamName = (userId: string, at: number): string =>
 
 // Commands and decide
 
-export interface StartImpersonation {
-  readonly userId: string;
-  readonly reason?: string | undefined;
-}
-
-export const startImpersonation = ({ userId, reason }: StartImpersonation): readonly ImpersonationEvent[] =>
+export const startImpersonation = (userId: string, reason?: string): readonly ImpersonationEvent[] =>
   decided(ImpersonationStarted, { user_id: userId, reason });
 
 export interface LogRequest {

@@ -26,9 +26,13 @@ export type PlatformAdminEvent = EventOf<(typeof platformAdminEvents)[number]>;
 
 // State
 
-export type PlatformAdmin =
-  | { readonly exists: false }
-  | { readonly exists: true; readonly id: string; readonly email: string; readonly passwordHash: string };
+export interface RegisteredPlatformAdmin {
+  readonly exists: true;
+  readonly id: string;
+  readonly email: string;
+  readonly passwordHash: string;
+}
+type PlatformAdmin = { readonly exists: false } | RegisteredPlatformAdmin;
 
 export const platformAdminStream: StreamType<PlatformAdmin, PlatformAdminEvent> = {
   category: 'admin',
@@ -45,12 +49,10 @@ export const platformAdminStream: StreamType<PlatformAdmin, PlatformAdminEvent> 
 
 // Commands and decide
 
-export type RegisterPlatformAdmin = z.output<typeof PlatformAdminRegistered.schema>;
-
 /** Registering the same id again changes nothing. */
 export const registerPlatformAdmin = (
   state: PlatformAdmin,
-  data: RegisterPlatformAdmin,
+  data: z.output<typeof PlatformAdminRegistered.schema>,
 ): readonly PlatformAdminEvent[] => (state.exists ? [] : decided(PlatformAdminRegistered, data));
 
 /** Hashes are salted, so an equal password is set again. @throws `not_found` */

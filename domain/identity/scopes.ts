@@ -19,7 +19,7 @@ export const SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 /** Satisfies every scope check. */
-export const WILDCARD: Scope = 'admin:*';
+const WILDCARD: Scope = 'admin:*';
 
 /** Exact match: `data:write` does not grant `data:read`; only the wildcard grants others. */
 export const grants = (held: readonly Scope[], required: Scope): boolean =>

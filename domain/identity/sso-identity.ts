@@ -19,7 +19,7 @@ export type SsoIdentityEvent = EventOf<(typeof ssoIdentityEvents)[number]>;
 
 // State
 
-export type SsoIdentity = { readonly linked: false } | { readonly linked: true; readonly userId: string };
+type SsoIdentity = { readonly linked: false } | { readonly linked: true; readonly userId: string };
 
 export const ssoIdentityStream: StreamType<SsoIdentity, SsoIdentityEvent> = {
   category: 'sso',
@@ -30,7 +30,7 @@ export const ssoIdentityStream: StreamType<SsoIdentity, SsoIdentityEvent> = {
 
 // Commands and decide
 
-export interface LinkIdentity {
+interface LinkIdentity {
   readonly identityHash: string;
   readonly userId: string;
   /** Id of the forgotten user that the identity no longer belongs to. */

@@ -66,11 +66,13 @@ export const inboxStream: StreamType<Inbox, InboxEvent> = {
 // Commands
 
 export type RaiseNotification = z.output<typeof NotificationRaised.schema>;
-export type NotificationKind = RaiseNotification['kind'];
+type NotificationKind = RaiseNotification['kind'];
 
-export type MarkNotificationsRead =
-  | { readonly userId: string; readonly ids: readonly string[] }
-  | { readonly userId: string; readonly all: true };
+interface MarkNotificationsRead {
+  readonly userId: string;
+  /** Default: all. */
+  readonly ids?: readonly string[] | undefined;
+}
 
 // Decide
 
@@ -99,9 +101,8 @@ export const markNotificationsRead = (
   state: Inbox,
   command: MarkNotificationsRead,
 ): readonly InboxEvent[] => {
-  const wanted = 'all' in command ? undefined : new Set(command.ids);
-  const unread = itemsOf(state.unread);
-  const ids = wanted === undefined ? unread : unread.filter((id) => wanted.has(id));
+  const wanted = command.ids && new Set(command.ids);
+  const ids = itemsOf(state.unread).filter((id) => wanted?.has(id) ?? true);
   const events: InboxEvent[] = [];
   for (let start = 0; start < ids.length; start += READ_CHUNK) {
     events.push({

@@ -39,7 +39,7 @@ export const assertionStream: StreamType<Assertion, AssertionEvent> = {
 
 // Commands and decide
 
-export type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema>;
+type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema>;
 
 /** @throws `invalid_credential` for an assertion already used */
 export const exchangeAssertion = (state: Assertion, data: ExchangeAssertion): readonly AssertionEvent[] => {

@@ -54,7 +54,7 @@ export const partnerStream: StreamType<Partner, PartnerEvent> = {
 
 // Commands
 
-export interface CreatePartner extends PartnerSettings {
+interface CreatePartner extends PartnerSettings {
   readonly partnerId: string;
 }
 

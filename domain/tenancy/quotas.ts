@@ -2,7 +2,7 @@ import { DomainError } from '../core/errors.ts';
 import type { Plan } from './tenant.ts';
 
 /** Limits on a tenant's storage, and its share of background work, by plan (docs/limits.md, decision 68). */
-export interface Quotas {
+interface Quotas {
   /** Entities; the definition of each has at most 128 KiB. */
   readonly entities: number;
   /** Accounts of the chart: each report reads them all. */

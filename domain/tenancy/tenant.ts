@@ -112,7 +112,7 @@ export const tenantStream: StreamType<Tenant, TenantEvent> = {
 
 // Commands
 
-export interface CreateTenant extends TenantSettings {
+interface CreateTenant extends TenantSettings {
   readonly tenantId: string;
   /** Default: `active`. */
   readonly status?: 'active' | 'suspended' | undefined;

@@ -10,8 +10,8 @@ import {
   SignInRefused,
   type SsoProvider,
 } from '../../application/ports/sso-provider.ts';
+import { isLoopback } from '../../domain/tenancy/sso.ts';
 import type { Fetch } from '../http/guarded-fetch.ts';
-import { ProviderFetch } from './provider-fetch.ts';
 
 const SCOPE = 'openid email profile';
 /** Timeout of one exchange with all its requests. */
@@ -26,6 +26,54 @@ export interface SsoProviderOptions {
   /** Allows plain http to a provider on loopback, for development. */
   readonly loopbackHttp: boolean;
   readonly timeoutMs?: number;
+}
+
+/**
+ * `fetch` for one exchange with a provider: one deadline for all its requests, no redirects, plain http on loopback
+ * only. `trouble` keeps the reason of a failure, since libraries may wrap the error.
+ */
+class ProviderFetch {
+  trouble: ProviderUnavailable | undefined;
+  readonly #fetch: Fetch;
+  readonly #deadline: AbortSignal;
+
+  constructor(fetch: Fetch, timeoutMs: number) {
+    this.#fetch = fetch;
+    this.#deadline = AbortSignal.timeout(timeoutMs);
+  }
+
+  readonly fetch: client.CustomFetch = async (url, options) => {
+    try {
+      return await this.#exchange(url, options);
+    } catch (error) {
+      this.trouble ??=
+        error instanceof ProviderUnavailable
+          ? error
+          : new ProviderUnavailable('the provider is out of reach');
+      throw this.trouble;
+    }
+  };
+
+  async #exchange(url: string, options: client.CustomFetchOptions): Promise<Response> {
+    const { protocol, hostname } = new URL(url);
+    if (protocol !== 'https:' && !isLoopback(hostname))
+      throw new ProviderUnavailable('the provider wants plain http');
+    const { method, headers, body, signal } = options;
+    const response = await this.#fetch(url, {
+      method,
+      headers,
+      // The library sends forms only.
+      ...(body instanceof URLSearchParams ? { body } : {}),
+      redirect: 'manual',
+      signal: AbortSignal.any([this.#deadline, ...(signal ? [signal] : [])]),
+    });
+    const { status } = response;
+    if (status >= 500 || status === 429 || (status >= 300 && status < 400)) {
+      await response.body?.cancel();
+      throw new ProviderUnavailable(`the provider answers ${status}`);
+    }
+    return response;
+  }
 }
 
 /** OpenID Connect with `openid-client`; adds the checks that the library omits. */
@@ -51,12 +99,8 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
       throw new ProviderUnavailable('the provider is another one than configured');
     }
     remembered.delete(settings.key);
-    if (remembered.size >= MAX_REMEMBERED) {
-      for (const oldest of remembered.keys()) {
-        remembered.delete(oldest);
-        break;
-      }
-    }
+    const { value: oldest } = remembered.keys().next();
+    if (oldest !== undefined && remembered.size >= MAX_REMEMBERED) remembered.delete(oldest);
     remembered.set(settings.key, { metadata, until: clock.now() + METADATA_MS });
     return metadata;
   };

@@ -10,9 +10,7 @@ const MAX_TOKEN_LENGTH = 8192;
 const MAX_CACHED = 10_000;
 
 /** The current secret, and former ones that still verify. */
-export type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
-
-const keyOf = (secret: string): Buffer => Buffer.from(secret, 'utf8');
+type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
 
 const times = z.object({
   iat: z.number().int().nonnegative(),
@@ -33,8 +31,8 @@ export const tokenFamily = <Claims extends object>(
   clock: Clock,
 ): TokenFamily<Claims> => {
   const [current, ...previous] = secrets;
-  const key = keyOf(current);
-  const keys = [key, ...previous.map(keyOf)];
+  const key = Buffer.from(current);
+  const keys = [key, ...previous.map((secret) => Buffer.from(secret))];
   type Verified = Claims & Times;
   // Signatures are cached for ever; expiry is checked at each use.
   const verified = new Map<string, Verified>();
@@ -88,13 +86,8 @@ const header = z.object({
 });
 const object = z.looseObject({});
 
-interface SignedParts {
-  readonly header: z.output<typeof header>;
-  readonly payload: object;
-}
-
 /** Header and payload of a token with a canonical HS256 signature by one of the keys. */
-const signedParts = (token: string, keys: readonly Buffer[]): SignedParts => {
+const signedParts = (token: string, keys: readonly Buffer[]) => {
   if (token.length > MAX_TOKEN_LENGTH) throw invalidCredential();
   const parts = token.split('.');
   const [head, payload, signature] = parts;

@@ -1,21 +1,15 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import type { EventOf } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
-import type { ExtensionEvent } from '../../domain/extensions/extension.ts';
-import type { Scope } from '../../domain/identity/scopes.ts';
+import type { ExtensionEvent, ExtensionInstalled } from '../../domain/extensions/extension.ts';
 
 /** The installed extensions of a tenant (decisions, section 6). */
 
-export interface ExtensionDoc {
-  readonly ext_id: string;
-  readonly name: string;
-  readonly version: string;
-  readonly scopes: readonly Scope[];
-  readonly url: string | null;
+type ExtensionDoc = EventOf<typeof ExtensionInstalled>['data'] & {
   readonly state: 'inactive' | 'active';
-  readonly created_by: string;
   readonly created_at: string;
   readonly updated_at: string;
-}
+};
 
 const extensions = collection<ExtensionDoc>('extensions');
 

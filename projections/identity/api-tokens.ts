@@ -5,7 +5,7 @@ import type { Scope } from '../../domain/identity/scopes.ts';
 
 /** The API tokens of a tenant, including revoked ones, without secrets or hashes (decisions, section 3). */
 
-export interface ApiTokenDoc {
+interface ApiTokenDoc {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;

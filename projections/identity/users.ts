@@ -17,7 +17,7 @@ export interface UserDoc {
 }
 
 /** Stored under the platform by keyed hash of the e-mail, for a sign-in without a tenant. */
-export interface LoginDoc {
+interface LoginDoc {
   readonly email_hash: string;
   readonly tenant_id: string;
   readonly user_id: string;

@@ -6,33 +6,22 @@ import {
   type PageRequest,
   projection,
 } from '../../domain/core/projection.ts';
-import type { InboxEvent } from '../../domain/notifications/inbox.ts';
+import type { InboxEvent, RaiseNotification } from '../../domain/notifications/inbox.ts';
 
 /** A person's notifications and how many are unread (specification, Notifications). */
 
-export interface NotificationDoc {
+export interface NotificationDoc
+  extends Omit<RaiseNotification, 'notification_id' | 'snippet_key' | 'source_position'> {
   readonly id: string;
-  readonly recipient_user_id: string;
   /** Revision in the inbox's stream: the order of the list. */
   readonly seq: number;
-  readonly kind: 'message_mention' | 'note_mention';
-  readonly actor_user_id: string;
-  readonly subject_kind: 'conversation' | 'entity';
-  readonly subject_id: string;
-  readonly note_id: string;
-  /** Sealed with the key of the text it was made from, mentions as ids. */
-  readonly snippet: string;
   readonly unread: boolean;
   readonly read_at: string | null;
   readonly created_at: string;
 }
 
-export interface InboxDoc {
-  readonly unread: number;
-}
-
 const notifications = collection<NotificationDoc>('notifications');
-const inboxes = collection<InboxDoc>('inboxes');
+const inboxes = collection<{ readonly unread: number }>('inboxes');
 
 export const notificationsProjection = projection<InboxEvent>({
   name: 'notifications',

@@ -1,14 +1,12 @@
 import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
 import { defined } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
-import type { PartnerEvent } from '../../domain/partners/partner.ts';
+import type { PartnerEvent, PartnerSettings } from '../../domain/partners/partner.ts';
 
 /** The platform's partners (decisions, section 3, Platform), stored under the platform like their streams. */
 
-export interface PartnerDoc {
+export interface PartnerDoc extends PartnerSettings {
   readonly id: string;
-  readonly name: string;
-  readonly home_tenant_id: string | null;
   readonly created_at: string;
 }
 

@@ -1,18 +1,12 @@
 import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
 import { defined } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
-import { settingsOf, type TenantEvent } from '../../domain/tenancy/tenant.ts';
+import { settingsOf, type TenantEvent, type TenantSettings } from '../../domain/tenancy/tenant.ts';
 
 /** The platform's tenants (decisions, section 3, Platform), stored under the platform like their streams. */
 
-export interface TenantDoc {
+interface TenantDoc extends TenantSettings {
   readonly id: string;
-  readonly name: string;
-  readonly plan: string;
-  readonly partner_id: string | null;
-  readonly entitlements: { readonly ledger: boolean; readonly assistant: boolean };
-  readonly currency: string;
-  readonly timezone: string;
   readonly status: 'active' | 'suspended';
   readonly created_at: string;
   readonly sso: {
@@ -27,12 +21,7 @@ const tenants = platformCollection<TenantDoc>('tenants');
 export const tenantsProjection = projection<TenantEvent>({
   name: 'tenants',
   version: 4,
-  collections: [
-    {
-      name: 'tenants',
-      indexes: [byCreatedAt],
-    },
-  ],
+  collections: [{ name: 'tenants', indexes: [byCreatedAt] }],
   on: {
     TenantCreated: ({ data, at }) => [
       tenants.put(data.tenant_id, {

@@ -1,10 +1,10 @@
-import type { DocumentReader } from '../../domain/core/projection.ts';
-import { projection, touch } from '../../domain/core/projection.ts';
+import { collection } from '../../domain/core/collection.ts';
+import { type DocumentReader, projection } from '../../domain/core/projection.ts';
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 import type { FileEvent } from '../../domain/files/file.ts';
 
 /** The entities and upload bytes of a tenant, which its plan limits (domain/tenancy/quotas.ts); one document per tenant. */
-export interface UsageDoc {
+interface UsageDoc {
   readonly id: string;
   readonly entities: number;
   /** Bytes of the files that are not deleted. */
@@ -14,8 +14,10 @@ export interface UsageDoc {
 const ID = 'usage';
 const NOTHING: UsageDoc = { id: ID, entities: 0, uploads: 0 };
 
-const add = (more: Partial<Pick<UsageDoc, 'entities' | 'uploads'>>) =>
-  touch<UsageDoc>('usage', ID, (usage = NOTHING) => ({
+const usages = collection<UsageDoc>('usage');
+
+const add = (more: { readonly entities?: number; readonly uploads?: number }) =>
+  usages.touch(ID, (usage = NOTHING) => ({
     ...usage,
     entities: usage.entities + (more.entities ?? 0),
     uploads: usage.uploads + (more.uploads ?? 0),
@@ -35,4 +37,4 @@ export const usageProjection = projection<SchemaEvent | FileEvent>({
 // Queries
 
 export const usageOf = async (reader: Pick<DocumentReader, 'get'>, tenantId: string): Promise<UsageDoc> =>
-  (await reader.get<UsageDoc>('usage', tenantId, ID)) ?? NOTHING;
+  (await usages.get(reader, tenantId, ID)) ?? NOTHING;

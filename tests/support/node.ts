@@ -53,7 +53,7 @@ export const startNode = (
   const commands = new CommandHandler({ events, codec, states, keys, clock, ids, metrics: silentMetrics });
   const streams = new Streams(commands, states);
   const follower = new LogFollower({ events, logger });
-  const directory = new Directory(streams, keys);
+  const directory = new Directory({ streams, keys });
   return {
     events,
     follower,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import { EXTENSION_TOKEN_SECONDS } from '../../../application/extensions/extension-tokens.ts';
 import type { Extensions } from '../../../application/extensions/extensions.ts';
+import { EXTENSION_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { EXT_ID, type InstalledExtension } from '../../../domain/extensions/extension.ts';
 import { SCOPES } from '../../../domain/identity/scopes.ts';

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { ApiTokens } from '../../../application/identity/api-tokens.ts';
 import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
-import type { TestTokens } from '../../../application/identity/test-tokens.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
@@ -17,7 +16,6 @@ import { adminRoute, tagged } from '../route-kinds.ts';
 interface Deps {
   readonly apiTokens: ApiTokens;
   readonly readModels: ReadModels;
-  readonly testTokens: TestTokens;
 }
 
 /** Long-lived API tokens and the test token (specification, Authentication 6 and 7; decisions, section 3). */
@@ -170,7 +168,7 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       refuses: ['api_token', 'extension', 'test_token'],
       responses: { 201: mintedBearer(SHORT_TOKEN_SECONDS) },
       handle: async ({ principal, context }) =>
-        bearerReply(201, await deps.testTokens.mint(principal, context), SHORT_TOKEN_SECONDS),
+        bearerReply(201, await deps.apiTokens.mintTest(principal, context), SHORT_TOKEN_SECONDS),
     }),
   ]);
 };

@@ -3,9 +3,9 @@ import {
   PLATFORM_TOKEN_SECONDS,
   TENANT_TOKEN_SECONDS,
 } from '../../../application/identity/authentication-claims.ts';
-import type { UserView } from '../../../application/identity/identity.ts';
-import type { Login } from '../../../application/identity/login.ts';
+import type { Login, Session } from '../../../application/identity/login.ts';
 import type { Route } from '../../http/route.ts';
+import { ok } from '../replies.ts';
 import { bothPaths, publicRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -14,7 +14,7 @@ interface Deps {
 
 /** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without the prefix. */
 
-const bearer = { token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() };
+export const bearer = { token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() };
 const credentials = z.object({ email: z.string().min(1).max(320), password: z.string().min(1).max(1000) });
 
 /** The answer to every kind of sign-in. */
@@ -29,11 +29,7 @@ export const signedInAnswer = z.object({
   }),
 });
 
-export const signedIn = (
-  token: string,
-  user: UserView,
-  tenantId: string,
-): z.output<typeof signedInAnswer> => ({
+export const signedIn = ({ token, user, tenantId }: Session): z.output<typeof signedInAnswer> => ({
   token,
   token_type: 'Bearer',
   expires_in: TENANT_TOKEN_SECONDS,
@@ -62,10 +58,8 @@ export const authRoutes = (deps: Deps): Route[] =>
       responses: { 200: signedInAnswer },
       errors: ['invalid_credential', 'tenant_required', 'tenant_suspended'],
       reads: ['logins'],
-      handle: async ({ body: { email, password, tenant } }) => {
-        const { token, user, tenantId } = await deps.login.tenantUser(email, password, tenant);
-        return { status: 200, body: signedIn(token, user, tenantId) };
-      },
+      handle: async ({ body: { email, password, tenant } }) =>
+        ok(signedIn(await deps.login.tenantUser(email, password, tenant))),
     }),
 
     publicRoute({

@@ -6,6 +6,7 @@ import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 import { bearerReply } from './api-tokens.ts';
+import { bearer } from './auth.ts';
 
 interface Deps {
   readonly impersonation: Impersonation;
@@ -30,25 +31,19 @@ export const impersonationRoutes = (deps: Deps): Route[] =>
       }),
       responses: {
         200: z.object({
+          ...bearer,
           token: z
             .string()
             .optional()
             .meta({ description: 'Given once: not in the answer to a repeated Idempotency-Key.' }),
-          token_type: z.literal('Bearer'),
-          expires_in: z.int(),
         }),
       },
       errors: ['tenant_suspended', 'conflict'],
       reads: ['users'],
       handle: async ({ principal, params, body, context }) => {
         const whom = { userId: body.user_id, reason: body.reason };
-        const { token, position } = await deps.impersonation.start(
-          params.tenant_id,
-          whom,
-          principal.email,
-          context,
-        );
-        return bearerReply(200, { token, position }, SHORT_TOKEN_SECONDS);
+        const started = await deps.impersonation.start(params.tenant_id, whom, principal.email, context);
+        return bearerReply(200, started, SHORT_TOKEN_SECONDS);
       },
     }),
   ]);

@@ -46,8 +46,8 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       errors: ['constraint_violated'],
       handle: async ({ principal: { tenantId, userId }, body, context }) => {
         const both = { current: body.current_password, next: body.new_password };
-        const { token, user, position } = await deps.passwordChanges.change(tenantId, userId, both, context);
-        return { status: 200, body: signedIn(token, user, tenantId), position, secrets: ['token'] };
+        const session = await deps.passwordChanges.change(tenantId, userId, both, context);
+        return { status: 200, body: signedIn(session), position: session.position, secrets: ['token'] };
       },
     }),
 

@@ -60,11 +60,10 @@ const withToken = (returnTo: string, token: string): string => {
 };
 
 export const ssoRoutes = (deps: Deps): Route[] => {
-  const answer = ({ token, user, tenantId, returnTo, position }: SsoSession, cleared: string) => {
+  const answer = (session: SsoSession, cleared: string) => {
+    const { returnTo, token, position } = session;
     const headers = { ...PRIVATE, 'Set-Cookie': cleared };
-    if (returnTo === undefined) {
-      return { status: 200, headers, body: signedIn(token, user, tenantId), position };
-    }
+    if (returnTo === undefined) return { status: 200, headers, body: signedIn(session), position };
     return { status: 302, headers: { ...headers, Location: withToken(returnTo, token) }, position };
   };
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Written } from '../../../application/core/commands/command.ts';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
 import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
@@ -67,13 +68,10 @@ export const userRoutes = (deps: Deps): Route[] => {
   const reply = (
     tenantId: string,
     status: number,
-    { user, position }: Awaited<ReturnType<Identity['changeUser']>>,
-  ): Reply => ({
-    status,
-    body: user,
-    position,
-    personal: [personKeyId(tenantId, user.id)],
-  });
+    { user, position }: Written<{ user: UserView }>,
+  ): Reply => {
+    return { status, body: user, position, personal: [personKeyId(tenantId, user.id)] };
+  };
 
   return tagged('Users', [
     personRoute({
@@ -155,11 +153,8 @@ export const userRoutes = (deps: Deps): Route[] => {
         const { tenantId, userId } = principal;
         checkLasting(principal, given);
         const change = { displayName, ...given };
-        return reply(
-          tenantId,
-          200,
-          await deps.identity.changeUser(tenantId, params.id, change, userId, context),
-        );
+        const changed = await deps.identity.changeUser(tenantId, params.id, change, userId, context);
+        return reply(tenantId, 200, changed);
       },
     }),
 

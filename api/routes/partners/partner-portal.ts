@@ -8,6 +8,7 @@ import type { Partners } from '../../../application/partners/partners.ts';
 import { TEMPLATE_VARIABLES } from '../../../domain/billing/template.ts';
 import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
+import { bearer } from '../identity/auth.ts';
 import { ok } from '../replies.ts';
 import { partnerRoute, publicRoute, tagged } from '../route-kinds.ts';
 
@@ -52,9 +53,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       body: z.object({
         assertion: z.string().meta({ description: 'A JWT of the hosting portal, at most 5 minutes old.' }),
       }),
-      responses: {
-        200: z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() }),
-      },
+      responses: { 200: z.object(bearer) },
       errors: ['invalid_credential'],
       handle: async ({ body: { assertion }, requestId }) => {
         const { token, position } = await deps.partnerAuthentication.exchange(assertion, requestId);
@@ -79,7 +78,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       handle: async ({ principal }) => {
         const { id, name } = await deps.partners.get(principal.partnerId);
         const user = { id: principal.userId, email: principal.email };
-        return { status: 200, body: { user, partner: { id, name }, permissions: principal.permissions } };
+        return ok({ user, partner: { id, name }, permissions: principal.permissions });
       },
     }),
   ]),

@@ -8,7 +8,7 @@ import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { isCurrency } from '../../../domain/ledger/money.ts';
 import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../../domain/tenancy/sso.ts';
-import { type ExistingTenant, isTenantId, PLANS } from '../../../domain/tenancy/tenant.ts';
+import { type ExistingTenant, isTenantId, PLANS, settingsOf } from '../../../domain/tenancy/tenant.ts';
 import { allTenants } from '../../../projections/tenancy/tenants.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
@@ -23,8 +23,6 @@ interface Deps {
 }
 
 /** Tenants, for platform admins (decisions, section 3, Platform). */
-
-const READS = ['tenants'];
 
 const timezone = z.string().refine((zone) => {
   try {
@@ -133,12 +131,7 @@ const ssoView = ({ issuer, clientId, returnOrigins }: NonNullable<ExistingTenant
 
 const viewOf = (tenant: ExistingTenant) => ({
   id: tenant.id,
-  name: tenant.name,
-  plan: tenant.plan,
-  partner_id: tenant.partner_id,
-  entitlements: tenant.entitlements,
-  currency: tenant.currency,
-  timezone: tenant.timezone,
+  ...settingsOf(tenant),
   status: tenant.status,
   created_at: iso(tenant.createdAt),
   sso: tenant.sso === undefined ? null : ssoView(tenant.sso),
@@ -173,7 +166,7 @@ export const tenantRoutes = (deps: Deps): Route[] => {
       operationId: 'listTenants',
       summary: 'All tenants, oldest first',
       description: 'All tenants of the platform with plan, entitlements and status.',
-      reads: READS,
+      reads: ['tenants'],
       handle: ({ query }) => listReply(query, (page) => allTenants(reader, page)),
     }),
 

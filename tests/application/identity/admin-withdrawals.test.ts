@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { RequestContext } from '../../../application/core/commands/request-context.ts';
 import { Erasures } from '../../../application/core/privacy/erasures.ts';
-import { adminWithdrawal } from '../../../application/identity/admin-withdrawal.ts';
+import { adminWithdrawal } from '../../../application/identity/admin-withdrawals.ts';
 import { Forgetting } from '../../../application/identity/forgetting.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';

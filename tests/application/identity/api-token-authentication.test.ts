@@ -48,7 +48,7 @@ const world = async (prefixes: readonly string[] = []) => {
       return String(made).padStart(43, 'T');
     },
   };
-  const apiTokens = new ApiTokens({ streams: node.streams, secrets });
+  const apiTokens = new ApiTokens({ streams: node.streams, secrets, tenantTokens: { sign: () => 'unused' } });
   const used: string[] = [];
   const authentication = (other: ReturnType<typeof startNode>) =>
     new ApiTokenAuthentication({ ...other, uses: { note: (_tenant, id) => used.push(id) } });

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
 import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { Extensions } from '../../../application/extensions/extensions.ts';
+import { Authentication } from '../../../application/identity/authentication.ts';
 import {
-  Authentication,
+  platformClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
-} from '../../../application/identity/authentication.ts';
-import { platformClaims } from '../../../application/identity/authentication-claims.ts';
+} from '../../../application/identity/authentication-claims.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';

@@ -2,16 +2,16 @@ import { expect } from 'chai';
 import type { RequestContext } from '../../../application/core/commands/request-context.ts';
 import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { Extensions } from '../../../application/extensions/extensions.ts';
+import { Authentication } from '../../../application/identity/authentication.ts';
 import {
-  Authentication,
+  platformClaims,
+  type TenantClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
-} from '../../../application/identity/authentication.ts';
-import { platformClaims, type TenantClaims } from '../../../application/identity/authentication-claims.ts';
+} from '../../../application/identity/authentication-claims.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import { extensionStream } from '../../../domain/extensions/extension.ts';
-import { replacePassword } from '../../../domain/identity/password.ts';
-import { registerUser, userStream } from '../../../domain/identity/user.ts';
+import { registerUser, replacePassword, userStream } from '../../../domain/identity/user.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
 import { causeOf } from '../../support/book.ts';

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
 import { Extensions } from '../../../application/extensions/extensions.ts';
-import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
+import {
+  tenantTokenClaims,
+  tenantTokenLifetime,
+} from '../../../application/identity/authentication-claims.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { extensionStream, scopesOfToken } from '../../../domain/extensions/extension.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';

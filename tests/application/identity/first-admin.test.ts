@@ -166,7 +166,7 @@ describe('The first admin of a tenant', () => {
       id: emailHash(acme.admin.email),
       cause: context.cause,
       decide: (state, at) =>
-        reserveEmail(state, { emailHash: emailHash(acme.admin.email), userId: 'somebody' }, at),
+        reserveEmail(state, { email_hash: emailHash(acme.admin.email), user_id: 'somebody' }, at),
     });
     await areaOf(node).handleAll();
     expect(await people(node)).to.deep.equal([]);

@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
 import { PLATFORM } from '../../../application/core/events/stream-name.ts';
-import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
+import { ApiTokens } from '../../../application/identity/api-tokens.ts';
+import {
+  tenantTokenClaims,
+  tenantTokenLifetime,
+} from '../../../application/identity/authentication-claims.ts';
 import { Impersonation } from '../../../application/identity/impersonation.ts';
-import { TestTokens } from '../../../application/identity/test-tokens.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import { randomTokenSecrets } from '../../../infrastructure/identity/token-secrets.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
 import { causeOf, keyedContext as keyed } from '../../support/book.ts';
 import { testClock } from '../../support/fakes.ts';
@@ -27,7 +31,11 @@ const nodeAt = (stores: SharedStores, now: number) => {
   const clock = testClock(now);
   const node = startNode({ ...stores, clock });
   const family = tokenFamily(['k'.repeat(40)], tenantTokenClaims, tenantTokenLifetime, clock);
-  const testTokens = new TestTokens({ streams: node.streams, tokens: family });
+  const apiTokens = new ApiTokens({
+    streams: node.streams,
+    secrets: randomTokenSecrets,
+    tenantTokens: family,
+  });
   const impersonation = new Impersonation({
     ...node,
     tenantTokens: family,
@@ -37,7 +45,7 @@ const nodeAt = (stores: SharedStores, now: number) => {
     ...node,
     clock,
     family,
-    test: async (name: string) => (await testTokens.mint(ada, keyed(name))).token,
+    test: async (name: string) => (await apiTokens.mintTest(ada, keyed(name))).token,
     impersonate: async (name: string) => {
       const wanted = { userId: 'ada' };
       return (await impersonation.start('acme', wanted, 'root@platform.example', keyed(name))).token;

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import type { RequestContext } from '../../../application/core/commands/request-context.ts';
-import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
+import {
+  tenantTokenClaims,
+  tenantTokenLifetime,
+} from '../../../application/identity/authentication-claims.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import { PasswordChanges } from '../../../application/identity/password-changes.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';

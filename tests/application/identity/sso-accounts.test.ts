@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { NoAccount, SsoAccounts } from '../../../application/identity/sso-accounts.ts';
+import { SsoAccounts } from '../../../application/identity/sso-accounts.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
-import type { ProvidedIdentity } from '../../../application/ports/sso-provider.ts';
+import { type ProvidedIdentity, SignInRefused } from '../../../application/ports/sso-provider.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { emailStream, RESERVATION_MS, reserveEmail } from '../../../domain/identity/email.ts';
 import { userStream } from '../../../domain/identity/user.ts';
@@ -107,7 +107,7 @@ describe('The account of a person signing in at a provider', () => {
         const refused = await enter(node, { ...ann, subject, emailVerified }).catch(
           (error: unknown) => error,
         );
-        expect(refused).to.be.instanceOf(NoAccount);
+        expect(refused).to.be.instanceOf(SignInRefused);
       }
     }
     const links = await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } });
@@ -134,7 +134,7 @@ describe('The account of a person signing in at a provider', () => {
     await enter(nodeOn(stores), ann);
     for (const email of ['ann@corp.example', 'Ann@CORP.example']) {
       const refused = await enter(node, { ...unverified, email }).catch((error: unknown) => error);
-      expect(refused).to.be.instanceOf(NoAccount);
+      expect(refused).to.be.instanceOf(SignInRefused);
     }
     expect(await registrations(stores)).to.equal(1);
     expect(await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } })).to.have.length(1);
@@ -149,12 +149,12 @@ describe('The account of a person signing in at a provider', () => {
       type: emailStream,
       id: emailHash('ann@corp.example'),
       cause: context.cause,
-      decide: (state, at) => reserveEmail(state, { emailHash: 'h', userId: 'somebody' }, at),
+      decide: (state, at) => reserveEmail(state, { email_hash: 'h', user_id: 'somebody' }, at),
     });
     const unverified = { ...ann, emailVerified: false };
     clock.advance(RESERVATION_MS - 1);
     const early = await enter(node, unverified).catch((error: unknown) => error);
-    expect(early).to.be.instanceOf(NoAccount);
+    expect(early).to.be.instanceOf(SignInRefused);
     clock.advance(1);
     await enter(node, unverified);
     expect(await registrations(stores)).to.equal(1);
@@ -186,7 +186,7 @@ describe('The account of a person signing in at a provider', () => {
     const stores = memoryStores();
     for (const email of [undefined, '', 'x', `${'x'.repeat(320)}@a.example`]) {
       const refused = await enter(nodeOn(stores), { ...ann, email }).catch((error: unknown) => error);
-      expect(refused).to.be.instanceOf(NoAccount);
+      expect(refused).to.be.instanceOf(SignInRefused);
     }
     expect(await registrations(stores)).to.equal(0);
   });

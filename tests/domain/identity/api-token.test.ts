@@ -2,16 +2,17 @@ import { expect } from 'chai';
 import {
   type ApiTokenEvent,
   apiTokenStream,
+  assignPrefix,
   LIFETIME_NAMES,
   type MintApiToken,
   mintApiToken,
   revokeApiToken,
   scopesOfUsable,
   tokenParts,
+  tokenPrefixStream,
   useApiToken,
 } from '../../../domain/identity/api-token.ts';
 import { generateTestToken } from '../../../domain/identity/test-token.ts';
-import { assignPrefix, tokenPrefixStream } from '../../../domain/identity/token-prefix.ts';
 import { BEGINNING, given, refusal } from '../../support/given.ts';
 
 const DAY = 86_400_000;

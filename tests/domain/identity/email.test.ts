@@ -11,7 +11,7 @@ import {
 } from '../../../domain/identity/email.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
-const of = (userId: string) => ({ emailHash: 'hash', userId });
+const of = (userId: string) => ({ email_hash: 'hash', user_id: userId });
 const fact = (type: EmailEvent['type'], user_id: string, at = BEGINNING) => ({
   type,
   data: { email_hash: 'hash', user_id },

@@ -12,10 +12,10 @@ const request = { method: 'GET', route: '/x/:id', operationId: 'getX', status: 2
 describe('An impersonation', () => {
   it('records user and reason at its start', () => {
     given(impersonationStream)
-      .when(() => startImpersonation({ userId: 'ann', reason: 'ticket 7' }))
+      .when(() => startImpersonation('ann', 'ticket 7'))
       .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann', reason: 'ticket 7' } });
     given(impersonationStream)
-      .when(() => startImpersonation({ userId: 'ann' }))
+      .when(() => startImpersonation('ann'))
       .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann' } });
   });
 

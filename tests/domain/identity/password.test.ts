@@ -1,6 +1,14 @@
 import { expect } from 'chai';
-import { checkReset, offerReset, RESET_MS, replacePassword } from '../../../domain/identity/password.ts';
-import { type RegisteredUser, type User, type UserEvent, userStream } from '../../../domain/identity/user.ts';
+import {
+  checkReset,
+  offerReset,
+  RESET_MS,
+  type RegisteredUser,
+  replacePassword,
+  type User,
+  type UserEvent,
+  userStream,
+} from '../../../domain/identity/user.ts';
 
 const AT = Date.parse('2026-11-23T10:00:00.500Z');
 

@@ -81,7 +81,7 @@ describe('An inbox', () => {
 
   it('marks all, and then nothing more', () => {
     const story = given(inboxStream, ...raised('n1', 'n2'));
-    const all = (state: Inbox) => markNotificationsRead(state, { userId: 'bob', all: true });
+    const all = (state: Inbox) => markNotificationsRead(state, { userId: 'bob' });
     story.when(all).gives(read('n1', 'n2'));
     story.when(all).thenAgainNothing();
     given(inboxStream).when(all).givesNothing();
@@ -89,7 +89,7 @@ describe('An inbox', () => {
 
   it('marks in events of bounded size', () => {
     const ids = Array.from({ length: READ_CHUNK + 1 }, (_, n) => `n${n}`);
-    const events = markNotificationsRead({ unread: [ids], raisedTo: {} }, { userId: 'bob', all: true });
+    const events = markNotificationsRead({ unread: [ids], raisedTo: {} }, { userId: 'bob' });
     expect(
       events.map((event) => event.type === 'NotificationsRead' && event.data.notification_ids.length),
     ).to.deep.equal([READ_CHUNK, 1]);
@@ -102,7 +102,7 @@ describe('An inbox', () => {
           userId: fc.constant('bob'),
           ids: fc.array(fc.integer({ max: 12, min: 0 }).map((n) => `n${n}`)),
         }),
-        fc.constant({ userId: 'bob', all: true as const }),
+        fc.constant({ userId: 'bob' }),
       ),
     );
     fc.assert(

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { emailClaimer } from '../../../application/identity/email-claimer.ts';
+import { emailClaimer } from '../../../application/identity/email-claims.ts';
 import { emailStream, reserveEmail } from '../../../domain/identity/email.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { startNode } from '../../support/node.ts';
@@ -14,7 +14,7 @@ const interrupted = async (origin: 'admin' | 'sso' = 'admin') => {
   const email = { tenantId: 'acme', type: emailStream, id: hash, cause };
   await node.commands.execute({
     ...email,
-    decide: (state, context) => reserveEmail(state, { emailHash: hash, userId: 'ann' }, context),
+    decide: (state, context) => reserveEmail(state, { email_hash: hash, user_id: 'ann' }, context),
   });
   await node.commands.execute({
     tenantId: 'acme',

@@ -1,0 +1,84 @@
+import { isRefusal } from '../../domain/core/errors.ts';
+import {
+  claimEmail,
+  EmailClaimed,
+  emailStream,
+  releaseEmail,
+  reserveEmail,
+} from '../../domain/identity/email.ts';
+import { UserForgotten, UserRegistered } from '../../domain/identity/user.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { type Cause, dataOf } from '../core/events/event-codec.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { Directory } from './directory.ts';
+
+/** A user's commands on an e-mail, in the order of its life. The first two throw `already_exists`. */
+export const emailClaim = (
+  streams: Streams,
+  tenantId: string,
+  emailHash: string,
+  userId: string,
+  cause: Cause,
+) => {
+  const email = streams.of(emailStream, tenantId, emailHash);
+  const holder = { email_hash: emailHash, user_id: userId };
+  return {
+    reserve: () => email.execute({ cause }, (state, at) => reserveEmail(state, holder, at)),
+    claim: () => email.execute({ cause }, (state) => claimEmail(state, holder)),
+    release: () => email.execute({ cause }, (state) => releaseEmail(state, holder)),
+  };
+};
+
+/**
+ * Claims the e-mails of registered people if the request crashed between the two streams, before the reservation
+ * expires.
+ */
+export const emailClaimer = (deps: {
+  readonly streams: Streams;
+  readonly keys: KeyRing;
+  readonly emailHash: (email: string) => string;
+}): Subscriber => ({
+  name: 'email-claimer',
+  types: [UserRegistered.type],
+  handle: async (event) => {
+    const user = dataOf(UserRegistered, event);
+    const email = user === undefined ? undefined : await deps.keys.open(user.email);
+    if (user === undefined || email === undefined) return;
+    // Single sign-on claims verified e-mails itself, and no others.
+    if (user.origin === 'sso') return;
+    await emailClaim(deps.streams, event.tenantId, deps.emailHash(email), user.user_id, causeOf(event))
+      .claim()
+      .catch((error: unknown) => {
+        // Another user has the e-mail: people registered from signed tokens may share one.
+        if (!isRefusal(error, 'already_exists')) throw error;
+      });
+  },
+});
+
+/**
+ * Releases e-mails of forgotten people if the request crashed, or if a concurrent registration claimed the e-mail.
+ * Reacts to both events, since either may come last.
+ */
+export const emailReleaser = ({
+  streams,
+  directory,
+}: {
+  readonly streams: Streams;
+  readonly directory: Pick<Directory, 'freshUser'>;
+}): Subscriber => ({
+  name: 'email-releaser',
+  types: [UserForgotten.type, EmailClaimed.type],
+  handle: async (event) => {
+    const release = (emailHash: string, userId: string) =>
+      emailClaim(streams, event.tenantId, emailHash, userId, causeOf(event)).release();
+    const forgotten = dataOf(UserForgotten, event);
+    if (forgotten?.email_hash !== undefined) await release(forgotten.email_hash, forgotten.user_id);
+    const claimed = dataOf(EmailClaimed, event);
+    if (claimed === undefined || event.tenantId === PLATFORM) return;
+    const user = await directory.freshUser(event.tenantId, claimed.user_id);
+    if (user?.forgotten !== undefined) await release(claimed.email_hash, claimed.user_id);
+  },
+});
