@@ -49,11 +49,16 @@ const root = join(import.meta.dirname, '../..');
 export const verify = (...args: readonly string[]): Promise<Ran> =>
   run(process.execPath, [join(root, 'api/admin/verify.ts'), ...args]);
 
-/** Whether the Python verifier can run here. */
-export const hasPython = (): boolean => {
-  const { status, stdout } = spawnSync('python3', ['-c', 'import sys; print(sys.version_info >= (3, 9))']);
-  return status === 0 && String(stdout).trim() === 'True';
+const FIND = 'import sys; print(sys.executable if sys.version_info >= (3, 9) else "")';
+let found: string | undefined;
+/** The interpreter itself, since `python3` may be a script that searches for it at each start; empty without one. */
+const interpreter = (): string => {
+  found ??= String(spawnSync('python3', ['-c', FIND]).stdout ?? '').trim();
+  return found;
 };
+
+/** Whether the Python verifier can run here. */
+export const hasPython = (): boolean => interpreter() !== '';
 
 /**
  * Runs the verifier with options in this process, since a process for each of many attacks would take too long.
@@ -89,7 +94,7 @@ export const verdictOfNode = async (...args: readonly string[]): Promise<Verdict
   verdictOf(await verify(...args, '--json'));
 
 export const runPython = (...args: readonly string[]): Promise<Ran> =>
-  run('python3', [join(root, 'docs/verify.py'), ...args]);
+  run(interpreter(), [join(root, 'docs/verify.py'), ...args]);
 
 export const verdictOfPython = async (...args: readonly string[]): Promise<Verdict> =>
   verdictOf(await runPython(...args));
@@ -111,12 +116,12 @@ const ran = z.strictObject({ code: z.number(), stdout: z.string(), stderr: z.str
 /** The exit code and verdict of each run, as by {@link runPython}. */
 export const runPythonOften = (runs: readonly (readonly string[])[]): Ran[] => {
   const input = runs.map((args) => `${JSON.stringify(args)}\n`).join('');
-  const { status, stdout, stderr } = spawnSync('python3', ['-c', MANY, join(root, 'docs/verify.py')], {
+  const { status, stdout, stderr } = spawnSync(interpreter(), ['-c', MANY, join(root, 'docs/verify.py')], {
     input,
     encoding: 'utf8',
     maxBuffer: 1 << 28,
   });
-  if (status !== 0) throw new Error(`python3 ended with ${status}: ${stderr}`);
+  if (status !== 0) throw new Error(`the verifier ended with ${status}: ${stderr}`);
   return stdout
     .trimEnd()
     .split('\n')
