@@ -23,10 +23,12 @@ const RECORDS = `${ENTITIES}/things/records`;
 describe('Several processes on one port', () => {
   let world: World;
   let tenant: TestTenant;
+  let hasEnded = true;
   beforeEach(async function () {
     // Starts two processes, one after the other.
     this.timeout(300_000);
-    world = await startWorld({ env: { WORKERS: '2', LOGIN_LIMIT_PER_MINUTE: String(LOGINS) } });
+    // Tests that leave their server running share it.
+    if (hasEnded) await started();
     tenant = await world.tenant();
     const fields = [{ key: 'title', label: 'Title', type: 'text', required: false }];
     expect(
@@ -34,7 +36,18 @@ describe('Several processes on one port', () => {
     ).to.equal(201);
     await allServe(world.server);
   });
-  afterEach(cleanUp);
+  const started = async (): Promise<void> => {
+    await cleanUp();
+    world = await startWorld({ env: { WORKERS: '2', LOGIN_LIMIT_PER_MINUTE: String(LOGINS) } });
+    hasEnded = false;
+    void world.server.exited.then(() => {
+      hasEnded = true;
+    });
+  };
+  after(cleanUp);
+
+  /** Ids of the processes that run now. */
+  const livingPids = (): number[] => [...pidsOf(world.server).values()].flat().filter(isAlive);
 
   const add = (title: string, who: Member = tenant.admin): Promise<Answer> =>
     alone(world.server, 'POST', RECORDS, {
@@ -50,8 +63,16 @@ describe('Several processes on one port', () => {
       .map(({ values }) => values.title);
   };
 
+  /** Number of records that were made by requests to all processes. */
+  const posts = async (): Promise<number> => {
+    const { value } = scrapeOf((await alone(world.server, 'GET', '/metrics')).text);
+    const labels = { method: 'POST', route: '/api/v1/tenant/entities/:name/records', status: '2xx' };
+    return value('workflow_http_request_duration_seconds_count', labels) ?? 0;
+  };
+
   it('are one server: each request sees every answered write and withdrawn right, and metrics and limits are common', async () => {
     const { server } = world;
+    const before = await posts();
     for (let i = 0; i < 15; i += 1) {
       expect((await add(`n${i}`)).status).to.equal(201);
       expect(await titles()).to.include(`n${i}`);
@@ -65,9 +86,7 @@ describe('Several processes on one port', () => {
       expect((await alone(server, 'PATCH', path, { token: tenant.admin.token, body })).status).to.equal(200);
       expect((await me()).status).to.equal(401);
     }
-    const { value } = scrapeOf((await alone(server, 'GET', '/metrics')).text);
-    const labels = { method: 'POST', route: '/api/v1/tenant/entities/:name/records', status: '2xx' };
-    expect(value('workflow_http_request_duration_seconds_count', labels)).to.equal(15);
+    expect(await posts()).to.equal(before + 15);
     const admitted = async (tries: number, agent?: Agent): Promise<number> => {
       let count = 0;
       for (let i = 0; i < tries; i += 1) {
@@ -104,11 +123,15 @@ describe('Several processes on one port', () => {
         }
       };
       const writers = [0, 1, 2].map(write);
-      const [pid = 0] = pidsOf(server).get(place) ?? [];
-      process.kill(pid, 'SIGKILL');
-      const before = acknowledged.length;
-      await eventually('writes go on', () => acknowledged.length > before + 10, 60_000);
-      await eventually('it is started again', () => (pidsOf(server).get(place) ?? []).length === 2, 60_000);
+      const before = pidsOf(server).get(place) ?? [];
+      process.kill(before.at(-1) ?? expect.fail('no process'), 'SIGKILL');
+      const written = acknowledged.length;
+      await eventually('writes go on', () => acknowledged.length > written + 10, 60_000);
+      await eventually(
+        'it is started again',
+        () => (pidsOf(server).get(place) ?? []).length > before.length,
+        60_000,
+      );
       await allServe(server);
       ended = true;
       await Promise.all(writers);
@@ -135,6 +158,17 @@ describe('Several processes on one port', () => {
     });
   }
 
+  it('do not start on a port in use, or with a role that serves no requests', async () => {
+    const taken = await startAndExit({ WORKERS: '2', PORT: String(world.server.port) });
+    expect(taken.code, taken.output).to.equal(1);
+    expect(taken.output).not.to.contain('a process was started');
+    const wrong = await startAndExit({ WORKERS: '2', ROLE: 'worker' });
+    expect([wrong.code, wrong.output]).to.deep.equal([
+      1,
+      'WORKERS must be 1 with ROLE=worker: only processes that serve requests share a port.\n',
+    ]);
+  });
+
   it('answer pending requests at SIGTERM, and stop in order with exit code 0', () => stopsInOrder('SIGTERM'));
 
   it('answer pending requests when a terminal sends SIGINT to all of them, and stop in order', () =>
@@ -146,7 +180,7 @@ describe('Several processes on one port', () => {
   const stopsInOrder = async (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<void> => {
     const { server } = world;
     const begun = Array.from({ length: 12 }, (_, nth) => add(`t${nth}`).catch(() => undefined));
-    const pids = [...pidsOf(server).values()].flat();
+    const pids = livingPids();
     await begun[0];
     if (signal !== 'SIGTERM') for (const pid of pids) process.kill(pid, signal);
     server.signal(signal);
@@ -163,20 +197,9 @@ describe('Several processes on one port', () => {
 
   it('end when their supervisor is killed', async () => {
     const { server } = world;
-    const pids = [...pidsOf(server).values()].flat();
+    const pids = livingPids();
     expect(pids).to.have.length(2);
     await server.kill();
     await eventually('no process is left', () => !pids.some(isAlive), 30_000);
-  });
-
-  it('do not start on a port in use, or with a role that serves no requests', async () => {
-    const taken = await startAndExit({ WORKERS: '2', PORT: String(world.server.port) });
-    expect(taken.code, taken.output).to.equal(1);
-    expect(taken.output).not.to.contain('a process was started');
-    const wrong = await startAndExit({ WORKERS: '2', ROLE: 'worker' });
-    expect([wrong.code, wrong.output]).to.deep.equal([
-      1,
-      'WORKERS must be 1 with ROLE=worker: only processes that serve requests share a port.\n',
-    ]);
   });
 });
