@@ -9,7 +9,14 @@ import { admin, MAIN } from '../../support/admin-cli.ts';
 import { keyed } from '../../support/client.ts';
 import { findIn } from '../../support/files.ts';
 import { newRecord } from '../../support/records.ts';
-import { eventually, KEYS, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import {
+  eventually,
+  KEYS,
+  newDataFolder,
+  OF_CHILDREN,
+  type Server,
+  startServer,
+} from '../../support/server.ts';
 import { liveMessage, users } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { download, uploaded } from '../../support/uploads.ts';
@@ -179,7 +186,7 @@ describe('Backups of the embedded stores', function () {
       const where = await places();
       const args = [MAIN, 'backup', '--to', where.to, '--keys-to', where.keys];
       const child = spawn(process.execPath, args, {
-        env: { PATH: process.env.PATH, ...envOf(world.server.dataDir) },
+        env: { ...OF_CHILDREN, ...envOf(world.server.dataDir) },
         stdio: 'ignore',
       });
       const ended = once(child, 'exit');

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { NDJSON } from '../../../api/http/ndjson.ts';
+import { MAIN } from '../../support/admin-cli.ts';
 import { OF_CHILDREN } from '../../support/server.ts';
 import { users } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
@@ -35,7 +36,7 @@ export const runAsWritten = (
       // A longer path may begin with a shorter one.
       .toSorted(([a], [b]) => b.length - a.length)
       .reduce((text, [from, to]) => text.replaceAll(from, to), blocks.join('\n'))
-      .replaceAll('npm run -s admin --', `${process.execPath} api/admin/main.ts`);
+      .replaceAll('npm run -s admin --', `${process.execPath} ${MAIN}`);
     const child = spawn('bash', ['-c', `set -eu\n${script}`], { env: { ...OF_CHILDREN, ...env } });
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

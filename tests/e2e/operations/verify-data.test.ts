@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { admin, MAIN } from '../../support/admin-cli.ts';
 import { storedEvents } from '../../support/event-rows.ts';
 import { findInText } from '../../support/files.ts';
-import { eventually } from '../../support/server.ts';
+import { eventually, OF_CHILDREN } from '../../support/server.ts';
 import { BASE, endWorld, say, startWorld, type World } from '../../support/world.ts';
 import { chained, command, copyOf, envOf, type Filled, filled, spoil, tableOf, verify } from './support.ts';
 
@@ -370,7 +370,7 @@ describe('A check of a data folder', function () {
     const folder = await copyOf(dataDir);
     const scratch = join(folder, 'scratch');
     const child = spawn(process.execPath, [MAIN, 'compare-read-models'], {
-      env: { PATH: process.env.PATH, ...envOf(folder) },
+      env: { ...OF_CHILDREN, ...envOf(folder) },
       stdio: 'ignore',
     });
     const ended = once(child, 'exit');
