@@ -1,5 +1,5 @@
 import { DomainError, existing, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
-import { checkFields } from '../../domain/entities/definition.ts';
+import { checkFields, type EntityChange, type NewEntity } from '../../domain/entities/definition.ts';
 import { type Field, isName } from '../../domain/entities/fields.ts';
 import { constraintViolated, type SchemaView } from '../../domain/entities/record-values.ts';
 import {
@@ -36,22 +36,7 @@ export type FindBroken = (
   rules: readonly Tightening[],
 ) => Promise<Tightening | undefined>;
 
-type Definitions = Parameters<typeof checkFields>[0];
-
-export interface NewEntity {
-  readonly name: string;
-  readonly label: string;
-  readonly fields: Definitions;
-  readonly workflow?: string | null | undefined;
-}
-
-export interface EntityChange {
-  readonly label?: string | undefined;
-  readonly fields?: Definitions | undefined;
-  readonly workflow?: string | null | undefined;
-}
-
-export type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
+type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
 
 /** Time (ms) within which other processes see a proposal. */
 const OTHERS_MS = 300;
@@ -260,7 +245,7 @@ export class Schemas extends WithDeps<{
   }
 }
 
-const checked = (definitions: Definitions): readonly Field[] => {
+const checked = (definitions: NewEntity['fields']): readonly Field[] => {
   const { fields, issues } = checkFields(definitions);
   if (issues.length > 0) throw invalid(issues);
   return fields;
