@@ -65,16 +65,11 @@ export const sameDefinition = (one: Definition, other: Definition): boolean =>
   isSameJson(partsOf(one), partsOf(other));
 
 /** Issues of a draft's size. */
-export const sizeIssues = (definition: Definition): readonly FieldIssue[] =>
-  JSON.stringify(definition).length <= MAX_DEFINITION
-    ? []
-    : [
-        {
-          path: 'transitions',
-          code: 'too_big',
-          message: `A definition has at most ${MAX_DEFINITION} characters as JSON.`,
-        },
-      ];
+export const sizeIssues = (definition: Definition): readonly FieldIssue[] => {
+  if (JSON.stringify(definition).length <= MAX_DEFINITION) return [];
+  const message = `A definition has at most ${MAX_DEFINITION} characters as JSON.`;
+  return [{ path: 'transitions', code: 'too_big', message }];
+};
 
 /**
  * Issues of a definition's structure. It needs at least one state, distinct keys and existing states; final states
