@@ -52,7 +52,7 @@ interface Announced {
 }
 
 /** Checks for a change of an entity, called while it is decided. */
-export interface HeldUse {
+interface HeldUse {
   /** @throws `constraint_violated` without such a published workflow, `validation_failed` when it does not fit */
   readonly checkFit: (workflow: string | null, fields: readonly Field[]) => Promise<void>;
   /**
