@@ -182,7 +182,11 @@ const openTenant = async (useCases: UseCases): Promise<void> => {
   await createTenant(useCases, TENANT, { entitlements: NONE });
   await useCases.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
   const fields = [{ key: 'title', label: 'Title', type: 'text', required: true }] as const;
-  await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, contextOf('ann'));
+  await useCases.schemas.define(
+    TENANT,
+    { name: ENTITY, label: 'Crate', fields: [...fields] },
+    contextOf('ann'),
+  );
 };
 
 const suspend = (useCases: UseCases) =>

@@ -225,7 +225,7 @@ export const verifyData: AdminCommand = {
           events,
           codec,
           reads,
-          keys: new KeyCheck(catalogue, keys, erasures),
+          keys: new KeyCheck({ catalogue, keys, erasures }),
           heads: hasHeads ? stores.heads : undefined,
           isNext: config.EVENTSTORE_URL === undefined ? nextEmbedded(config.DATA_DIR, report) : () => true,
         },

@@ -48,16 +48,9 @@ const recordIn = ({ states }: Core) => {
     return state.status === 'live' ? { recordId, entityName: state.entityName } : undefined;
   };
   return async (tenantId: string, { kind, id }: SourceKey): Promise<SourceRecord | undefined> => {
-    switch (kind) {
-      case 'entity_record':
-        return live(tenantId, id);
-      case 'attachment': {
-        const { state } = await states.load(tenantId, fileStream, id);
-        return state.status === 'attached' ? live(tenantId, state.record_id) : undefined;
-      }
-      default:
-        return kind satisfies never;
-    }
+    if (kind === 'entity_record') return live(tenantId, id);
+    const { state } = await states.load(tenantId, fileStream, id);
+    return state.status === 'attached' ? live(tenantId, state.record_id) : undefined;
   };
 };
 

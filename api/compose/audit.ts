@@ -9,10 +9,8 @@ import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import { folderSink, urlSink } from '../../infrastructure/audit/head-sinks.ts';
 import { headSigner } from '../../infrastructure/audit/signing-key.ts';
 import type { Config } from '../../infrastructure/config.ts';
-import { auditEventRoutes } from '../routes/audit/audit-events.ts';
+import { auditRoutes } from '../routes/audit/audit.ts';
 import { auditProofRoutes } from '../routes/audit/audit-proof.ts';
-import { eventLogRoutes } from '../routes/audit/event-log.ts';
-import { streamStateRoutes } from '../routes/audit/stream-states.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import { auditHeadsHttp } from './outbound.ts';
@@ -47,12 +45,7 @@ export const composeAudit = (core: Core) => {
   const deps = { events, eventLog, replay, auditSigner, timeTravel };
   return {
     timeTravel,
-    routes: [
-      ...eventLogRoutes(deps),
-      ...streamStateRoutes(deps),
-      ...auditEventRoutes(deps),
-      ...auditProofRoutes(deps),
-    ],
+    routes: [...auditRoutes(deps), ...auditProofRoutes(deps)],
     // Every node stores and signs heads.
     everywhere: (signal) => [
       ...(signer === undefined ? [] : [headKeeper.run(signal)]),

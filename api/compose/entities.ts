@@ -70,7 +70,6 @@ export const composeEntities = (
   const schemas = new Schemas({ streams, gate: writers, workflows, findBroken });
   const links = new RecordLinks({ streams, directory, ids });
   const deletions = new Deletions({
-    streams,
     links,
     schemas,
     finder: finderOf(core),

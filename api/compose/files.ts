@@ -53,9 +53,10 @@ export const filesOfRecord = (core: Sources): FilesOfRecord => {
         return inLog(core, tenantId, recordId, position);
       throw error;
     }
-    const found: string[] = [];
-    for await (const { id } of every((page) => filesOf(reader, tenantId, recordId, page))) found.push(id);
-    return found;
+    return Array.fromAsync(
+      every((page) => filesOf(reader, tenantId, recordId, page)),
+      ({ id }) => id,
+    );
   };
 };
 

@@ -1,6 +1,5 @@
 import { FormSlugs } from '../../application/forms/form-slugs.ts';
-import { FormSubmissions } from '../../application/forms/form-submissions.ts';
-import { formSubmitter } from '../../application/forms/form-submitter.ts';
+import { FormSubmissions, formSubmitter } from '../../application/forms/form-submissions.ts';
 import { Forms } from '../../application/forms/forms.ts';
 import { formRoutes } from '../routes/forms/forms.ts';
 import { publicFormRoutes } from '../routes/forms/public-forms.ts';
@@ -13,14 +12,7 @@ export const composeForms = (core: Core, { schemas, records }: EntitiesArea) => 
   const { streams, stores, codec, directory, ids, clock } = core;
   const slugs = new FormSlugs({ streams, clock });
   const forms = new Forms({ streams, schemas, directory, slugs });
-  const formSubmissions = new FormSubmissions({
-    streams,
-
-    events: stores.events,
-    codec,
-    records,
-    ids,
-  });
+  const formSubmissions = new FormSubmissions({ streams, events: stores.events, codec, records, ids });
   const deps = { ...core, forms, formSubmissions };
   return {
     forms,

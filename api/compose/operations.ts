@@ -10,7 +10,7 @@ import type { Core } from './core.ts';
 /** Read models for operators (status, retry and rebuild), and the sampled metrics. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
   const { adapters, config, logger, metrics, readModels } = core;
-  const operations = new Operations(core.streams, runners);
+  const operations = new Operations({ streams: core.streams, runners });
   const openWork = readModels.reader('open_work');
   const bulk = readModels.reader('bulk');
   const sampler = new GaugeSampler({

@@ -24,22 +24,11 @@ export const composeWorkflow = (core: Core) => {
   const jobs = new Jobs({ streams, workflows, clock });
   const lookUp: LinkLookup = async (tokenHash) => {
     const reader = readModels.reader('links');
-    let found = await linkOfToken(reader, tokenHash);
-    if (found === undefined) {
-      // Another node may have just answered with the token.
-      await readModels.waitFor(undefined, ['links'], await stores.events.end());
-      found = await linkOfToken(reader, tokenHash);
-    }
-    return found === undefined
-      ? undefined
-      : {
-          tenantId: found.tenant_id,
-          linkId: found.link_id,
-          jobId: found.job_id,
-          entityId: found.entity_id,
-          pageSlug: found.page_slug,
-          expiresAt: found.expires_at,
-        };
+    const found = await linkOfToken(reader, tokenHash);
+    if (found !== undefined) return found;
+    // Another node may have just answered with the token.
+    await readModels.waitFor(undefined, ['links'], await stores.events.end());
+    return linkOfToken(reader, tokenHash);
   };
   const publicLinks = new PublicLinks({ streams, directory, jobs, clock, lookUp });
   const deps = { ...core, workflows, jobs, publicLinks };

@@ -29,6 +29,9 @@ export const text = ({ min = 1, max }: { min?: number; max: number }) =>
 export const filledText = (max: number, message: string) =>
   text({ max }).refine((value) => value.trim() !== '', message);
 
+/** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
+export const ownTenant = { tenant_id: z.unknown().optional() };
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** A generated id: a lower-case UUID. In a path a malformed one is a 404 like an unknown one. */

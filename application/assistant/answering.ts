@@ -1,13 +1,18 @@
+import { nameOfSource } from '../ports/corpus-store.ts';
 import { CERTAIN } from './confidence.ts';
 import type { Turn } from './question.ts';
 import { type Quote, quotesOf } from './quoting.ts';
 import type { Passage } from './tenant-indexes.ts';
 
-/** Makes a reply from passages; there is at least one. */
-export interface Answerer {
-  /** @throws {DomainError} `unavailable`, `assistant_upstream_unexpected` */
-  answer(message: string, history: readonly Turn[], passages: readonly Passage[]): Promise<string>;
-}
+/**
+ * Makes a reply from passages; there is at least one.
+ * @throws {DomainError} `unavailable`, `assistant_upstream_unexpected`
+ */
+export type Answerer = (
+  message: string,
+  history: readonly Turn[],
+  passages: readonly Passage[],
+) => Promise<string>;
 
 export const NOTHING_FOUND =
   'I found nothing in your records or attachments that answers this, so I would rather not guess.';
@@ -24,10 +29,8 @@ const POINTERS = 3;
  * Answers without a language model by quoting the best sentences of the passages under the titles of their sources.
  * When no passage is certain enough, it says so and only names the closest sources.
  */
-export const extractiveAnswerer: Answerer = {
-  answer: async (message, history, passages) =>
-    isCertain(passages) ? quoting(quotesOf(message, history, passages)) : pointing(passages),
-};
+export const extractiveAnswerer: Answerer = async (message, history, passages) =>
+  isCertain(passages) ? quoting(quotesOf(message, history, passages)) : pointing(passages);
 
 /** Whether the best passage is confident enough to be quoted as the answer. */
 export const isCertain = (passages: readonly Passage[]): boolean => (passages[0]?.confidence ?? 0) >= CERTAIN;
@@ -40,9 +43,6 @@ const quoting = (quotes: readonly Quote[]): string => {
 };
 
 const pointing = (passages: readonly Passage[]): string => {
-  const titles = [...new Map(passages.map(({ kind, id, title }) => [`${kind}/${id}`, title])).values()];
-  return `${NOTHING_CERTAIN}\n\n${titles
-    .slice(0, POINTERS)
-    .map((title) => `• ${title}`)
-    .join('\n')}`;
+  const sources = new Map(passages.map((passage) => [nameOfSource(passage), `• ${passage.title}`]));
+  return `${NOTHING_CERTAIN}\n\n${[...sources.values()].slice(0, POINTERS).join('\n')}`;
 };

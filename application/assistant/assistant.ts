@@ -66,7 +66,7 @@ export class Assistant extends WithDeps<{
     const id = context.newId();
     const passages = await this.deps.retrieval.retrieve(tenantId, message, history);
     const reply =
-      passages.length === 0 ? NOTHING_FOUND : await this.deps.answerer.answer(message, history, passages);
+      passages.length === 0 ? NOTHING_FOUND : await this.deps.answerer(message, history, passages);
     const { position } = await this.deps.streams
       .of(questionStream, tenantId, id)
       .execute(context, (state) => recordQuestion(state, id, passages.length));

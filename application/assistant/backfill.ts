@@ -10,6 +10,7 @@ import type { CorpusStore } from '../ports/corpus-store.ts';
 import type { Corpus, Outcome, SourceDocument } from './corpus.ts';
 import { orModelUnavailable } from './retrieval.ts';
 import type { RecordFacts, Sources } from './sources.ts';
+import { isTextFile } from './texts/attachment-text.ts';
 
 /** Number of sources by outcome. */
 export interface BackfillCounts {
@@ -124,7 +125,7 @@ export class Backfills extends WithDeps<{
       yield documents;
     }
     for await (const all of inGroups(inventory.attachments(tenantId))) {
-      const files = all.filter((file) => sources.isText(file));
+      const files = all.filter(isTextFile);
       const held = await corpus.holds(
         tenantId,
         files.map(({ file_id }) => file_id),

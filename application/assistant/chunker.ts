@@ -19,7 +19,7 @@ export interface ChunkSizes {
 }
 
 /** Small, since the embedding of a sentence is more specific than that of a page (docs/benchmarks.md). */
-export const CHUNK_SIZES: ChunkSizes = { target: 150, size: 500, limit: 4000 };
+const CHUNK_SIZES: ChunkSizes = { target: 150, size: 500, limit: 4000 };
 
 /** UTF-16 units of a source that are always searchable. */
 export const FOUND_CHARACTERS = (CHUNK_SIZES.limit * CHUNK_SIZES.size) / 2;

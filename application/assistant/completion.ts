@@ -1,6 +1,6 @@
 import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { CorpusStore, SourceKey } from '../ports/corpus-store.ts';
+import { type CorpusStore, nameOfSource, type SourceKey } from '../ports/corpus-store.ts';
 import { EmbedderUnavailable } from '../ports/embedder.ts';
 import { StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -51,7 +51,7 @@ export class Completion extends WithDeps<{
   add(tenantId: string, keys: readonly SourceKey[]): void {
     if (this.#stopping.signal.aborted || keys.length === 0) return;
     const waiting = this.#waiting.get(tenantId) ?? new Map<string, SourceKey>();
-    for (const { kind, id } of keys) waiting.set(nameOf({ kind, id }), { kind, id });
+    for (const { kind, id } of keys) waiting.set(nameOfSource({ kind, id }), { kind, id });
     this.#waiting.set(tenantId, waiting);
     this.#next();
   }
@@ -94,7 +94,7 @@ export class Completion extends WithDeps<{
     const waiting = this.#waiting.get(tenantId);
     if (waiting === undefined) return;
     const some = firstOf(waiting);
-    for (const key of some) waiting.delete(nameOf(key));
+    for (const key of some) waiting.delete(nameOfSource(key));
     await Promise.all(some.map((key) => this.#complete(tenantId, key, waiting)));
     // After a stop the map is empty, and nothing is added.
     if (!this.#waiting.delete(tenantId)) return;
@@ -111,14 +111,12 @@ export class Completion extends WithDeps<{
     } catch (error) {
       if (error instanceof EmbedderUnavailable) return;
       if (error instanceof StoreUnavailable) {
-        if (!signal.aborted) waiting.set(nameOf(key), key);
+        if (!signal.aborted) waiting.set(nameOfSource(key), key);
         await pause(AGAIN_MS, signal);
       } else logger.warn({ err: error, source: key.id }, 'a source has no vectors until the next backfill');
     }
   }
 }
-
-const nameOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
 /** A few records, which the embedder batches, or one attachment, which may be large. */
 const firstOf = (waiting: ReadonlyMap<string, SourceKey>): readonly SourceKey[] => {

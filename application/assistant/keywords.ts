@@ -88,7 +88,7 @@ export interface WeightedTerm {
 }
 
 /** Keyword scores of each row, by its number. */
-export interface KeywordScores {
+interface KeywordScores {
   readonly bm25: Float32Array;
   /** Share of the question's words in the row, weighted by rarity: 0..1. */
   readonly coverage: Float32Array;

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/core/errors.ts';
 
-export interface AdmissionLimits {
+interface AdmissionLimits {
   /** Concurrent questions of one tenant. */
   readonly perTenant: number;
   /** Concurrent questions of all tenants. */
@@ -8,7 +8,7 @@ export interface AdmissionLimits {
 }
 
 /** An upstream may take half a minute per question; one tenant cannot use all slots. */
-export const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
+const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
 
 /** Limits concurrent questions and refuses the others. */
 export class QuestionLimiter {

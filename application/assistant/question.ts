@@ -7,7 +7,7 @@ export interface Turn {
 }
 
 /** The text and terms to search for. */
-export interface SearchTexts {
+interface SearchTexts {
   /** The text to embed. */
   readonly text: string;
   readonly terms: readonly WeightedTerm[];

@@ -1,3 +1,4 @@
+import { nameOfSource } from '../ports/corpus-store.ts';
 import { termsOf } from './keywords.ts';
 import { searchTextsOf, type Turn } from './question.ts';
 import type { Passage } from './tenant-indexes.ts';
@@ -42,7 +43,7 @@ export const quotesOf = (
   const good = passages.filter(
     ({ kind, id, score }) => (kind === best.kind && id === best.id) || score >= best.score * OTHER_SOURCE,
   );
-  const sources = [...Map.groupBy(good, ({ kind, id }) => `${kind}/${id}`).values()];
+  const sources = [...Map.groupBy(good, nameOfSource).values()];
   const sentences = sources.flatMap((some, source) => sentencesOf(some, source));
   const scores = scoresOf(message, history, sentences);
   const ordered = sentences.toSorted((a, b) => (scores.get(b) ?? 0) - (scores.get(a) ?? 0));

@@ -1,4 +1,4 @@
-import type { SourceKey } from '../ports/corpus-store.ts';
+import { nameOfSource, type SourceKey } from '../ports/corpus-store.ts';
 
 /**
  * Combines the searches into one list (decisions, section 7) by a weighted sum of the cosine, BM25 and the coverage of
@@ -103,7 +103,7 @@ export const chosen = <R extends Ranked>(
   for (const one of good) {
     if (found.length >= rules.limit) break;
     if (found.some((other) => alike(one, other) >= rules.duplicate)) continue;
-    const source = `${one.kind}/${one.id}`;
+    const source = nameOfSource(one);
     const count = taken.get(source) ?? 0;
     if (count >= rules.perSource) extra.push(one);
     else {

@@ -5,11 +5,12 @@ import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf } from '../core/events/stream-name.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from '../identity/directory.ts';
-import type { SourceKey } from '../ports/corpus-store.ts';
+import { nameOfSource, type SourceKey } from '../ports/corpus-store.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 import type { Completion } from './completion.ts';
 import { type Corpus, recordRevision, type SourceDocument } from './corpus.ts';
 import type { RecordFacts, Sources } from './sources.ts';
+import { isTextFile } from './texts/attachment-text.ts';
 
 /** The last change of a source in a batch of events. */
 type Change =
@@ -99,8 +100,8 @@ export const retrievalIndexer = (deps: {
   const lastChanges = (events: readonly LoggedEvent[]): readonly Change[] => {
     const last = new Map<string, Change>();
     for (const event of events) {
-      const change = changeOf(event, deps.sources);
-      if (change !== undefined) last.set(`${change.key.kind}/${change.key.id}`, change);
+      const change = changeOf(event);
+      if (change !== undefined) last.set(nameOfSource(change.key), change);
     }
     return [...last.values()];
   };
@@ -115,22 +116,19 @@ export const retrievalIndexer = (deps: {
   };
 };
 
-const changeOf = (event: LoggedEvent, sources: Sources): Change | undefined => {
+const changeOf = (event: LoggedEvent): Change | undefined => {
   const created = dataOf(RecordCreated, event);
   const written = created ?? dataOf(RecordUpdated, event);
   if (written !== undefined) {
     const { record_id: id, entity_name: entityName, values } = written;
     const version = 'version' in written ? written.version : 1;
-    return {
-      kind: 'record',
-      key: { kind: 'entity_record', id },
-      record: { id, entityName, values, version },
-    };
+    const record = { id, entityName, values, version };
+    return { kind: 'record', key: { kind: 'entity_record', id }, record };
   }
   const record = dataOf(RecordDeleted, event);
   if (record !== undefined) return { kind: 'gone', key: { kind: 'entity_record', id: record.record_id } };
   const file = dataOf(FileUploaded, event) ?? dataOf(FileDeleted, event);
-  if (file === undefined || !sources.isText(file)) return undefined;
+  if (file === undefined || !isTextFile(file)) return undefined;
   const key: SourceKey = { kind: 'attachment', id: file.file_id };
   return event.type === FileUploaded.type ? { kind: 'file', key, file } : { kind: 'gone', key };
 };

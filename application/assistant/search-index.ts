@@ -1,11 +1,11 @@
-import type { SourceKey } from '../ports/corpus-store.ts';
+import { nameOfSource, type SourceKey } from '../ports/corpus-store.ts';
 import { sectionsOf } from './chunker.ts';
 import { confidenceOf } from './confidence.ts';
 import { KeywordIndex, termsOf, type WeightedTerm } from './keywords.ts';
 import { chosen, RANKING, type Ranked, type RankingRules, saturated, scoreOf } from './ranking.ts';
 
 /** A source with its chunks, to be indexed. */
-export interface IndexedSource extends SourceKey {
+interface IndexedSource extends SourceKey {
   readonly title: string;
   readonly chunks: readonly { readonly text: string; readonly vector: Float32Array | undefined }[];
 }
@@ -85,13 +85,13 @@ export class SearchIndex {
       this.#keywords.add(termsOf([title, ...inside.map(({ text }) => text)].join('\n')));
     }
     this.#size += chunks.length;
-    if (numbers.length > 0) this.#bySource.set(keyOf(source), numbers);
+    if (numbers.length > 0) this.#bySource.set(nameOfSource(source), numbers);
   }
 
   remove(source: SourceKey): void {
-    const numbers = this.#bySource.get(keyOf(source));
+    const numbers = this.#bySource.get(nameOfSource(source));
     if (numbers === undefined) return;
-    this.#bySource.delete(keyOf(source));
+    this.#bySource.delete(nameOfSource(source));
     for (const number of numbers) {
       const rows = this.#sections[number]?.vectors.length ?? 0;
       this.#size -= rows;
@@ -152,12 +152,10 @@ const cosineOf = (one: Vector, other: Vector): number => {
 const unrelatedScore = (found: readonly Candidate[], rules: RankingRules): number => {
   const sources = new Set<string>();
   for (const { section, score } of found) {
-    sources.add(keyOf(section));
+    sources.add(nameOfSource(section));
     if (sources.size === UNRELATED.rank) return score;
   }
   // The candidates may all belong to few long texts.
   const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
   return Math.max(last, UNRELATED.score);
 };
-
-const keyOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;

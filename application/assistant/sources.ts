@@ -5,7 +5,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
 import { ATTACHMENT_REVISION, recordRevision, type SourceDocument } from './corpus.ts';
-import { attachmentText, textKindOf } from './texts/attachment-text.ts';
+import { attachmentText } from './texts/attachment-text.ts';
 import { recordText } from './texts/record-text.ts';
 
 /** A record at one version. */
@@ -31,11 +31,6 @@ export class Sources extends WithDeps<{ readonly streams: Streams; readonly blob
       revision: recordRevision(record.version, schema.revision),
       ...recordText(schema.state, record.values),
     };
-  }
-
-  /** Whether an attachment is text, CSV or Markdown. */
-  isText(file: Pick<Facts, 'filename' | 'content_type'>): boolean {
-    return textKindOf(file) !== undefined;
   }
 
   /** Undefined when the bytes are deleted: the attachment is being deleted. */

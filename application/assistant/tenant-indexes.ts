@@ -1,5 +1,6 @@
 import { monotonic } from '../core/runtime/timers.ts';
-import type { CorpusStore, SourceKey, StoredSource } from '../ports/corpus-store.ts';
+import { WithDeps } from '../core/with-deps.ts';
+import { type CorpusStore, nameOfSource, type StoredSource } from '../ports/corpus-store.ts';
 import { RANKING, type Ranked } from './ranking.ts';
 import { type IndexQuery, SearchIndex } from './search-index.ts';
 
@@ -17,7 +18,7 @@ export interface PassageSearch {
   close(): Promise<void>;
 }
 
-export interface TenantIndexesOptions {
+interface TenantIndexesOptions {
   readonly store: CorpusStore;
   readonly dimensions: number;
   /** Vectors of other models are ignored. */
@@ -45,20 +46,13 @@ const NOTHING_SEEN = [{ seq: 0, at: Number.NEGATIVE_INFINITY }];
 const GROUP = 25;
 const TRIES = 3;
 
-const nameOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
-
 /**
  * Indexes of the most recently searched tenants, within a memory limit. Each search first applies all changes of the
  * store since the last one, so that it finds every stored source and no deleted one.
  */
-export class TenantIndexes implements PassageSearch {
-  readonly #options: TenantIndexesOptions;
+export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements PassageSearch {
   /** Least recently searched first. */
   readonly #held = new Map<string, Held>();
-
-  constructor(options: TenantIndexesOptions) {
-    this.#options = options;
-  }
 
   /** Tenants with an index in memory, most recently searched last. */
   get tenants(): readonly string[] {
@@ -80,14 +74,14 @@ export class TenantIndexes implements PassageSearch {
   }
 
   async #withTexts(tenantId: string, ranked: readonly Ranked[], taken: ReadonlyMap<string, number>) {
-    const keys = [...new Map(ranked.map((one) => [nameOf(one), one])).values()];
-    const sources = await this.#options.store.load(tenantId, keys);
+    const keys = [...new Map(ranked.map((one) => [nameOfSource(one), one])).values()];
+    const sources = await this.deps.store.load(tenantId, keys);
     const byName = new Map(
-      sources.flatMap((source) => (source === undefined ? [] : [[nameOf(source), source]])),
+      sources.flatMap((source) => (source === undefined ? [] : [[nameOfSource(source), source]])),
     );
     const passages = ranked.flatMap((one) => {
-      const source = byName.get(nameOf(one));
-      if (source === undefined || source.seq !== taken.get(nameOf(one))) return [];
+      const source = byName.get(nameOfSource(one));
+      if (source === undefined || source.seq !== taken.get(nameOfSource(one))) return [];
       const texts = source.chunks.slice(one.no, one.no + one.cosines.length).map(({ text }) => text);
       return [{ ...one, title: source.title, texts }];
     });
@@ -96,7 +90,7 @@ export class TenantIndexes implements PassageSearch {
 
   async #fresh(tenantId: string): Promise<Held> {
     const held = this.#held.get(tenantId) ?? {
-      index: new SearchIndex(this.#options.dimensions),
+      index: new SearchIndex(this.deps.dimensions),
       taken: new Map<string, number>(),
       seen: [...NOTHING_SEEN],
       lastRefresh: Promise.resolve(),
@@ -112,35 +106,35 @@ export class TenantIndexes implements PassageSearch {
   }
 
   async #refresh(tenantId: string, held: Held): Promise<void> {
-    const { store } = this.#options;
+    const { store } = this.deps;
     const at = monotonic();
     if (held.index.isWorn) {
-      held.index = new SearchIndex(this.#options.dimensions);
+      held.index = new SearchIndex(this.deps.dimensions);
       held.taken.clear();
       held.seen = [...NOTHING_SEEN];
     }
     // Changes may appear within `settlesWithin` after later ones, so older places are kept that long.
     while (held.seen.length > 1 && (held.seen[1]?.at ?? at) <= at - store.settlesWithin) held.seen.shift();
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
-    const fresh = changes.filter((change) => (held.taken.get(nameOf(change)) ?? 0) < change.seq);
+    const fresh = changes.filter((change) => (held.taken.get(nameOfSource(change)) ?? 0) < change.seq);
     for (const change of fresh) {
       if (!change.buried) continue;
       held.index.remove(change);
-      held.taken.set(nameOf(change), change.seq);
+      held.taken.set(nameOfSource(change), change.seq);
     }
     const live = fresh.filter(({ buried }) => !buried);
     for (let from = 0; from < live.length; from += GROUP) {
       const some = live.slice(from, from + GROUP);
       const sources = await store.load(tenantId, some);
       // Yields to questions of other tenants.
-      await this.#options.yieldTick?.();
+      await this.deps.yieldTick?.();
       for (const [place, source] of sources.entries()) {
         const change = some[place];
         if (change === undefined) continue;
         // Buried meanwhile: the next refresh sees that change.
         if (source === undefined) held.index.remove(change);
         else this.#take(held, source);
-        held.taken.set(nameOf(change), source?.seq ?? change.seq);
+        held.taken.set(nameOfSource(change), source?.seq ?? change.seq);
       }
     }
     const last = changes.at(-1)?.seq;
@@ -149,12 +143,9 @@ export class TenantIndexes implements PassageSearch {
   }
 
   #take(held: Held, source: StoredSource): void {
-    const isOurs = source.model === this.#options.model;
-    held.index.put(
-      isOurs
-        ? source
-        : { ...source, chunks: source.chunks.map((chunk) => ({ ...chunk, vector: undefined })) },
-    );
+    const isOurs = source.model === this.deps.model;
+    const chunks = isOurs ? source.chunks : source.chunks.map((chunk) => ({ ...chunk, vector: undefined }));
+    held.index.put({ ...source, chunks });
   }
 
   /** Evicts the least recently searched indexes. */
@@ -162,7 +153,7 @@ export class TenantIndexes implements PassageSearch {
     let bytes = 0;
     for (const { index } of this.#held.values()) bytes += index.bytes;
     for (const [tenantId, { index }] of this.#held) {
-      if (bytes <= this.#options.maxBytes) return;
+      if (bytes <= this.deps.maxBytes) return;
       if (tenantId === asked) continue;
       this.#held.delete(tenantId);
       bytes -= index.bytes;

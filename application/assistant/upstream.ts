@@ -6,7 +6,7 @@ import type { Answerer } from './answering.ts';
 import type { Turn } from './question.ts';
 import type { Passage } from './tenant-indexes.ts';
 
-export interface UpstreamSettings {
+interface UpstreamSettings {
   /** Ends in `/v1`, as with OpenAI clients. */
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
@@ -44,30 +44,28 @@ export const upstreamAnswerer = (
     accept: 'application/json',
     ...(settings.apiKey === undefined ? {} : { authorization: `Bearer ${settings.apiKey}` }),
   };
-  return {
-    answer: async (message, history, passages) => {
-      const answer = await http.request({
-        url,
-        method: 'POST',
-        headers,
-        body: JSON.stringify({
-          model: settings.model,
-          messages: messagesOf(message, history, passages),
-          temperature: 0,
-          stream: false,
-        }),
-        timeoutMs: settings.timeoutMs,
-        maxResponseBytes: MAX_RESPONSE_BYTES,
-      });
-      try {
-        return withoutKey(contentOf(answer), settings.apiKey);
-      } catch (error) {
-        const status = answer.kind === 'answered' ? answer.status : undefined;
-        const reason = answer.kind === 'answered' ? undefined : answer.reason;
-        logger.warn({ status, reason }, 'the assistant’s upstream gave no answer');
-        throw error;
-      }
-    },
+  return async (message, history, passages) => {
+    const answer = await http.request({
+      url,
+      method: 'POST',
+      headers,
+      body: JSON.stringify({
+        model: settings.model,
+        messages: messagesOf(message, history, passages),
+        temperature: 0,
+        stream: false,
+      }),
+      timeoutMs: settings.timeoutMs,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
+    });
+    try {
+      return withoutKey(contentOf(answer), settings.apiKey);
+    } catch (error) {
+      const status = answer.kind === 'answered' ? answer.status : undefined;
+      const reason = answer.kind === 'answered' ? undefined : answer.reason;
+      logger.warn({ status, reason }, 'the assistant’s upstream gave no answer');
+      throw error;
+    }
   };
 };
 

@@ -18,7 +18,7 @@ export interface LogLine {
   readonly request_id: string;
 }
 
-export interface LogQuery {
+interface LogQuery {
   readonly limit: number;
   /** Lines before this position. */
   readonly before: Position | undefined;

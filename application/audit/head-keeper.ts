@@ -94,28 +94,17 @@ export class HeadKeeper extends WithDeps<{
     }
   }
 
-  #reach(target: Position): Promise<void> {
-    if (this.#isOver) return Promise.reject(behind());
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(entry);
-      };
-      const entry: Waiting = {
-        target,
-        resolve: () => {
-          leave();
-          resolve();
-        },
-        reject: () => {
-          leave();
-          reject(behind());
-        },
-      };
-      const timer = setTimeout(entry.reject, WAIT_MS);
-      this.#waiting.add(entry);
-      this.#hurry.abort();
-      this.deps.events.wake?.();
+  async #reach(target: Position): Promise<void> {
+    if (this.#isOver) throw behind();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const entry = { target, resolve, reject: () => reject(behind()) };
+    const timer = setTimeout(entry.reject, WAIT_MS);
+    this.#waiting.add(entry);
+    this.#hurry.abort();
+    this.deps.events.wake?.();
+    await promise.finally(() => {
+      clearTimeout(timer);
+      this.#waiting.delete(entry);
     });
   }
 
@@ -169,7 +158,11 @@ export class HeadKeeper extends WithDeps<{
 
   #reached(position: Position): void {
     this.#position = position;
-    for (const { target, resolve } of this.#waiting) if (position >= target) resolve();
+    for (const entry of this.#waiting) {
+      if (position < entry.target) continue;
+      this.#waiting.delete(entry);
+      entry.resolve();
+    }
   }
 
   /** Resets the store when its hashes belong to another log or a later state of this one. */

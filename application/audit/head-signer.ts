@@ -17,6 +17,8 @@ const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
+type EachPage = (heads: readonly StreamHead[]) => void | Promise<void>;
+
 /** Signs heads of tenants, on request and regularly while events are appended. */
 export class HeadSigner extends WithDeps<{
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
@@ -44,10 +46,7 @@ export class HeadSigner extends WithDeps<{
    * @param each called with the stream hashes under the root, in order
    * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when it takes too long
    */
-  async proof(
-    tenantId: string,
-    each: (heads: readonly StreamHead[]) => void | Promise<void> = () => undefined,
-  ): Promise<SignedHead> {
+  async proof(tenantId: string, each?: EachPage): Promise<SignedHead> {
     const { signer, keeper } = this.deps;
     if (signer === undefined) {
       throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
@@ -56,16 +55,12 @@ export class HeadSigner extends WithDeps<{
     return this.#seal(tenantId, signer, each);
   }
 
-  async #seal(
-    tenantId: string,
-    signer: HeadSigningKey,
-    each: (heads: readonly StreamHead[]) => void | Promise<void>,
-  ) {
+  async #seal(tenantId: string, signer: HeadSigningKey, each?: EachPage): Promise<SignedHead> {
     const { heads, clock, sink, logger } = this.deps;
     const root = new RootHash();
     const position = await heads.read(tenantPrefix(tenantId), (page) => {
       root.add(page);
-      return each(page);
+      return each?.(page);
     });
     if (position === undefined) throw new DomainError('read_model_behind', 'There is nothing to seal yet.');
     const head = signedHead(
@@ -104,7 +99,7 @@ export class HeadSigner extends WithDeps<{
       await keeper.reachEnd();
       for (const owner of await heads.unsigned()) {
         if (signal?.aborted) return;
-        if (isTenant(owner)) await this.#seal(owner, signer, () => undefined);
+        if (isTenant(owner)) await this.#seal(owner, signer);
       }
       if (this.#signedAt !== undefined) this.#signedAt = began;
     } catch (error) {

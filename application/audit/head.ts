@@ -6,7 +6,7 @@ import type { HeadSigningKey, SignedHead, StreamHead, UnsignedHead } from '../po
  * (docs/audit-format.md); a change invalidates all earlier heads.
  */
 
-export const headLine = ({ stream, revision, hash }: StreamHead): string => `${stream} ${revision} ${hash}`;
+const headLine = ({ stream, revision, hash }: StreamHead): string => `${stream} ${revision} ${hash}`;
 
 /** SHA-256 over the lines of all streams, in byte order, joined with line feeds. */
 export class RootHash {

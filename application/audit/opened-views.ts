@@ -3,11 +3,11 @@ import { ERASED, type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 
 /** Shown in place of a credential. */
-export const SECRET = '[secret]';
+const SECRET = '[secret]';
 /** Shown in place of a damaged sealed text; the hash chain names its event. */
-export const UNREADABLE = '[unreadable]';
+const UNREADABLE = '[unreadable]';
 
-export type View = Readonly<Record<string, unknown>> | null;
+type View = Readonly<Record<string, unknown>> | null;
 
 /** A stored event as auditors read it; null for text that is not a JSON object. */
 export interface OpenedEvent {
@@ -45,7 +45,7 @@ export class OpenedViews {
       const sealed: SealedField[] = [];
       for (const stored of events.slice(at, at + KEYS_AT_ONCE)) opened.push(this.#read(stored, sealed));
       await this.#keys.load(sealed.map(({ text }) => sealedKeyId(text)));
-      for (const { data, field, text } of sealed) data[field] = this.textOf(text);
+      for (const { data, field, text } of sealed) data[field] = this.#textOf(text);
     }
     return opened;
   }
@@ -69,7 +69,7 @@ export class OpenedViews {
   }
 
   /** Opens a sealed text whose key is loaded. */
-  textOf(sealed: string): string {
+  #textOf(sealed: string): string {
     try {
       return this.#keys.openLoaded(sealed) ?? ERASED;
     } catch {
@@ -99,3 +99,18 @@ export const objectOf = (text: string): Record<string, unknown> | null => {
     return null;
   }
 };
+
+/** One line of an export (docs/audit-format.md), members in this order; a view is the stored text where possible. */
+export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): string => {
+  const { position, stream, revision, id, type } = stored;
+  const view = asStored ? viewText(data, stored.data) : JSON.stringify(data);
+  return (
+    `${JSON.stringify({ position, stream, revision, id, type }).slice(0, -1)},"data":${view},` +
+    `"metadata":${viewText(metadata, stored.metadata)},` +
+    `"sealed":${JSON.stringify({ data: stored.data, metadata: stored.metadata })}}\n`
+  );
+};
+
+/** A tampered text may be no JSON, or contain a line feed, which would end the line. */
+const viewText = (view: View, stored: string): string =>
+  view === null || stored.includes('\n') ? JSON.stringify(view) : stored;

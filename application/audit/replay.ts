@@ -3,18 +3,19 @@ import { timeSlices } from '../core/concurrency/time-slices.ts';
 import { metadataSchema } from '../core/events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import {
   type EventFilter,
   type EventStore,
   type Position,
+  type ReadAllOptions,
   type StoredEvent,
   StoreUnavailable,
 } from '../ports/event-store.ts';
-import { exportLine } from './line.ts';
-import { type OpenedEvent, OpenedViews, objectOf } from './opened-views.ts';
+import { exportLine, type OpenedEvent, OpenedViews, objectOf } from './opened-views.ts';
 
 /** Selects events of a tenant (decisions, section 11). Unknown values select nothing. */
-export interface ReplayQuery {
+interface ReplayQuery {
   readonly stream?: string | undefined;
   readonly category?: string | undefined;
   readonly type?: string | undefined;
@@ -27,7 +28,7 @@ export interface ReplayQuery {
   readonly after?: Position | undefined;
 }
 
-export interface ReplayPage {
+interface ReplayPage {
   readonly events: readonly OpenedEvent[];
   /** `after` of the next page; undefined at the end of the log. */
   readonly next: Position | undefined;
@@ -47,20 +48,13 @@ const GROWTH = 4;
 const MAX_UNITS = 512 * 1024;
 
 /** Reads a tenant's events in log order, for auditors. */
-export class Replay {
-  readonly #events: EventStore;
-  readonly #views: OpenedViews;
+export class Replay extends WithDeps<{
+  readonly events: EventStore;
+  readonly catalogue: readonly EventDefinition[];
+  readonly keys: KeyRing;
+}> {
+  readonly #views = new OpenedViews(this.deps.catalogue, this.deps.keys);
   readonly #stopping = new AbortController();
-
-  constructor(deps: {
-    readonly events: EventStore;
-    readonly catalogue: readonly EventDefinition[];
-    readonly keys: KeyRing;
-  }) {
-    const { events, catalogue, keys } = deps;
-    this.#events = events;
-    this.#views = new OpenedViews(catalogue, keys);
-  }
 
   /** Aborted when the process stops. */
   get stopping(): AbortSignal {
@@ -82,10 +76,11 @@ export class Replay {
     let most = FIRST_PAGE;
     for (let scanned = 0; scanned < MAX_SCANNED; ) {
       const wanted = Math.min(most, limit - found.length);
-      const page =
-        query.stream === undefined
-          ? await this.#events.scanAll({ from: next, filter, limit: wanted }, MAX_SCANNED - scanned)
-          : await this.#pageOfStream(query.stream, next, wanted);
+      const page = await this.#page(
+        query.stream,
+        { from: next, filter, limit: wanted },
+        MAX_SCANNED - scanned,
+      );
       // Counts at least one per step, so that the loop ends.
       scanned += Math.max(1, page.scanned);
       const selected = page.events.filter((event) => selects(query, event));
@@ -105,17 +100,14 @@ export class Replay {
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
     const filter = filterOf(tenantId, query);
-    const end = await this.#events.end();
+    const end = await this.deps.events.end();
     if (filter === undefined || end === undefined || (query.after ?? '') >= end) return;
     let from = query.after;
     let limit = FIRST_PAGE;
     const slice = timeSlices.of(tenantId, 'exportEvents');
     while (!this.stopping.aborted) {
       await slice.next();
-      const { events, next } =
-        query.stream === undefined
-          ? await this.#events.scanAll({ from, filter, limit }, MAX_SCANNED)
-          : await this.#pageOfStream(query.stream, from, limit);
+      const { events, next } = await this.#page(query.stream, { from, filter, limit }, MAX_SCANNED);
       const wanted = events.filter((event) => event.position <= end && selects(query, event));
       for (const piece of piecesOf(wanted)) {
         await slice.next();
@@ -129,20 +121,27 @@ export class Replay {
     throw new StoreUnavailable('the export was cut off');
   }
 
-  async #pageOfStream(stream: string, after: Position | undefined, limit: number) {
+  /** Events of a stream, or of all streams that the filter selects. */
+  async #page(
+    stream: string | undefined,
+    options: ReadAllOptions & { readonly limit: number },
+    mostScanned: number,
+  ) {
+    if (stream === undefined) return this.deps.events.scanAll(options, mostScanned);
+    const { from: after, limit } = options;
     const from = after === undefined ? 0 : await this.#firstRevisionAfter(stream, after);
-    const events = await this.#events.readStream(stream, { from, limit });
+    const events = await this.deps.events.readStream(stream, { from, limit });
     const next = events.length < limit ? undefined : events.at(-1)?.position;
     return { events, scanned: events.length, next };
   }
 
   /** Finds the revision by binary search over positions. */
   async #firstRevisionAfter(stream: string, after: Position): Promise<number> {
-    const [last] = await this.#events.readStream(stream, { direction: 'backward', limit: 1 });
+    const [last] = await this.deps.events.readStream(stream, { direction: 'backward', limit: 1 });
     let [low, high] = [0, (last?.revision ?? -1) + 1];
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
-      const [event] = await this.#events.readStream(stream, { from: middle, limit: 1 });
+      const [event] = await this.deps.events.readStream(stream, { from: middle, limit: 1 });
       if (event !== undefined && event.position <= after) low = middle + 1;
       else high = middle;
     }

@@ -29,7 +29,7 @@ import type { AnyStreamType } from '../core/commands/stream-states.ts';
 import { snakeCase } from './event-log.ts';
 
 /** How states of a category are shown to auditors of a tenant. */
-export interface StateView {
+interface StateView {
   readonly type: AnyStreamType;
   /** Members that hold a time (ms); 0 for none. */
   readonly times?: readonly string[];

@@ -1,12 +1,9 @@
 import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../../domain/entities/deletion.ts';
 import type { Values } from '../../domain/entities/fields.ts';
-import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
-import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { latest, type Position } from '../ports/event-store.ts';
-import { each } from './deletion-steps.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
@@ -42,7 +39,6 @@ const POLL_MS = 15;
 
 /** The first step of a deletion: marks all records to delete, and finds a record that prevents it. */
 export class DeletionMarks extends WithDeps<{
-  readonly streams: Streams;
   readonly links: RecordLinks;
   readonly schemas: Schemas;
   readonly finder: RecordFinder;
@@ -111,7 +107,7 @@ export class DeletionMarks extends WithDeps<{
           ? undefined
           : { targetId, referrerId: id, entityName, fieldKey: restricting };
       }
-      const { state: after } = await this.#on(tenantId, id, cause, (present) =>
+      const { state: after } = await this.deps.links.on(tenantId, id, cause, (present) =>
         markForDeletion(present, targetId, attempt),
       );
       if (isPartOf(after, attempt)) return 'marked';
@@ -126,7 +122,7 @@ export class DeletionMarks extends WithDeps<{
   /** Returns the first blocker that still holds in the referrer's stream. */
   async firstThatHolds(tenantId: string, blockers: readonly Blocker[]): Promise<Blocker | undefined> {
     for (const blocker of blockers) {
-      const state: RecordState = await this.deps.links.fresh(tenantId, blocker.referrerId);
+      const state = await this.deps.links.fresh(tenantId, blocker.referrerId);
       if (keysPointingTo(state, blocker.targetId).length > 0) return blocker;
     }
     return undefined;
@@ -136,13 +132,28 @@ export class DeletionMarks extends WithDeps<{
   async #positionOf(tenantId: string, ids: readonly string[], cause: Cause): Promise<Position | undefined> {
     let last: Position | undefined;
     for (const id of ids) {
-      const { position } = await this.#on(tenantId, id, cause, () => []);
+      const { position } = await this.deps.links.on(tenantId, id, cause, () => []);
       last = latest(last, position);
     }
     return last;
   }
-
-  #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
-  }
 }
+
+/** Streams written at the same time. */
+const WIDTH = 16;
+
+/** Runs over items, some at a time. Fails with the first error, after the running ones have ended. */
+export const each = async <T>(items: AsyncIterable<T>, run: (item: T) => Promise<void>): Promise<void> => {
+  let batch: T[] = [];
+  const flush = async (): Promise<void> => {
+    const running = batch.map(run);
+    batch = [];
+    const failed = (await Promise.allSettled(running)).find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
+  };
+  for await (const item of items) {
+    batch.push(item);
+    if (batch.length >= WIDTH) await flush();
+  }
+  await flush();
+};

@@ -2,7 +2,7 @@ import type { Blocker, RecordFinder, Referrer } from './deletion-marks.ts';
 import type { Schemas } from './schemas.ts';
 
 /** The expected effect of a deletion on other records, from the read model; ids with entity names. */
-export interface DeletionSurvey {
+interface DeletionSurvey {
   /** Deleted too. */
   readonly deleted: ReadonlyMap<string, string>;
   /** Cleared of a reference. */

@@ -7,22 +7,19 @@ import {
   isPartOf,
   startDeletion,
 } from '../../domain/entities/deletion.ts';
-import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
-import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { randomNumber } from '../core/runtime/random.ts';
-import { clearTimeout, monotonic, pause, setTimeout, type Timer } from '../core/runtime/timers.ts';
+import { monotonic, pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position } from '../ports/event-store.ts';
-import { type Blocker, Contended, DeletionMarks, type RecordFinder } from './deletion-marks.ts';
-import { each } from './deletion-steps.ts';
+import { type Blocker, Contended, DeletionMarks, each, type RecordFinder } from './deletion-marks.ts';
 import { surveyDeletion } from './deletion-survey.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
-export interface DeleteRecord {
+interface DeleteRecord {
   /** From `If-Match`. */
   readonly ifVersion?: number | undefined;
   readonly untilSwept?: boolean | undefined;
@@ -48,7 +45,6 @@ const LOOKED = 200;
  * step.
  */
 export class Deletions extends WithDeps<{
-  readonly streams: Streams;
   readonly links: RecordLinks;
   readonly schemas: Schemas;
   readonly finder: RecordFinder;
@@ -80,7 +76,7 @@ export class Deletions extends WithDeps<{
     for (let tries = 0; tries < TRIES; tries += 1) {
       const attempt = { deletionId: newId(), rootId: id };
       const result = await this.#tracked(attempt, async () => {
-        await this.#on(tenantId, id, cause, (state) =>
+        await this.deps.links.on(tenantId, id, cause, (state) =>
           startDeletion(state, entityName, { deletionId: attempt.deletionId, ifVersion }),
         );
         return this.#run(tenantId, attempt, cause);
@@ -106,9 +102,9 @@ export class Deletions extends WithDeps<{
   /** Completes the attempt that marked a record; the record is then deleted, or its mark removed. */
   async follow(tenantId: string, id: string, attempt: Attempt, cause: Cause): Promise<void> {
     await this.resume(tenantId, attempt, cause);
-    const { state: root, position } = await this.#on(tenantId, attempt.rootId, cause, () => []);
+    const { state: root, position } = await this.deps.links.on(tenantId, attempt.rootId, cause, () => []);
     if (!isPartOf(root, attempt)) {
-      await this.#on(tenantId, id, cause, (state) => abandonDeletion(state, attempt.deletionId));
+      await this.deps.links.on(tenantId, id, cause, (state) => abandonDeletion(state, attempt.deletionId));
     } else if (root.status === 'deleted') await this.finish(tenantId, id, attempt, cause, position);
   }
 
@@ -122,7 +118,9 @@ export class Deletions extends WithDeps<{
     let last: Position | undefined = position;
     await this.deps.finder.readTo(tenantId, position);
     await each(this.deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
-      const outcome = await this.#on(tenantId, id, cause, (state) => abandonDeletion(state, deletionId));
+      const outcome = await this.deps.links.on(tenantId, id, cause, (state) =>
+        abandonDeletion(state, deletionId),
+      );
       last = latest(last, outcome.position);
     });
     return last;
@@ -167,13 +165,13 @@ export class Deletions extends WithDeps<{
     if (state.status !== 'none' && state.referenced) {
       await this.deps.finder.readTo(tenantId, position);
       await each(this.deps.finder.referrers(tenantId, id), async (referrer) => {
-        const cleared = await this.#on(tenantId, referrer.id, cause, (present) =>
+        const cleared = await this.deps.links.on(tenantId, referrer.id, cause, (present) =>
           isPartOf(present, attempt) ? [] : clearReferences(present, id),
         );
         last = latest(last, cleared.position);
       });
     }
-    const finished = await this.#on(tenantId, id, cause, (present) =>
+    const finished = await this.deps.links.on(tenantId, id, cause, (present) =>
       finishDeletion(present, attempt.deletionId),
     );
     return latest(last, finished.position);
@@ -189,12 +187,7 @@ export class Deletions extends WithDeps<{
     const state = await this.deps.links.fresh(tenantId, id);
     startDeletion(state, entityName, { deletionId: '', ifVersion });
     if (state.status !== 'live' || !state.referenced) return;
-    const survey = await surveyDeletion(
-      { finder: this.deps.finder, schemas: this.deps.schemas },
-      tenantId,
-      id,
-      this.deps.looked ?? LOOKED,
-    );
+    const survey = await surveyDeletion(this.deps, tenantId, id, this.deps.looked ?? LOOKED);
     if (!survey.isWhole) return;
     const blocker = await this.#marks.firstThatHolds(tenantId, survey.blockers);
     if (blocker !== undefined) throw inUse(blocker);
@@ -209,11 +202,9 @@ export class Deletions extends WithDeps<{
   ): Promise<Position | undefined> {
     // The subscriber completes a failed sweep.
     const sweeping = this.sweep(tenantId, attempt, cause, position).catch(() => position);
-    let timer: Timer | undefined;
-    const timeout = new Promise<Position | undefined>((resolve) => {
-      timer = setTimeout(() => resolve(position), ANSWER_MS);
-    });
-    return Promise.race([sweeping, timeout]).finally(() => clearTimeout(timer));
+    const ended = new AbortController();
+    const timeout = pause(ANSWER_MS, ended.signal).then(() => position);
+    return Promise.race([sweeping, timeout]).finally(() => ended.abort());
   }
 
   /** Waits for another process to decide, since concurrent marking for one attempt would conflict. */
@@ -233,7 +224,7 @@ export class Deletions extends WithDeps<{
     const { deletionId, rootId } = attempt;
     const refusal = await this.#mark(tenantId, attempt, cause);
     const decide = refusal === undefined ? finishDeletion : abandonDeletion;
-    const { state, position } = await this.#on(tenantId, rootId, cause, (present) =>
+    const { state, position } = await this.deps.links.on(tenantId, rootId, cause, (present) =>
       decide(present, deletionId),
     );
     // Another process on the same attempt may have decided otherwise.
@@ -264,10 +255,6 @@ export class Deletions extends WithDeps<{
     const running = run();
     this.#running.set(deletionId, running);
     return running.finally(() => this.#running.delete(deletionId));
-  }
-
-  #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

@@ -7,8 +7,13 @@ import {
   registerReference,
   releaseReferences,
 } from '../../domain/entities/deletion.ts';
-import { type RecordState, type Registration, recordStream } from '../../domain/entities/record.ts';
-import type { Link } from '../../domain/entities/record-values.ts';
+import {
+  type RecordEvent,
+  type RecordState,
+  type Registration,
+  recordStream,
+} from '../../domain/entities/record.ts';
+import type { Link, LinkFacts } from '../../domain/entities/record-values.ts';
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
@@ -22,13 +27,14 @@ const MAX_PENDING = 256;
 /** A writer that has not written after this long (ms) is barred. */
 const STALE_MS = 60_000;
 
-export interface Writer {
+interface Writer {
   readonly tenantId: string;
   readonly recordId: string;
   readonly entityName: string;
   readonly cause: Cause;
 }
 
+/** References of records: what they point to, and the registrations at their targets (decision 0011). */
 export class RecordLinks extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
@@ -121,18 +127,70 @@ export class RecordLinks extends WithDeps<{
     if (done.length > 0) await this.release(tenantId, targetId, done, cause);
   }
 
-  #on(
-    tenantId: string,
-    id: string,
-    cause: Cause,
-    decide: (state: RecordState) => ReturnType<typeof releaseReferences>,
-  ) {
-    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause: linkCause(cause) }, decide);
+  /** With a derived causation, so that a retried request does not take these events for its own. */
+  #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
+    const causationId = uuidFromName(`links\n${cause.causationId}`);
+    return this.on(tenantId, id, { ...cause, causationId }, decide);
+  }
+
+  on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
+    return this.deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }
 
-/** A derived causation, so that a retried request does not take these events for its own. */
-const linkCause = (cause: Cause): Cause => ({
-  ...cause,
-  causationId: uuidFromName(`links\n${cause.causationId}`),
-});
+/** Thrown for references that were not looked up or whose registration is barred; the caller looks them up again. */
+export class LinksChanged extends Error {
+  override readonly name = 'LinksChanged';
+}
+
+/** The targets of the references of one write. */
+export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonly writer: Writer }> {
+  /** By field and id: the registration, and whether the target exists. */
+  readonly #found = new Map<
+    string,
+    { readonly registration: string | undefined; readonly exists: boolean }
+  >();
+
+  /** Registers the references. */
+  async register(links: readonly Link[]): Promise<void> {
+    for (const link of links) this.#found.set(keyOf(link), await this.#look(link));
+  }
+
+  /** @throws {LinksChanged} */
+  facts(state: RecordState, links: readonly Link[]): LinkFacts {
+    const barred = state.status === 'deleted' ? [] : state.barred;
+    const missing = new Set<string>();
+    const registrations: Record<string, string> = {};
+    for (const link of links) {
+      const found = this.#found.get(keyOf(link));
+      if (found === undefined) throw new LinksChanged();
+      if (found.registration !== undefined && barred.includes(found.registration)) throw new LinksChanged();
+      if (!found.exists) missing.add(link.fieldKey);
+      if (found.registration !== undefined) registrations[link.fieldKey] = found.registration;
+    }
+    return { missing, registrations };
+  }
+
+  /** Releases registrations of a refused write. Registrations that remain are resolved when their target is deleted. */
+  async release(): Promise<void> {
+    const { tenantId, cause } = this.deps.writer;
+    for (const [key, { registration }] of this.#found) {
+      const [, targetId = ''] = key.split('\n');
+      if (registration !== undefined) {
+        await this.deps.links.release(tenantId, targetId, [registration], cause).catch(() => undefined);
+      }
+    }
+  }
+
+  async #look(link: Link): Promise<{ registration: string | undefined; exists: boolean }> {
+    const { tenantId, recordId, entityName } = this.deps.writer;
+    if (link.kind === 'user')
+      return { registration: undefined, exists: await this.deps.links.exists(tenantId, link) };
+    // The record refers to itself, so no registration is needed.
+    if (link.id === recordId) return { registration: undefined, exists: link.entityName === entityName };
+    const registration = await this.deps.links.register(this.deps.writer, link);
+    return { registration, exists: registration !== undefined };
+  }
+}
+
+const keyOf = ({ fieldKey, id }: Link): string => `${fieldKey}\n${id}`;

@@ -1,24 +1,14 @@
+import type { EventOf } from '../../domain/core/event.ts';
 import { addNote, checkNote } from '../../domain/entities/notes.ts';
-import { recordStream } from '../../domain/entities/record.ts';
+import { type NoteAdded, recordStream } from '../../domain/entities/record.ts';
 import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Actor } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
-import type { Position } from '../ports/event-store.ts';
-
-export interface AddedNote {
-  readonly id: string;
-  readonly author: { readonly kind: string; readonly id: string };
-  readonly authorUserId: string | null;
-  /** The stored form: mentions as ids. */
-  readonly body: string;
-  /** ms */
-  readonly createdAt: number;
-  readonly position: Position | undefined;
-}
 
 /** Use cases on the notes of records (decisions, section 6). */
 export class RecordNotes extends WithDeps<{ streams: Streams; directory: Directory }> {
@@ -29,7 +19,7 @@ export class RecordNotes extends WithDeps<{ streams: Streams; directory: Directo
     recordId: string,
     body: string,
     context: RequestContext,
-  ): Promise<AddedNote> {
+  ): Promise<Written<{ note: EventOf<typeof NoteAdded>['data']; at: number }>> {
     checkNote(body);
     const { actor } = context.cause;
     const authorUserId = personBehind(actor);
@@ -49,15 +39,7 @@ export class RecordNotes extends WithDeps<{ streams: Streams; directory: Directo
     );
     const added = outcome.events.at(-1);
     if (added?.type !== 'NoteAdded') throw new Error('the command left no note');
-    const { data } = added;
-    return {
-      id: data.note_id,
-      author: data.author,
-      authorUserId: data.author_user_id,
-      body: data.body,
-      createdAt: added.at,
-      position: outcome.position,
-    };
+    return { note: added.data, at: added.at, position: outcome.position };
   }
 }
 

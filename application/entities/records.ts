@@ -1,5 +1,6 @@
 import { notFound, tooBusy } from '../../domain/core/errors.ts';
 import {
+  type JobStart,
   type LiveRecord,
   type RecordEvent,
   type RecordState,
@@ -24,12 +25,11 @@ import type { WriterGate } from '../core/commands/writer-gate.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
-import { LinkSession, LinksChanged } from './link-session.ts';
-import type { RecordLinks } from './record-links.ts';
+import { newJob, type PublishedWorkflows } from '../workflow/workflow-uses.ts';
+import { LinkSession, LinksChanged, type RecordLinks } from './record-links.ts';
 import { type Schemas, writersOf } from './schemas.ts';
 
-export interface WrittenRecord {
+interface WrittenRecord {
   readonly record: LiveRecord;
   /** False when the values equalled the stored ones. */
   readonly changed: boolean;
@@ -83,11 +83,6 @@ export class Records extends WithDeps<{
     );
   }
 
-  /** @throws `not_found` */
-  async get(tenantId: string, entityName: string, id: string): Promise<LiveRecord> {
-    return living(await this.deps.links.fresh(tenantId, id), entityName);
-  }
-
   /** The events that an update would append; writes and registers nothing. @throws as {@link update} */
   async preview(
     tenantId: string,
@@ -130,7 +125,10 @@ export class Records extends WithDeps<{
     const { tenantId, entityName, id, context, before, input } = target;
     const { cause } = context;
     const attempt = async (): Promise<WrittenRecord | 'again'> => {
-      const session = new LinkSession(this.deps.links, { tenantId, recordId: id, entityName, cause });
+      const session = new LinkSession({
+        links: this.deps.links,
+        writer: { tenantId, recordId: id, entityName, cause },
+      });
       const present = before?.(await this.deps.links.known(tenantId, id));
       const { fields, resolved } = await this.#resolved(tenantId, entityName, present, input);
       if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
@@ -140,10 +138,10 @@ export class Records extends WithDeps<{
           await this.deps.streams.of(recordStream, tenantId, id).execute(context, {
             prepare: async () => {
               const now = await this.deps.schemas.fresh(tenantId, entityName);
-              return {
-                schema: now,
-                job: before === undefined ? await this.#newJob(tenantId, now) : undefined,
-              };
+              const { workflow } = now;
+              const startsJob = before === undefined && workflow !== null;
+              const job = startsJob ? await newJob(this.deps.workflows, tenantId, workflow) : undefined;
+              return { schema: now, job };
             },
             isNew: before === undefined,
             decide: (state, _context, { schema: now, job }) => {
@@ -189,37 +187,18 @@ export class Records extends WithDeps<{
     const { fields: stored } = await this.deps.schemas.fresh(tenantId, entityName);
     return { fields: stored, resolved: resolve(stored, before, input) };
   }
-
-  async #newJob(tenantId: string, { workflow }: Schema): Promise<Job | undefined> {
-    const published = workflow === null ? undefined : await this.deps.workflows(tenantId, workflow);
-    return workflow === null || published === undefined
-      ? undefined
-      : { workflow, workflow_version: published.version, state: published.initial };
-  }
 }
 
 /** The facts besides its state that a record's write is decided on. */
 interface KnownToWrite {
   readonly schema: Schema;
-  readonly job: Job | undefined;
+  readonly job: JobStart | undefined;
   readonly facts: LinkFacts;
   /** The record's values after the write. */
   readonly resolved: Resolved;
 }
 
 const NO_VALUES: LiveRecord['values'] = {};
-
-interface Job {
-  readonly workflow: string;
-  readonly workflow_version: number;
-  readonly state: string;
-}
-
-/** @throws `not_found` */
-export const living = (state: RecordState, entityName: string): LiveRecord => {
-  if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
-  return state;
-};
 
 const written = ({ state, events, position }: Outcome<RecordState, RecordEvent>): WrittenRecord => {
   if (state.status !== 'live') throw notFound();

@@ -3,15 +3,15 @@ import { EntityChanged, EntityChangeProposed } from '../../domain/entities/schem
 import { startJob } from '../../domain/workflow/job.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
-import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { dataOf } from '../core/events/event-codec.ts';
 import { causeOf, withReadModel } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
+import { newJob, type PublishedWorkflows } from '../workflow/workflow-uses.ts';
 import { type Schemas, writersOf } from './schemas.ts';
 
 /** All records of an entity, those being deleted included, up to the present end of the log. */
-export type AllRecords = (
+type AllRecords = (
   tenantId: string,
   entityName: string,
 ) => AsyncIterable<{ readonly id: string; readonly job_id: string | null }>;
@@ -30,9 +30,8 @@ export const jobStarter = (deps: {
     if (change?.workflow_attached !== true || change.workflow === null) return;
     const { tenantId } = event;
     const { entity_name: entityName, workflow } = change;
-    const published = await deps.workflows(tenantId, workflow);
-    if (published === undefined) return;
-    const job = { workflow, workflow_version: published.version, state: published.initial };
+    const job = await newJob(deps.workflows, tenantId, workflow);
+    if (job === undefined) return;
     // Writers that started before the change may still create records without a job.
     await deps.gate.drained(writersOf(tenantId, entityName));
     await withReadModel(async () => {
@@ -50,7 +49,7 @@ export const jobStarter = (deps: {
 export const schemaChanger = (deps: { readonly schemas: Schemas; readonly clock: Clock }): Subscriber => ({
   name: 'schema-changer',
   types: [EntityChangeProposed.type],
-  handle: async (event: LoggedEvent) => {
+  handle: async (event) => {
     const proposed = dataOf(EntityChangeProposed, event);
     if (proposed === undefined) return;
     const { entity_name: name, change_id: changeId } = proposed;

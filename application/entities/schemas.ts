@@ -1,5 +1,5 @@
 import { DomainError, existing, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
-import { checkFields } from '../../domain/entities/definition.ts';
+import { checkFields, type EntityChange, type NewEntity } from '../../domain/entities/definition.ts';
 import { type Field, isName } from '../../domain/entities/fields.ts';
 import { constraintViolated, type SchemaView } from '../../domain/entities/record-values.ts';
 import {
@@ -22,12 +22,7 @@ import type { WriterGate } from '../core/commands/writer-gate.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import {
-  type HeldUse,
-  type PublishedWorkflows,
-  refuseLate,
-  WorkflowUses,
-} from '../workflow/workflow-uses.ts';
+import { type PublishedWorkflows, refuseLate, WorkflowUses } from '../workflow/workflow-uses.ts';
 
 /** Finds a stored record that violates one of the rules, up to the present end of the log. */
 export type FindBroken = (
@@ -36,22 +31,7 @@ export type FindBroken = (
   rules: readonly Tightening[],
 ) => Promise<Tightening | undefined>;
 
-type Definitions = Parameters<typeof checkFields>[0];
-
-export interface NewEntity {
-  readonly name: string;
-  readonly label: string;
-  readonly fields: Definitions;
-  readonly workflow?: string | null | undefined;
-}
-
-export interface EntityChange {
-  readonly label?: string | undefined;
-  readonly fields?: Definitions | undefined;
-  readonly workflow?: string | null | undefined;
-}
-
-export type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
+type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
 
 /** Time (ms) within which other processes see a proposal. */
 const OTHERS_MS = 300;
@@ -113,27 +93,28 @@ export class Schemas extends WithDeps<{
     const { label, workflow } = change;
     const changeId = context.newId();
     const wanted = { changeId, label, fields, workflow };
-    const proposeWith = (held: HeldUse, priorAttempt: RequestContext['priorAttempt']) =>
-      this.deps.streams.of(schemaStream, tenantId, name).execute(
-        { cause: context.cause, priorAttempt },
-        {
-          prepare: async ({ state }) => {
-            if (!state.exists) return undefined;
-            const to = changedDefinition(state, wanted);
-            const isNew = workflow !== undefined || fields !== undefined;
-            if (isNew) await held.checkFit(to.workflow, to.fields);
-            if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
-            return isNew && !isApplied(state, wanted) ? held.announced(to.workflow) : undefined;
-          },
-          decide: (state, { now }, announced) => {
-            refuseLate(announced, now);
-            return proposeChange(state, wanted, now);
-          },
-        },
-      );
-    const use = { tenantId, entityName: name, cause: context.cause };
+    const { cause } = context;
     const propose = (priorAttempt: RequestContext['priorAttempt']) =>
-      this.#uses.within(use, (held) => proposeWith(held, priorAttempt));
+      this.#uses.within({ tenantId, entityName: name, cause }, (held) => {
+        const schema = this.deps.streams.of(schemaStream, tenantId, name);
+        return schema.execute(
+          { cause, priorAttempt },
+          {
+            prepare: async ({ state }) => {
+              if (!state.exists) return undefined;
+              const to = changedDefinition(state, wanted);
+              const isNew = workflow !== undefined || fields !== undefined;
+              if (isNew) await held.checkFit(to.workflow, to.fields);
+              if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
+              return isNew && !isApplied(state, wanted) ? held.announced(to.workflow) : undefined;
+            },
+            decide: (state, { now }, announced) => {
+              refuseLate(announced, now);
+              return proposeChange(state, wanted, now);
+            },
+          },
+        );
+      });
     let { state, events, position } = await propose(context.priorAttempt);
     // An earlier try of the request was refused, so that it had no effect; try again.
     const isOpen = state.exists && state.proposal?.id === changeId;
@@ -143,7 +124,9 @@ export class Schemas extends WithDeps<{
     }
     // A change that does not restrict records needs no settling.
     if (events.at(-1)?.type !== 'EntityChangeProposed') return { entity: existing(state), position };
-    return this.#tracked(changeId, () => this.#settle(tenantId, name, changeId, wanted, context.cause));
+    const settling = this.#settle(tenantId, name, changeId, wanted, cause);
+    this.#running.set(changeId, settling);
+    return settling.finally(() => this.#running.delete(changeId));
   }
 
   /** Settles a proposal of a crashed process. Waits for a run of this process, and gives others time. */
@@ -202,12 +185,6 @@ export class Schemas extends WithDeps<{
     return { entity: existing(state), position };
   }
 
-  async #tracked<T>(changeId: string, run: () => Promise<T>): Promise<T> {
-    const running = run();
-    this.#running.set(changeId, running);
-    return running.finally(() => this.#running.delete(changeId));
-  }
-
   /** The schema as stored now, for writers. @throws `not_found` */
   async fresh(tenantId: string, name: string): Promise<SchemaView & { readonly workflow: string | null }> {
     if (!isName(name)) throw notFound();
@@ -260,7 +237,7 @@ export class Schemas extends WithDeps<{
   }
 }
 
-const checked = (definitions: Definitions): readonly Field[] => {
+const checked = (definitions: NewEntity['fields']): readonly Field[] => {
   const { fields, issues } = checkFields(definitions);
   if (issues.length > 0) throw invalid(issues);
   return fields;

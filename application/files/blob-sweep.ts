@@ -7,12 +7,12 @@ import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
 /** Younger blobs may belong to running uploads. */
-export const ORPHAN_AGE_MS = 3_600_000;
+const ORPHAN_AGE_MS = 3_600_000;
 const EVERY_MS = 3_600_000;
 /** Yields after this many blobs. */
 const BREATH = 100;
 
-export interface SweepDeps {
+interface SweepDeps {
   readonly blobs: BlobStore;
   readonly events: EventStore;
   readonly clock: Clock;

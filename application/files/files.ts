@@ -20,37 +20,18 @@ import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** A file as the API shows it (decisions, section 6). */
-export interface FileView {
-  readonly id: string;
-  readonly filename: string;
-  readonly content_type: string;
-  readonly size: number;
-  readonly sha256: string;
-  readonly created_at: string;
-}
-
 /** An upload whose bytes are stored under their own id; name and type come from the client. */
-export interface UploadedBytes extends StoredBlob {
+interface UploadedBytes extends StoredBlob {
   readonly id: string;
   readonly filename: string | undefined;
   readonly contentType: string;
 }
 
-export interface OpenFile {
+interface OpenFile {
   readonly file: AttachedFile;
   /** Opens the bytes or a part of them; the stream must be read or destroyed. */
   readonly bytes: (range?: ByteRange) => Promise<Readable>;
 }
-
-const view = (facts: FileFacts, createdAt: number): FileView => ({
-  id: facts.file_id,
-  filename: facts.filename,
-  content_type: facts.content_type,
-  size: facts.size,
-  sha256: facts.sha256,
-  created_at: new Date(createdAt).toISOString(),
-});
 
 /**
  * Files attached to records. Bytes are stored before the event; `blob-sweep.ts` removes those of uploads without an
@@ -88,7 +69,7 @@ export class Files extends WithDeps<{
     record: { readonly entityName: string; readonly id: string },
     upload: UploadedBytes,
     context: RequestContext,
-  ): Promise<Written<{ file: FileView }>> {
+  ): Promise<Written<{ file: FileFacts & { readonly createdAt: number } }>> {
     if (!(await this.#isLive(tenantId, record.entityName, record.id))) {
       await this.drop(tenantId, upload.id);
       throw notFound();
@@ -113,8 +94,10 @@ export class Files extends WithDeps<{
     if (state.status === 'deleted') await this.deps.blobs.delete({ tenantId, id });
     const [event] = events;
     const uploaded = event === undefined ? undefined : dataOf(FileUploaded, event);
-    if (event !== undefined && uploaded !== undefined) return { file: view(uploaded, event.at), position };
-    if (state.status === 'attached') return { file: view(state, state.createdAt), position };
+    if (event !== undefined && uploaded !== undefined) {
+      return { file: { ...uploaded, createdAt: event.at }, position };
+    }
+    if (state.status === 'attached') return { file: state, position };
     throw new DomainError('conflict', 'The file was deleted meanwhile.');
   }
 
@@ -143,12 +126,10 @@ export class Files extends WithDeps<{
     await this.#attached(tenantId, fileId);
     const { position } = await this.deps.streams
       .of(fileStream, tenantId, fileId)
-      .execute({ cause: context.cause }, (state) => deleteFile(state));
+      .execute({ cause: context.cause }, deleteFile);
     await this.deps.blobs.delete({ tenantId, id: fileId }).catch((error: unknown) => {
-      this.deps.logger.warn(
-        { err: error, file_id: fileId },
-        'the bytes of a deleted file will be removed later',
-      );
+      const found = { err: error, file_id: fileId };
+      this.deps.logger.warn(found, 'the bytes of a deleted file will be removed later');
     });
     return position;
   }

@@ -4,6 +4,7 @@ import {
   type FormSlug,
   formSlugStream,
   freeSlug,
+  type SlugClaim,
   takeSlug,
   type Usage,
 } from '../../domain/forms/slug.ts';
@@ -11,12 +12,6 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
-
-export interface SlugClaim {
-  readonly slug: string;
-  readonly formId: string;
-  readonly claimId: string;
-}
 
 /** Keeps slugs unique within a tenant; see `domain/forms/slug.ts`. */
 export class FormSlugs extends WithDeps<{ streams: Streams; clock: Clock }> {

@@ -1,12 +1,7 @@
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { RecordCreated, type RecordState, recordStream } from '../../domain/entities/record.ts';
-import type { Input } from '../../domain/entities/record-values.ts';
-import {
-  everyIssue,
-  firstValues,
-  MAX_SUBMISSION_BYTES,
-  submissionIssues,
-} from '../../domain/forms/fields.ts';
+import { type Input, resolve } from '../../domain/entities/record-values.ts';
+import { submissionIssues } from '../../domain/forms/fields.ts';
 import {
   isSubmissionId,
   SUBMISSION_ID_RULE,
@@ -19,6 +14,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import { type AnyEvent, type Cause, dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { eventsOf } from '../core/events/stream-events.ts';
 import { streamName } from '../core/events/stream-name.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Records } from '../entities/records.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -49,7 +45,7 @@ export interface GivenSubmission {
 }
 
 /** The first event of a submission's record. */
-type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId: string };
+type Created = AnyEvent & Pick<Cause, 'actor' | 'correlationId' | 'causationId'>;
 
 /**
  * Submissions of public forms (decisions, section 6, Form). The record is created first, with form and submission as
@@ -77,7 +73,7 @@ export class FormSubmissions extends WithDeps<{
     const submissionId = id ?? (key === undefined ? this.deps.ids.next() : idOfKey(form.id, key));
     if (!isSubmissionId(submissionId)) {
       const issue = { path: 'submission_id', code: 'invalid_format', message: SUBMISSION_ID_RULE };
-      throw invalid([issue, ...everyIssue(fields, entity, submission.values)]);
+      throw invalid([issue, ...submissionIssues(fields, entity, submission.values, true)]);
     }
     const ids = idsOf(tenantId, form.id, submissionId);
     const cause = { actor: actorOf(form.id), correlationId: requestId, causationId: submissionId };
@@ -85,7 +81,7 @@ export class FormSubmissions extends WithDeps<{
     if ((await this.#record(tenantId, ids.record)).status === 'none') {
       const issues = submissionIssues(fields, entity, submission.values);
       if (issues.length > 0) throw invalid(issues);
-      refuseLarge(firstValues(entity, submission.values));
+      refuseLarge(resolve(entity, undefined, submission.values).values);
       const context = { cause, priorAttempt: undefined, newId: () => this.deps.ids.next() };
       try {
         await this.deps.records.create(tenantId, form.entityName, submission.values, context, ids.record);
@@ -97,24 +93,22 @@ export class FormSubmissions extends WithDeps<{
     }
     const created = await this.#created(tenantId, ids.record);
     if (created === undefined) throw new DomainError('internal_error', 'The submission left no record.');
-    return { submissionId, position: await this.#complete(tenantId, created, cause) };
+    return { submissionId, position: await this.complete(tenantId, created, cause) };
   }
 
-  /** Adds the submission's event of a record that a form created, unless the request has. */
-  async complete(tenantId: string, created: Created & { readonly correlationId: string }): Promise<void> {
-    if (formOfActor(created.actor) === undefined) return;
-    const { actor, correlationId, causationId } = created;
-    await this.#complete(tenantId, created, { actor, correlationId, causationId });
-  }
-
-  async #complete(tenantId: string, created: Created, cause: Cause): Promise<Position | undefined> {
+  /** Adds the submission's event of a record that a form created, unless it is there. */
+  async complete(
+    tenantId: string,
+    created: Created,
+    { actor, correlationId, causationId }: Cause = created,
+  ): Promise<Position | undefined> {
     const record = dataOf(RecordCreated, created);
     const formId = formOfActor(created.actor);
     if (record === undefined || formId === undefined) return undefined;
     const submissionId = created.causationId;
     const { position } = await this.deps.streams
       .of(submissionStream, tenantId, idsOf(tenantId, formId, submissionId).submission)
-      .execute({ cause }, (state) =>
+      .execute({ cause: { actor, correlationId, causationId } }, (state) =>
         submitForm(state, {
           form_id: formId,
           submission_id: submissionId,
@@ -141,8 +135,20 @@ export class FormSubmissions extends WithDeps<{
   }
 }
 
+/** Maximum UTF-8 bytes of a submission's values as JSON; record and submission then fit into one event each. */
+const MAX_SUBMISSION_BYTES = 384 * 1024;
+
 const refuseLarge = (values: unknown): void => {
   if (Buffer.byteLength(JSON.stringify(values)) <= MAX_SUBMISSION_BYTES) return;
   const message = `A submission has at most ${MAX_SUBMISSION_BYTES} bytes of values.`;
   throw new DomainError('payload_too_large', message, { limit: MAX_SUBMISSION_BYTES });
 };
+
+/** Completes submissions of processes that crashed between the record's and the submission's event. */
+export const formSubmitter = ({ submissions }: { readonly submissions: FormSubmissions }): Subscriber => ({
+  name: 'form-submitter',
+  types: [RecordCreated.type],
+  handle: async (event) => {
+    await submissions.complete(event.tenantId, event);
+  },
+});

@@ -1,4 +1,5 @@
-import { DomainError, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
+import { DomainError, invalid, notFound } from '../../domain/core/errors.ts';
+import type { Changes } from '../../domain/core/stream-type.ts';
 import { type Field, isName } from '../../domain/entities/fields.ts';
 import { constraintViolated } from '../../domain/entities/record-values.ts';
 import { duplicates, lacking, misplaced, type PublicField, publicFields } from '../../domain/forms/fields.ts';
@@ -18,7 +19,7 @@ import {
   isForm,
   publishForm,
 } from '../../domain/forms/form.ts';
-import { isSlug } from '../../domain/forms/slug.ts';
+import { isSlug, slugTaken } from '../../domain/forms/slug.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { Outcome, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -30,7 +31,7 @@ import type { Position } from '../ports/event-store.ts';
 import type { FormSlugs } from './form-slugs.ts';
 
 /** Fields as given by the caller; the label defaults to the entity field's. */
-export interface GivenField {
+interface GivenField {
   readonly field_key: string;
   readonly label?: string | undefined;
   readonly required: boolean;
@@ -42,9 +43,9 @@ export interface GivenForm {
   readonly entityName: string;
   readonly fields: readonly GivenField[];
 }
-export type GivenChange = { readonly [K in keyof GivenForm]?: GivenForm[K] | undefined };
+type GivenChange = Changes<GivenForm>;
 
-export type WrittenForm = Written<{ readonly form: ExistingForm }>;
+type WrittenForm = Written<{ readonly form: ExistingForm }>;
 
 /** A form that the public may fill in now. */
 export interface OpenForm {
@@ -60,7 +61,7 @@ export interface OpenForm {
 /** Use cases on forms (decisions, section 6, Form). */
 export class Forms extends WithDeps<{
   readonly streams: Streams;
-  readonly schemas: Pick<Schemas, 'fresh'>;
+  readonly schemas: Pick<Schemas, 'current' | 'fresh'>;
   readonly directory: Directory;
   readonly slugs: FormSlugs;
 }> {
@@ -79,7 +80,7 @@ export class Forms extends WithDeps<{
       await this.deps.streams.of(formStream, tenantId, id).execute(context, {
         prepare: () => this.deps.slugs.holds(tenantId, claim),
         decide: (state, _context, isHeld) => {
-          if (!isHeld) throw slugLost();
+          if (!isHeld) throw slugTaken();
           return createForm(state, { id, claimId, definition });
         },
       }),
@@ -114,8 +115,10 @@ export class Forms extends WithDeps<{
       }),
       decide: (state, _context, { checked, isHeld }) => {
         const present = existingForm(state);
-        if (takes && !isHeld) throw slugLost();
-        if (!takes && slug !== present.slug && change.slug !== undefined) throw changedMeanwhile();
+        if (takes && !isHeld) throw slugTaken();
+        if (!takes && slug !== present.slug && change.slug !== undefined) {
+          throw new DomainError('conflict', 'The form has changed since. Try again.');
+        }
         left = takes ? present : undefined;
         return changeForm(state, checked, takes ? claimId : present.claimId);
       },
@@ -212,26 +215,17 @@ export class Forms extends WithDeps<{
   }
 
   async #entity(tenantId: string, name: string): Promise<readonly Field[]> {
-    try {
-      if (isName(name)) return (await this.deps.schemas.fresh(tenantId, name)).fields;
-    } catch (error) {
-      if (!(error instanceof DomainError) || error.code !== 'not_found') throw error;
-    }
+    const entity = isName(name) ? await this.deps.schemas.current(tenantId, name) : undefined;
+    if (entity !== undefined) return entity.fields;
     const message = 'There is no entity of this name.';
     throw constraintViolated([{ path: 'entity_name', code: 'reference_not_found', message }]);
   }
 }
 
 const refuseDuplicates = (fields: readonly GivenField[]): void => {
-  const issues: FieldIssue[] = duplicates(fields);
+  const issues = duplicates(fields);
   if (issues.length > 0) throw invalid(issues);
 };
-
-const slugLost = (): DomainError =>
-  new DomainError('already_exists', 'There is another form with this slug.', { field: 'slug' });
-
-const changedMeanwhile = (): DomainError =>
-  new DomainError('conflict', 'The form has changed since. Try again.');
 
 const written = ({ state, position }: Outcome<Form, FormEvent>): WrittenForm => ({
   form: existingForm(state),

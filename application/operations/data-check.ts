@@ -8,7 +8,7 @@ import { type Finding, LogCheck } from './log-check.ts';
 
 const PAGE = 500;
 
-export interface LogReport {
+interface LogReport {
   readonly events: number;
   readonly streams: number;
   readonly position: Position | undefined;
@@ -33,7 +33,7 @@ export const checkLog = async (
   report: (finding: Finding) => void,
 ): Promise<LogReport> => {
   const { events, codec, keys, heads, reads, isNext } = deps;
-  const log = new LogCheck(codec, isNext);
+  const log = new LogCheck({ codec, isNext });
   const end = await events.end();
   let from: Position | undefined;
   while (end !== undefined) {
@@ -46,11 +46,8 @@ export const checkLog = async (
       if (wanted.length < PAGE) break;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      report({
-        kind: 'unreadable_log',
-        what: `the log after ${from ?? 'its beginning'}`,
-        message: error.message,
-      });
+      const what = `the log after ${from ?? 'its beginning'}`;
+      report({ kind: 'unreadable_log', what, message: error.message });
       return log;
     }
   }
@@ -88,16 +85,15 @@ const checkHeads = async (
     for (const { stream, revision, hash } of page) {
       const tip = log.tip(stream);
       if (tip?.revision === revision && tip.hash === hash) continue;
+      const what = `${stream}@${revision}`;
       const [event] = await events.readStream(stream, { from: revision, limit: 1 });
-      if (event?.revision === revision && event.metadata.includes(`"hash":"${hash}",`)) continue;
-      const isThere = event?.revision === revision;
-      report({
-        kind: isThere ? 'changed_event' : 'missing_event',
-        what: `${stream}@${revision}`,
-        message: isThere
-          ? 'It, or one before it, is not the one whose hash was kept as the head of the stream.'
-          : 'It is missing: its hash was kept as the head of the stream.',
-      });
+      if (event?.revision !== revision) {
+        const message = 'It is missing: its hash was kept as the head of the stream.';
+        report({ kind: 'missing_event', what, message });
+      } else if (!event.metadata.includes(`"hash":"${hash}",`)) {
+        const message = 'It, or one before it, is not the one whose hash was kept as the head of the stream.';
+        report({ kind: 'changed_event', what, message });
+      }
     }
   });
 };

@@ -11,7 +11,7 @@ const COUNTS = ['deadLetters', 'pausedSubscriptions', 'openPostingFailures', 'qu
 type Count = (typeof COUNTS)[number];
 
 /** Values that need reads of the stores. Each read is bounded. */
-export interface SampledValues extends Readonly<Record<Count, () => Promise<number>>> {
+interface SampledValues extends Readonly<Record<Count, () => Promise<number>>> {
   /** By store. */
   readonly storeBytes: () => Promise<ReadonlyMap<string, number>>;
 }

@@ -2,6 +2,7 @@ import type { EventDefinition } from '../../domain/core/event.ts';
 import { ERASING, type Erasures } from '../core/privacy/erasures.ts';
 import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { type StoredEvent, StoreUnavailable } from '../ports/event-store.ts';
 import type { Finding } from './log-check.ts';
 
@@ -15,26 +16,23 @@ const BY_FACTS = /^[^/]+\/(message|person)-/;
  * Checks that each sealed text has its key and each erased one has none. Collects erasures not applied yet, and missing
  * keys that no erasure explains yet.
  */
-export class KeyCheck {
-  readonly #keys: KeyRing;
-  readonly #erasures: Erasures;
-  readonly #personal: ReadonlyMap<string, readonly string[]>;
+export class KeyCheck extends WithDeps<{
+  readonly catalogue: readonly EventDefinition[];
+  readonly keys: KeyRing;
+  readonly erasures: Erasures;
+}> {
+  /** Names of personal fields by event type. */
+  readonly #personal: ReadonlyMap<string, readonly string[]> = new Map(
+    this.deps.catalogue
+      .map(({ type, personal }) => [type, Object.keys(personal)] as const)
+      .filter(([, fields]) => fields.length > 0),
+  );
   readonly #erasing = new Set(ERASING);
   readonly #erased = new Set<string>();
   readonly #left: StoredEvent[] = [];
   /** Missing keys with the first event that needs them. */
   readonly #gone = new Map<string, string>();
   readonly #damaged = new Set<string>();
-
-  constructor(catalogue: readonly EventDefinition[], keys: KeyRing, erasures: Erasures) {
-    this.#keys = keys;
-    this.#erasures = erasures;
-    this.#personal = new Map(
-      catalogue
-        .map(({ type, personal }) => [type, Object.keys(personal)] as const)
-        .filter(([, fields]) => fields.length > 0),
-    );
-  }
 
   /** Checks events in log order, a few hundred at a time. @throws {StoreUnavailable} */
   async take(events: readonly StoredEvent[]): Promise<Finding[]> {
@@ -45,13 +43,13 @@ export class KeyCheck {
       for (const id of this.#keysIn(event)) if (!wanted.has(id)) wanted.set(id, name);
     }
     // Loads all together; one by one only to find those that cannot be read.
-    await this.#keys.load([...wanted.keys()]).catch(unlessAway);
+    await this.deps.keys.load([...wanted.keys()]).catch(unlessAway);
     for (const [id, name] of wanted) {
       if (this.#damaged.has(id)) continue;
       try {
-        await this.#keys.load([id]);
-        if (this.#keys.has(id) && !this.#keys.isDestroyed(id)) continue;
-        const isLost = !this.#keys.has(id) || BY_FACTS.test(id);
+        await this.deps.keys.load([id]);
+        if (this.deps.keys.has(id) && !this.deps.keys.isDestroyed(id)) continue;
+        const isLost = !this.deps.keys.has(id) || BY_FACTS.test(id);
         if (isLost && !this.#gone.has(id)) this.#gone.set(id, name);
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error;
@@ -60,7 +58,10 @@ export class KeyCheck {
         findings.push({ kind: 'unreadable_key', what: id, message });
       }
     }
-    for (const event of events) if (this.#erasing.has(event.type)) await this.#noteErasure(event);
+    for (const event of events) {
+      if (!this.#erasing.has(event.type) || !(await this.noteErased(event))) continue;
+      if ((await this.#notApplied(event)).length > 0) this.#left.push(event);
+    }
     return findings;
   }
 
@@ -76,7 +77,7 @@ export class KeyCheck {
    */
   async noteErased(event: StoredEvent): Promise<boolean> {
     try {
-      for (const id of await this.#erasures.erasedBy(event)) this.#erased.add(id);
+      for (const id of await this.deps.erasures.erasedBy(event)) this.#erased.add(id);
       return true;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
@@ -108,14 +109,9 @@ export class KeyCheck {
     return findings;
   }
 
-  async #noteErasure(event: StoredEvent): Promise<void> {
-    if (!(await this.noteErased(event))) return;
-    if ((await this.#notApplied(event)).length > 0) this.#left.push(event);
-  }
-
   async #notApplied(event: StoredEvent): Promise<readonly string[]> {
     try {
-      return await this.#erasures.notApplied(event);
+      return await this.deps.erasures.notApplied(event);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       // Damaged keys are reported with their texts.
@@ -129,17 +125,17 @@ export class KeyCheck {
     try {
       const values: unknown = JSON.parse(data);
       if (typeof values !== 'object' || values === null) return [];
-      const texts = Object.entries(values)
-        .filter(([name]) => fields.includes(name))
-        .map(([, value]) => value);
-      return texts
-        .filter((text) => typeof text === 'string' && text.startsWith('v1:') && text.lastIndexOf(':') > 3)
-        .map((text) => sealedKeyId(text));
+      return Object.entries(values)
+        .filter(([name, text]) => fields.includes(name) && isSealed(text))
+        .map(([, text]) => sealedKeyId(text));
     } catch {
       return [];
     }
   }
 }
+
+const isSealed = (text: unknown): boolean =>
+  typeof text === 'string' && text.startsWith('v1:') && text.lastIndexOf(':') > 3;
 
 const unlessAway = (error: unknown): void => {
   if (error instanceof StoreUnavailable) throw error;

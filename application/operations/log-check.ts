@@ -1,6 +1,7 @@
 import { CHAIN_START, type EventCodec, metadataSchema } from '../core/events/event-codec.ts';
 import { chainHash } from '../core/events/hash-chain.ts';
 import { parseStreamName } from '../core/events/stream-name.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position, StoredEvent } from '../ports/event-store.ts';
 
 /** A finding of a check. Contains no content of events or documents. */
@@ -23,19 +24,15 @@ const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by
  * Checks the log in order: positions, revisions, the hash chain of each stream (docs/audit-format.md), metadata, and
  * whether this build can decode each event. Reports the first fault of each stream.
  */
-export class LogCheck {
-  readonly #codec: EventCodec;
-  readonly #isNext: (before: Position | undefined, position: Position) => boolean;
+export class LogCheck extends WithDeps<{
+  readonly codec: EventCodec;
+  /** Whether a position follows another without a gap, if the store can tell. */
+  readonly isNext: (before: Position | undefined, position: Position) => boolean;
+}> {
   readonly #tips = new Map<string, Tip>();
   readonly #faulty = new Set<string>();
   #position: Position | undefined;
   #events = 0;
-
-  /** @param isNext whether a position follows another without a gap, if the store can tell */
-  constructor(codec: EventCodec, isNext: (before: Position | undefined, position: Position) => boolean) {
-    this.#codec = codec;
-    this.#isNext = isNext;
-  }
 
   get events(): number {
     return this.#events;
@@ -59,12 +56,9 @@ export class LogCheck {
     const name = `${stream}@${revision}`;
     const findings: Finding[] = [];
     if (this.#position !== undefined && position <= this.#position) {
-      findings.push({
-        kind: 'out_of_order',
-        what: name,
-        message: `It stands at ${position}, after ${this.#position}.`,
-      });
-    } else if (!this.#isNext(this.#position, position)) {
+      const message = `It stands at ${position}, after ${this.#position}.`;
+      findings.push({ kind: 'out_of_order', what: name, message });
+    } else if (!this.deps.isNext(this.#position, position)) {
       const message = `Between ${this.#position ?? 'the beginning'} and ${position} events are missing.`;
       findings.push({ kind: 'missing_event', what: `the log before ${name}`, message });
     }
@@ -106,7 +100,7 @@ export class LogCheck {
 
   #unreadable(event: StoredEvent, name: string): Finding | undefined {
     try {
-      this.#codec.decode(event);
+      this.deps.codec.decode(event);
       const { tenant_id } = metadataSchema.parse(JSON.parse(event.metadata));
       if (tenant_id === parseStreamName(event.stream).tenantId) return undefined;
       return { kind: 'foreign_event', what: name, message: 'Its metadata name another tenant.' };

@@ -4,26 +4,22 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { PLATFORM } from '../core/events/stream-name.ts';
 import type { ProjectionRunner, ProjectionStatus } from '../core/projections/projection-runner.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 
 /** Status, retries and rebuilds of read models, for operators. */
-export class Operations {
-  readonly #streams: Streams;
-  readonly #runners: readonly ProjectionRunner[];
-
-  constructor(streams: Streams, runners: readonly ProjectionRunner[]) {
-    this.#streams = streams;
-    this.#runners = runners;
-  }
-
+export class Operations extends WithDeps<{
+  readonly streams: Streams;
+  readonly runners: readonly ProjectionRunner[];
+}> {
   async projections(): Promise<ProjectionStatus[]> {
-    return (await Promise.all(this.#runners.map((runner) => runner.status()))).flat();
+    return (await Promise.all(this.deps.runners.map((runner) => runner.status()))).flat();
   }
 
   /** Requests a retry of a parked tenant, on the node that folds. @throws `not_found` */
   async retry(name: string, tenantId: string, context: RequestContext): Promise<Position | undefined> {
     this.#runner(name);
-    const outcome = await this.#streams
+    const outcome = await this.deps.streams
       .of(operationsStream, PLATFORM, 'projections')
       .execute(context, () => requestRetry(name, tenantId));
     return outcome.position;
@@ -35,7 +31,7 @@ export class Operations {
   }
 
   #runner(name: string): ProjectionRunner {
-    const runner = this.#runners.find((candidate) => candidate.projection.name === name);
+    const runner = this.deps.runners.find((candidate) => candidate.projection.name === name);
     if (runner === undefined) throw notFound();
     return runner;
   }

@@ -3,6 +3,7 @@ import type { Projection } from '../../domain/core/projection.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import { Generation, type GenerationDeps } from '../core/projections/generation.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { DocKey, GenerationId, ReadStore, StoredDoc } from '../ports/read-store.ts';
 
@@ -36,7 +37,7 @@ export interface Compared {
   readonly differences: readonly Difference[];
 }
 
-export interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
+interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly live: ReadStore;
@@ -77,24 +78,23 @@ export class Replaced extends Error {
   override readonly name = 'Replaced';
 }
 
-class Comparison {
+class Comparison extends WithDeps<ComparisonDeps> {
   readonly #projection: Projection;
   readonly #generation: GenerationId;
-  readonly #deps: ComparisonDeps;
   readonly #folder: Generation;
   readonly #found: Difference[] = [];
   #stopped: ReadonlySet<string> = new Set();
   #documents = 0;
 
   constructor(projection: Projection, generation: GenerationId, deps: ComparisonDeps) {
+    super(deps);
     this.#projection = projection;
     this.#generation = generation;
-    this.#deps = deps;
     this.#folder = new Generation(projection, generation, { ...deps, store: deps.scratch });
   }
 
   async run(): Promise<Compared> {
-    const { live, scratch, events } = this.#deps;
+    const { live, scratch, events } = this.deps;
     const { checkpoint } = await live.state(this.#generation);
     const isPlace = checkpoint === undefined || events.parsePosition(checkpoint) !== undefined;
     const head = await events.end();
@@ -128,14 +128,14 @@ class Comparison {
 
   /** Documents of a tenant that is parked in either read model cannot be compared. */
   async #noteParked(): Promise<void> {
-    const { parked } = await this.#deps.live.state(this.#generation);
+    const { parked } = await this.deps.live.state(this.#generation);
     this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#folder.parkedTenants]);
     for (const tenant of this.#stopped) this.#add({ kind: 'parked', tenant });
   }
 
   /** Never folds beyond a position that the active one has reached. */
   async #foldTo(target: Position): Promise<void> {
-    const { events } = this.#deps;
+    const { events } = this.deps;
     for (;;) {
       const { checkpoint } = this.#folder;
       if (checkpoint !== undefined && checkpoint >= target) return;
@@ -149,7 +149,7 @@ class Comparison {
 
   /** Compares one side's documents with the other side's. */
   async #compare(collection: string, side: ReadStore): Promise<void> {
-    const { live } = this.#deps;
+    const { live } = this.deps;
     let suspects: DocKey[] = [];
     for (let after: { tenant: string; id: string } | undefined; ; ) {
       const page = await side.list(this.#generation, collection, after, PAGE);
@@ -178,7 +178,7 @@ class Comparison {
 
   /** Compares again at one position until each document agrees or certainly differs. */
   async #settle(keys: readonly DocKey[]): Promise<void> {
-    const { live } = this.#deps;
+    const { live } = this.deps;
     let left = keys;
     let before: string | undefined;
     let quietSince = monotonic();
@@ -211,11 +211,11 @@ class Comparison {
   }
 
   async #made(keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]> {
-    return keys.length === 0 ? [] : this.#deps.scratch.load(this.#generation, keys);
+    return keys.length === 0 ? [] : this.deps.scratch.load(this.#generation, keys);
   }
 
   async #live(keys: readonly DocKey[]): Promise<(StoredDoc | 'damaged' | undefined)[]> {
-    const { live } = this.#deps;
+    const { live } = this.deps;
     if (keys.length === 0) return [];
     try {
       return await live.load(this.#generation, keys);

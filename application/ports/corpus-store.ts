@@ -7,6 +7,9 @@ export interface SourceKey {
   readonly id: string;
 }
 
+/** Names a source in maps. */
+export const nameOfSource = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
+
 export interface CorpusChunk {
   readonly text: string;
   /** `content_hash` over the chunker's version, the title and the text. */

@@ -33,14 +33,25 @@ export interface JobNow {
   readonly workflow: PublishedWorkflow;
 }
 
-export interface Moved extends JobNow {
+interface Moved extends JobNow {
   readonly position: Position | undefined;
 }
 
-export type TransitionOutcome =
+type TransitionOutcome =
   | ({ readonly outcome: 'moved' } & Moved)
   | { readonly outcome: 'refused'; readonly refusal: Refusal }
   | { readonly outcome: 'not_found' };
+
+interface KnownJob extends JobNow {
+  readonly fields: FieldSpecs;
+}
+
+const surroundings = ({ workflow, fields }: KnownJob, actor: JobActor, now: number): Surroundings => ({
+  machine: workflow.machine,
+  fields,
+  actor,
+  now,
+});
 
 /** Use cases on jobs (decisions, section 6, Job). A job is part of its record's stream and has the record's id. */
 export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clock: Clock }> {
@@ -54,16 +65,9 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   ): Promise<Moved> {
     const seen = await this.#versionNow(tenantId, jobId);
     const result = await this.tryTransition(tenantId, jobId, { ...command, seen }, actor, context);
-    switch (result.outcome) {
-      case 'moved':
-        return result;
-      case 'refused':
-        throw refusalError(result.refusal);
-      case 'not_found':
-        throw notFound();
-      default:
-        return result satisfies never;
-    }
+    if (result.outcome === 'refused') throw refusalError(result.refusal);
+    if (result.outcome === 'not_found') throw notFound();
+    return result;
   }
 
   /**
@@ -85,7 +89,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
         if (verdict.kind === 'guard_rejected' && state.status === 'live') {
           await this.deps.streams.of(schemaStream, tenantId, state.entityName).refresh();
         }
-        return this.#surroundings(tenantId, state);
+        return this.#known(tenantId, state);
       },
       decide: (_state, { now }, found) => {
         refusal = undefined;
@@ -93,17 +97,14 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
           refusal = 'not_found';
           return [];
         }
-        const { record, workflow, fields } = found;
-        if (command.ifVersion !== undefined && command.ifVersion !== record.version) {
-          refusal = { kind: 'lost_race', state: record.job.state };
-          return [];
-        }
-        const verdict = checkTransition(record, command, { machine: workflow.machine, fields, actor, now });
-        if (verdict.kind !== 'moves') {
-          refusal = verdict;
-          return [];
-        }
-        return transitioned(record, command, verdict.edge, actor.role);
+        const { record } = found;
+        const isOther = command.ifVersion !== undefined && command.ifVersion !== record.version;
+        const verdict: Verdict = isOther
+          ? { kind: 'lost_race', state: record.job.state }
+          : checkTransition(record, command, surroundings(found, actor, now));
+        if (verdict.kind === 'moves') return transitioned(record, command, verdict.edge, actor.role);
+        refusal = verdict;
+        return [];
       },
     });
     if (refusal === 'not_found') return { outcome: 'not_found' };
@@ -139,11 +140,10 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
    * @throws `not_found`
    */
   async allowed(tenantId: string, jobId: string, state: string, actor: JobActor): Promise<readonly string[]> {
-    const found = await this.#surroundings(tenantId, await this.find(tenantId, jobId));
+    const found = await this.#known(tenantId, await this.find(tenantId, jobId));
     if (found === undefined) throw notFound();
-    const { record, workflow, fields } = found;
-    const shown = { ...record, job: { ...record.job, state } };
-    return allowedEvents(shown, { machine: workflow.machine, fields, actor, now: this.deps.clock.now() });
+    const shown = { ...found.record, job: { ...found.record.job, state } };
+    return allowedEvents(shown, surroundings(found, actor, this.deps.clock.now()));
   }
 
   /** The verdict on a transition, for previews. */
@@ -153,11 +153,9 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
     command: Omit<TransitionCommand, 'seen'>,
     actor: JobActor,
   ): Promise<Verdict | { readonly kind: 'not_found' }> {
-    const found = await this.#surroundings(tenantId, state);
+    const found = await this.#known(tenantId, state);
     if (found === undefined) return { kind: 'not_found' };
-    const { record, workflow, fields } = found;
-    const surroundings = { machine: workflow.machine, fields, actor, now: this.deps.clock.now() };
-    return checkTransition(record, command, surroundings);
+    return checkTransition(found.record, command, surroundings(found, actor, this.deps.clock.now()));
   }
 
   /** @throws `not_found` */
@@ -171,18 +169,11 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
    * old cached version would cause false conflicts.
    */
   async #versionNow(tenantId: string, jobId: string): Promise<number | undefined> {
-    const state = await this.#recordNow(tenantId, jobId);
+    const { state } = await this.deps.streams.of(recordStream, tenantId, jobId).refresh();
     return state.status === 'live' ? state.job?.version : undefined;
   }
 
-  async #recordNow(tenantId: string, jobId: string): Promise<RecordState> {
-    return (await this.deps.streams.of(recordStream, tenantId, jobId).refresh()).state;
-  }
-
-  async #surroundings(
-    tenantId: string,
-    state: RecordState,
-  ): Promise<(JobNow & { fields: FieldSpecs }) | undefined> {
+  async #known(tenantId: string, state: RecordState): Promise<KnownJob | undefined> {
     const job = await this.#jobIn(tenantId, state);
     if (job === undefined) return undefined;
     const schema = await this.deps.streams.of(schemaStream, tenantId, job.record.entityName).load();

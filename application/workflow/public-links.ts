@@ -20,12 +20,12 @@ import type { Jobs } from './jobs.ts';
 
 /** The target of a token. */
 export interface LinkTarget {
-  readonly tenantId: string;
-  readonly linkId: string;
-  readonly jobId: string;
-  readonly entityId: string;
-  readonly pageSlug: string;
-  readonly expiresAt: string;
+  readonly tenant_id: string;
+  readonly link_id: string;
+  readonly job_id: string;
+  readonly entity_id: string;
+  readonly page_slug: string;
+  readonly expires_at: string;
 }
 
 /** 32 bytes in base64url. */
@@ -36,12 +36,12 @@ export type LinkLookup = (tokenHash: string) => Promise<LinkTarget | undefined>;
 
 /** Stands for an unknown token, which then takes as long to check as a known one. */
 const NOBODYS: LinkTarget = {
-  tenantId: 'platform',
-  linkId: '',
-  jobId: '00000000-0000-0000-0000-000000000000',
-  entityId: '',
-  pageSlug: '',
-  expiresAt: '1970-01-01T00:00:00.000Z',
+  tenant_id: 'platform',
+  link_id: '',
+  job_id: '00000000-0000-0000-0000-000000000000',
+  entity_id: '',
+  page_slug: '',
+  expires_at: '1970-01-01T00:00:00.000Z',
 };
 
 /** Use cases on public links (specification, Access tokens; decisions, section 6, Public link). */
@@ -102,7 +102,7 @@ export class PublicLinks extends WithDeps<{
    */
   async validate(token: string): Promise<LinkTarget> {
     const target = (TOKEN.test(token) ? await this.deps.lookUp(hashOf(token)) : undefined) ?? NOBODYS;
-    const { tenantId, jobId, linkId } = target;
+    const { tenant_id: tenantId, job_id: jobId, link_id: linkId } = target;
     const [tenant, links, hasJob] = await Promise.all([
       this.deps.directory.tenant(tenantId),
       this.#linksNow(tenantId, jobId),

@@ -1,5 +1,6 @@
 import { DomainError, type FieldIssue, invalid } from '../../domain/core/errors.ts';
 import type { Field } from '../../domain/entities/fields.ts';
+import type { JobStart } from '../../domain/entities/record.ts';
 import { constraintViolated } from '../../domain/entities/record-values.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import {
@@ -28,6 +29,16 @@ export type PublishedWorkflows = (
   | undefined
 >;
 
+/** The start of a job in a workflow's newest version; undefined when none is published. */
+export const newJob = async (
+  workflows: PublishedWorkflows,
+  tenantId: string,
+  workflow: string,
+): Promise<JobStart | undefined> => {
+  const published = await workflows(tenantId, workflow);
+  return published && { workflow, workflow_version: published.version, state: published.initial };
+};
+
 interface EntityUse {
   readonly tenantId: string;
   readonly entityName: string;
@@ -41,7 +52,7 @@ interface Announced {
 }
 
 /** Checks for a change of an entity, called while it is decided. */
-export interface HeldUse {
+interface HeldUse {
   /** @throws `constraint_violated` without such a published workflow, `validation_failed` when it does not fit */
   readonly checkFit: (workflow: string | null, fields: readonly Field[]) => Promise<void>;
   /**
@@ -112,11 +123,9 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
       announced: async (name) => {
         if (name === null) return undefined;
         if (announced?.workflow !== name) throw new NotAnnounced(name);
-        const state = await this.#now(tenantId, name);
-        const open = state.exists
-          ? state.open.find(({ revision }) => revision === announced.revision)
-          : undefined;
-        if (open === undefined) throw tooLate();
+        const { state } = await this.deps.streams.of(workflowStream, tenantId, name).refresh();
+        const open = state.exists && state.open.find(({ revision }) => revision === announced.revision);
+        if (!open) throw tooLate();
         return open;
       },
     };
@@ -143,10 +152,6 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
     return this.deps.streams
       .of(workflowStream, use.tenantId, workflow)
       .execute({ cause: { ...use.cause, impersonationLog: undefined } }, decide);
-  }
-
-  async #now(tenantId: string, name: string): Promise<Workflow> {
-    return (await this.deps.streams.of(workflowStream, tenantId, name).refresh()).state;
   }
 }
 

@@ -1,4 +1,4 @@
-import { DomainError, type FieldIssue } from '../../domain/core/errors.ts';
+import { DomainError, existing, type FieldIssue } from '../../domain/core/errors.ts';
 import { schemaStream } from '../../domain/entities/schema.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import type { Definition } from '../../domain/workflow/definition.ts';
@@ -29,7 +29,6 @@ import { specsOf } from './workflow-uses.ts';
 
 /** A published version, ready to run. */
 export interface PublishedWorkflow {
-  readonly name: string;
   /** From 1 on. */
   readonly version: number;
   /** Key of the initial state of jobs. */
@@ -40,7 +39,7 @@ export interface PublishedWorkflow {
 }
 
 /** Names of the entities whose records use a workflow, up to the present end of the log. */
-export type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;
+type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;
 
 type Changed = Written<{ readonly workflow: ExistingWorkflow }>;
 
@@ -69,7 +68,8 @@ export class Workflows extends WithDeps<{
     definition: Definition,
     context: RequestContext,
   ): Promise<Changed> {
-    return this.#execute(tenantId, name, context, (state) => createWorkflow(state, { name, definition }));
+    const workflow = this.deps.streams.of(workflowStream, tenantId, name);
+    return changed(await workflow.execute(context, (state) => createWorkflow(state, { name, definition })));
   }
 
   /** Saves the next draft. @throws `validation_failed`, `not_found` */
@@ -79,7 +79,8 @@ export class Workflows extends WithDeps<{
     definition: Definition,
     context: RequestContext,
   ): Promise<Changed> {
-    return this.#execute(tenantId, name, context, (state) => saveDraft(state, definition));
+    const workflow = this.deps.streams.of(workflowStream, tenantId, name);
+    return changed(await workflow.execute(context, (state) => saveDraft(state, definition)));
   }
 
   /**
@@ -121,7 +122,7 @@ export class Workflows extends WithDeps<{
       // The draft is the one that was checked: no other command runs on the stream meanwhile.
       decide: (state, at, issues) => publishWorkflow(state, () => issues, at),
     });
-    return existing(outcome);
+    return changed(outcome);
   }
 
   /** Lists every issue once, also when it occurs with present and proposed fields. Pauses between transitions. */
@@ -157,7 +158,7 @@ export class Workflows extends WithDeps<{
 
   /** The present and proposed fields of an entity, where they use the workflow. */
   async #using(tenantId: string, name: string, workflow: string): Promise<readonly FieldSpecs[]> {
-    const state = (await this.deps.streams.of(schemaStream, tenantId, name).refresh()).state;
+    const { state } = await this.deps.streams.of(schemaStream, tenantId, name).refresh();
     if (!state.exists) return [];
     return [state, state.proposal].flatMap((each) =>
       each?.workflow === workflow ? [specsOf(each.fields)] : [],
@@ -173,7 +174,7 @@ export class Workflows extends WithDeps<{
       if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
     }
     // The cached state may be older than another node's publication.
-    const state = (await this.deps.streams.of(workflowStream, tenantId, name).refresh()).state;
+    const { state } = await this.deps.streams.of(workflowStream, tenantId, name).refresh();
     return state.exists ? this.#of(tenantId, state, version ?? state.versions.length) : undefined;
   }
 
@@ -190,7 +191,12 @@ export class Workflows extends WithDeps<{
     if (revision === undefined) return undefined;
     const isNewest = version === versions.length && published !== undefined;
     const definition = isNewest ? published : await this.#read(tenantId, name, revision);
-    const ready = madeReady(name, version, definition);
+    const ready = {
+      version,
+      initial: definition.initial,
+      machine: machineOf(name, version, definition),
+      checkAgainst: checksOf(definition).unfitFor,
+    };
     this.#kept.set(key, ready);
     this.#kept.trim();
     return ready;
@@ -203,29 +209,11 @@ export class Workflows extends WithDeps<{
     if (data === undefined) throw new Error(`${stream}@${revision} is no published workflow`);
     return data.definition;
   }
-
-  async #execute(
-    tenantId: string,
-    name: string,
-    context: RequestContext,
-    decide: (state: Workflow) => readonly WorkflowEvent[],
-  ): Promise<Changed> {
-    const outcome = await this.deps.streams.of(workflowStream, tenantId, name).execute(context, decide);
-    return existing(outcome);
-  }
 }
 
 const keyOf = (tenantId: string, name: string, version: number): string => `${tenantId}/${name}/${version}`;
 
-const madeReady = (name: string, version: number, definition: Definition): PublishedWorkflow => ({
-  name,
-  version,
-  initial: definition.initial,
-  machine: machineOf(name, version, definition),
-  checkAgainst: checksOf(definition).unfitFor,
+const changed = ({ state, position }: Outcome<Workflow, WorkflowEvent>): Changed => ({
+  workflow: existing(state),
+  position,
 });
-
-const existing = ({ state, position }: Outcome<Workflow, WorkflowEvent>): Changed => {
-  if (!state.exists) throw new Error('the command left no workflow');
-  return { workflow: state, position };
-};

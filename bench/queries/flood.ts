@@ -87,7 +87,11 @@ const prepare = (folder: string, url: string): Promise<void> =>
       await createTenant(useCases, TENANT, { entitlements: NONE });
       await useCases.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
       const fields = [{ key: 'title', label: 'Title', type: 'text', required: true }] as const;
-      await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, contextOf('ann'));
+      await useCases.schemas.define(
+        TENANT,
+        { name: ENTITY, label: 'Crate', fields: [...fields] },
+        contextOf('ann'),
+      );
       const wanted = { url, events: ['entity.created' as const], description: '' };
       await useCases.webhooks.create(TENANT, wanted, 'enterprise', contextOf('ann'));
     },

@@ -103,7 +103,11 @@ const makeRecords = (folder: string, count: number): Promise<void> =>
       { key: 'title', label: 'Title', type: 'text', required: false },
       { key: 'total', label: 'Total', type: 'integer', required: false },
     ] as const;
-    await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, contextOf('ann'));
+    await useCases.schemas.define(
+      TENANT,
+      { name: ENTITY, label: 'Crate', fields: [...fields] },
+      contextOf('ann'),
+    );
     const valuesOf = (nth: number) => ({
       code: `C-${nth}`,
       title: `A crate of an ordinary size, number ${nth}`,

@@ -17,6 +17,7 @@ const SMALL = 50_000;
 const LARGE = 1_000_000;
 const TENANT = 'bench';
 const ENTITY = 'crate';
+const TYPES = { code: 'text', title: 'text', total: 'integer' } as const;
 const FIELDS = { code: { type: 'text' }, title: { type: 'text' }, total: { type: 'integer' } } as const;
 const BATCH = 2_000;
 const PAGE = 50;
@@ -194,7 +195,7 @@ const recordOf = (nth: number, alike: number) => {
     entity_name: ENTITY,
     listed: ENTITY,
     values,
-    keys: orderKeys(FIELDS, values),
+    keys: orderKeys(TYPES, values),
     refs: [],
     state: null,
     job_id: null,

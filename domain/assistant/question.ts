@@ -17,7 +17,7 @@ export const AssistantQuestionAsked = defineEvent(
 );
 
 export const assistantEvents = [AssistantQuestionAsked] as const;
-export type AssistantEvent = EventOf<(typeof assistantEvents)[number]>;
+type AssistantEvent = EventOf<(typeof assistantEvents)[number]>;
 
 export interface Question {
   readonly asked: boolean;

@@ -3,9 +3,8 @@ import type { FieldIssue } from '../core/errors.ts';
 import { listOf } from '../core/list-schema.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 import { KEYWORDS } from '../expressions/tree.ts';
-import { compareDecimals, isDecimal } from './decimal.ts';
 import { type Field, fieldType, isName, MAX_LONG_TEXT, NAME_RULE, ON_DELETE } from './fields.ts';
-import { checkValue } from './values.ts';
+import { checkValue, compareDecimals, isDecimal } from './values.ts';
 
 /** Checks a schema from a request (decisions, section 6, Schema). Unknown keys are refused. */
 
@@ -72,6 +71,8 @@ export const entityChange = z.strictObject({
   fields: fields.optional(),
   workflow,
 });
+export type NewEntity = z.output<typeof newEntity>;
+export type EntityChange = z.output<typeof entityChange>;
 
 /** Keys that only fields of some types have. */
 const OWN_KEYS = {

@@ -2,8 +2,7 @@ import { notFound } from '../core/errors.ts';
 import { decided } from '../core/event.ts';
 import type { Values } from './fields.ts';
 import {
-  type DeletingRecord,
-  type LiveRecord,
+  isPresent,
   RecordDeleted,
   RecordDeletionAbandoned,
   RecordDeletionStarted,
@@ -21,9 +20,6 @@ import { checkVersion } from './record-values.ts';
  * References between records, and cascading deletion (decisions, section 6; decision 0011). Each function decides on
  * one stream; application/entities/deletions.ts runs the steps in order.
  */
-
-const isPresent = (state: RecordState): state is LiveRecord | DeletingRecord =>
-  state.status === 'live' || state.status === 'deleting';
 
 const baseOf = (state: { readonly id: string; readonly entityName: string }) => ({
   record_id: state.id,
@@ -97,7 +93,7 @@ export const releaseReferences = (state: RecordState, ids: readonly string[]): r
 
 // Deletion
 
-export interface StartDeletion {
+interface StartDeletion {
   readonly deletionId: string;
   readonly ifVersion?: number | undefined;
 }

@@ -38,9 +38,8 @@ export const storedField = z.object({
 });
 export type Field = z.output<typeof storedField>;
 
-const NAME = /^[a-z][a-z0-9_]{0,62}$/;
-
-/** Whether a text can be the name of an entity, a workflow or a field. */
+/** The form of names of entities, workflows and fields. */
+export const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 export const isName = (text: string): boolean => NAME.test(text);
 export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
 

@@ -5,9 +5,9 @@ import { NoteAdded, type RecordEvent, type RecordState } from './record.ts';
 
 /** Notes on records (specification, Entity note; decisions, section 6). */
 
-export const MAX_NOTE = 10_000;
+const MAX_NOTE = 10_000;
 
-export interface AddNote {
+interface AddNote {
   readonly noteId: string;
   readonly author: { readonly kind: string; readonly id: string };
   readonly authorUserId: string | null;

@@ -143,7 +143,7 @@ export const checkTypes = (resolved: Resolved, missing: ReadonlySet<string>): vo
 };
 
 /** @param missing as in {@link checkTypes} @throws `constraint_violated` with every issue */
-export const checkConstraints = (resolved: Resolved, missing: ReadonlySet<string>): void => {
+const checkConstraints = (resolved: Resolved, missing: ReadonlySet<string>): void => {
   const issues = allIssues(resolved, missing);
   if (issues.length > 0) throw constraintViolated(issues);
 };
@@ -167,14 +167,14 @@ export interface LinkFacts {
   readonly registrations: Readonly<Record<string, string>>;
 }
 
-export interface CreateRecord {
+interface CreateRecord {
   readonly id: string;
   readonly values: Input;
   readonly createdBy: string;
   readonly job?: JobStart | undefined;
 }
 
-export interface UpdateRecord {
+interface UpdateRecord {
   readonly values: Input;
   /** The version that the caller expects. */
   readonly ifVersion?: number | undefined;

@@ -79,11 +79,7 @@ export type Referrer = z.output<typeof referrer>;
 /** Appended to the target before the referrer is written. */
 export const ReferenceRegistered = defineEvent(
   'ReferenceRegistered',
-  z.object({
-    ...base,
-    registration_id: z.string(),
-    referrer,
-  }),
+  z.object({ ...base, registration_id: z.string(), referrer }),
 );
 
 /** Appended to the target: the referrer is in the read model, or will never be written. */
@@ -194,11 +190,11 @@ interface Present {
 
 export type LiveRecord = Present & { readonly status: 'live' };
 export type DeletingRecord = Present & { readonly status: 'deleting'; readonly deletion: Deletion };
-export interface DeletedRecord extends Pick<Present, 'id' | 'entityName' | 'version' | 'referenced'> {
+interface DeletedRecord extends Pick<Present, 'id' | 'entityName' | 'version' | 'referenced'> {
   readonly status: 'deleted';
   readonly deletion: Deletion;
 }
-export type NoRecord = { readonly status: 'none'; readonly barred: readonly string[] };
+type NoRecord = { readonly status: 'none'; readonly barred: readonly string[] };
 export type RecordState = NoRecord | LiveRecord | DeletingRecord | DeletedRecord;
 
 const MAX_BARRED = 64;
@@ -210,10 +206,10 @@ const startedJob = (job: JobStart, { at }: EventMeta): JobState => ({
   movedAt: at,
 });
 
-const onPresent = onlyIn(
-  (state: RecordState): state is LiveRecord | DeletingRecord =>
-    state.status === 'live' || state.status === 'deleting',
-);
+export const isPresent = (state: RecordState): state is LiveRecord | DeletingRecord =>
+  state.status === 'live' || state.status === 'deleting';
+
+const onPresent = onlyIn(isPresent);
 
 const moved = onPresent(
   (state, { to_state }: z.output<typeof JobTransitioned.schema | typeof JobOverridden.schema>, { at }) => {

@@ -60,7 +60,7 @@ export interface SchemaDefinition {
   readonly workflow: string | null;
 }
 
-export interface Proposal extends SchemaDefinition {
+interface Proposal extends SchemaDefinition {
   readonly id: string;
   /** ms */
   readonly at: number;
@@ -127,8 +127,7 @@ export const defineEntity = (
   if (state.exists) {
     throw new DomainError('already_exists', 'There is an entity of this name.', { field: 'name' });
   }
-  const { name, label, fields, workflow } = entity;
-  return decided(EntityDefined, { entity_name: name, label, fields: [...fields], workflow });
+  return decided(EntityDefined, dataOf(entity, entity));
 };
 
 /** The definition after a change. */
@@ -138,20 +137,18 @@ export const changedDefinition = (schema: EntitySchema, change: ChangeEntity): S
   workflow: change.workflow === undefined ? schema.workflow : change.workflow,
 });
 
-const dataOf = (schema: EntitySchema, { label, fields, workflow }: SchemaDefinition) => ({
-  entity_name: schema.name,
+const dataOf = ({ name }: { readonly name: string }, { label, fields, workflow }: SchemaDefinition) => ({
+  entity_name: name,
   label,
   fields: [...fields],
   workflow,
 });
 
-const changed = (schema: EntitySchema, to: SchemaDefinition): SchemaEvent => ({
-  type: 'EntityChanged',
-  data: {
+const changed = (schema: EntitySchema, to: SchemaDefinition): readonly SchemaEvent[] =>
+  decided(EntityChanged, {
     ...dataOf(schema, to),
     workflow_attached: to.workflow !== null && to.workflow !== schema.workflow,
-  },
-});
+  });
 
 /**
  * Applies a change that adds no rule for records; proposes any other change, which {@link settleChange} settles.
@@ -164,21 +161,15 @@ export const proposeChange = (
 ): readonly SchemaEvent[] => {
   if (!state.exists) throw notFound();
   const { proposal } = state;
-  const abandoned: SchemaEvent[] = [];
-  if (proposal !== undefined) {
-    if (now - proposal.at < PROPOSAL_MS) {
-      throw new DomainError('conflict', 'Another change of this entity is under way.');
-    }
-    abandoned.push(...settleChange(state, proposal.id, true));
+  if (proposal !== undefined && now - proposal.at < PROPOSAL_MS) {
+    throw new DomainError('conflict', 'Another change of this entity is under way.');
   }
+  const abandoned = proposal === undefined ? [] : settleChange(state, proposal.id, true);
   const to = changedDefinition(state, change);
   if (isSameJson(dataOf(state, state), dataOf(state, to))) return abandoned;
-  if (tightenings(state.fields, to.fields).length === 0) return [...abandoned, changed(state, to)];
-  const proposed: SchemaEvent = {
-    type: 'EntityChangeProposed',
-    data: { ...dataOf(state, to), change_id: change.changeId },
-  };
-  return [...abandoned, proposed];
+  if (tightenings(state.fields, to.fields).length === 0) return [...abandoned, ...changed(state, to)];
+  const proposed = { ...dataOf(state, to), change_id: change.changeId };
+  return [...abandoned, ...decided(EntityChangeProposed, proposed)];
 };
 
 /**
@@ -196,7 +187,7 @@ export const settleChange = (
   }
   return isBroken
     ? decided(EntityChangeAbandoned, { entity_name: state.name, change_id: changeId })
-    : [changed(state, state.proposal)];
+    : changed(state, state.proposal);
 };
 
 export const inUse = ({ key, message }: { readonly key: string; readonly message: string }): DomainError =>

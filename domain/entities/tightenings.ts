@@ -1,6 +1,5 @@
-import { compareDecimals } from './decimal.ts';
 import type { Field, Values } from './fields.ts';
-import { checkValue } from './values.ts';
+import { checkValue, compareDecimals } from './values.ts';
 
 /** Compares two versions of an entity's fields: rules that stored records may break (decision 0012). */
 

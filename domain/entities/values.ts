@@ -1,8 +1,7 @@
-import { codePoints, isStorableText } from '../core/text.ts';
+import { codePoints, isStorableKey, isStorableText, jsonBytes } from '../core/text.ts';
+import { decimalKey } from '../expressions/decimal.ts';
 import { instantKey, instantOf, isDate } from '../expressions/times.ts';
-import { compareDecimals, isDecimal } from './decimal.ts';
 import { type Field, type JsonValue, MAX_LONG_TEXT, MAX_TEXT } from './fields.ts';
-import { jsonProblem } from './json-values.ts';
 
 /** Whether a value fits its field (decisions, section 6, Record). The application looks up references and users. */
 
@@ -17,7 +16,7 @@ export interface Misfit {
 }
 
 /** The stored form of a value, or why it is refused. */
-export type Fit = { readonly value: JsonValue } | { readonly misfit: Misfit };
+type Fit = { readonly value: JsonValue } | { readonly misfit: Misfit };
 
 const mismatch = (message: string, code = 'type_mismatch'): Fit => ({
   misfit: { kind: 'type', code, message },
@@ -99,4 +98,50 @@ const ordering = (
     return (bound) => compareDecimals(value, String(bound));
   }
   return undefined;
+};
+
+// Decimals are JSON strings, so that no digit is lost (decisions, section 6).
+
+const DECIMAL = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/;
+const MAX_DIGITS = 38;
+
+/** Plain notation: no exponent, no redundant leading zero, at most 38 digits. */
+export const isDecimal = (text: string): boolean =>
+  text.length <= MAX_DIGITS + 2 && DECIMAL.test(text) && text.replace(/[-.]/g, '').length <= MAX_DIGITS;
+
+/** Comparator for sorting; both texts must be decimals. */
+export const compareDecimals = (a: string, b: string): number => {
+  const [x = '', y = ''] = [decimalKey(a), decimalKey(b)];
+  return x < y ? -1 : x > y ? 1 : 0;
+};
+
+// Values of `json` fields: bounded and safe to store.
+
+const MAX_JSON_BYTES = 64 * 1024;
+const MAX_JSON_DEPTH = 32;
+
+const problemIn = (value: unknown, depth: number): string | undefined => {
+  if (typeof value === 'string') {
+    return isStorableText(value) ? undefined : 'A text holds a character that cannot be kept.';
+  }
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'A number is too large.';
+  if (value === null || typeof value === 'boolean') return undefined;
+  if (typeof value !== 'object') return 'This is not JSON.';
+  if (depth >= MAX_JSON_DEPTH) return `The value is nested deeper than ${MAX_JSON_DEPTH}.`;
+  for (const [key, member] of Object.entries(value)) {
+    if (!Array.isArray(value) && !isStorableKey(key)) return 'A key cannot be kept.';
+    const problem = problemIn(member, depth + 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+};
+
+/** Describes why a value cannot be stored; undefined when it can. */
+export const jsonProblem = (value: unknown): string | undefined => {
+  const problem = problemIn(value, 0);
+  if (problem !== undefined) return problem;
+  // Nested values are checked above; this checks the total size.
+  return jsonBytes(value) <= MAX_JSON_BYTES
+    ? undefined
+    : `The value is larger than ${MAX_JSON_BYTES / 1024} KiB.`;
 };

@@ -1,24 +1,19 @@
 import { invalidAt } from '../core/errors.ts';
 import { isTrue, select, Unevaluable, untyped } from './evaluate.ts';
-import { parseAt } from './guard.ts';
+import { parseGuard } from './guard.ts';
 import { ownValue } from './order-key.ts';
 import type { Expression, Operand, Path } from './tree.ts';
 
-/** A parsed condition over untyped JSON: `when` of a posting rule over `payload` (decisions, section 9). */
-export interface Condition {
-  readonly text: string;
-  readonly tree: Expression;
-}
-
 /**
+ * Parses a condition over untyped JSON: `when` of a posting rule over `payload` (decisions, section 9).
  * @param names allowed first names of a path, e.g. `['payload']`
  * @param path path of the condition in the request, for the issue
  * @throws `validation_failed`
  */
-export function parseCondition(text: string, names: readonly string[], path: string): Condition {
-  const tree = parseAt(text, path);
+export function parseCondition(text: string, names: readonly string[], path: string): Expression {
+  const tree = parseGuard(text, path);
   const foreign = pathsOf(tree).find(({ names: [first] }) => !names.includes(first));
-  if (foreign === undefined) return { text, tree };
+  if (foreign === undefined) return tree;
   throw invalidAt(
     path,
     'invalid_expression',
@@ -32,7 +27,7 @@ export function parseCondition(text: string, names: readonly string[], path: str
  * @param now ms
  */
 export function evaluateCondition(
-  condition: Condition,
+  condition: Expression,
   values: Readonly<Record<string, unknown>>,
   now: number,
 ): boolean {
@@ -40,7 +35,7 @@ export function evaluateCondition(
     if (!Object.hasOwn(values, first)) throw new Unevaluable(`no ${first}`);
     return untyped(select(ownValue(values, first), rest));
   };
-  return isTrue(condition.tree, { now, value });
+  return isTrue(condition, { now, value });
 }
 
 /** Every path of an expression. */

@@ -14,7 +14,13 @@ export { type FilteredRecord, matches } from './matches.ts';
  * @throws `invalid_filter` with `details.offset` (UTF-16 units; 0 in the object form, which adds `details.path`)
  */
 export function parseFilter(input: unknown, fields: FieldSpecs): Filter {
-  return refusing(() => resolveFilter(treeOf(input, fields), fields));
+  try {
+    return resolveFilter(treeOf(input, fields), fields);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const { message, offset, path } = error;
+    throw new DomainError('invalid_filter', message, { offset, ...(path !== undefined && { path }) });
+  }
 }
 
 /** Parses `?filter=`: a text that begins with `{` is the object form as JSON. @throws `invalid_filter` */
@@ -37,15 +43,5 @@ function fromJson(text: string): unknown {
   } catch (error) {
     const offset = Number(/at position (\d+)/.exec(String(error))?.[1] ?? text.length);
     throw new DomainError('invalid_filter', 'The filter begins with { and is no JSON.', { offset });
-  }
-}
-
-function refusing(parse: () => Filter): Filter {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    const { message, offset, path } = error;
-    throw new DomainError('invalid_filter', message, { offset, ...(path !== undefined && { path }) });
   }
 }

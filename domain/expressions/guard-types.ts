@@ -93,8 +93,10 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
   const name = nameOf(left);
   const isOrder = operator !== '==' && operator !== '!=';
   const other = right.kind === 'path' ? knownOf(right, fields) : undefined;
-  const missing = [left, right].filter((each) => each.kind === 'path' && knownOf(each, fields) === undefined);
-  if (missing.length > 0) return missing.flatMap((each) => (each.kind === 'path' ? [unknown(each)] : []));
+  const missing = [left, right].flatMap((each) =>
+    each.kind === 'path' && knownOf(each, fields) === undefined ? [unknown(each)] : [],
+  );
+  if (missing.length > 0) return missing;
   for (const each of [known, other]) {
     if (isOrder && typeof each === 'object' && !isOrdered(each.type)) {
       return [`${each === known ? name : nameOf(right)}: ${each.type} has no order.`];

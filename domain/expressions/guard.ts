@@ -5,11 +5,7 @@ import { ownValue } from './order-key.ts';
 import { parseExpression } from './parser.ts';
 import { type Expression, ExpressionError, type FieldSpecs, type Path } from './tree.ts';
 
-/** A parsed guard; evaluated in memory only. */
-export interface Guard {
-  readonly text: string;
-  readonly tree: Expression;
-}
+/** Guards of transitions; evaluated in memory only. */
 
 /** Values that a guard can read (decisions, section 6). */
 export interface GuardContext {
@@ -24,22 +20,28 @@ export interface GuardContext {
 }
 
 /**
- * Parses a guard; {@link checkGuard} checks its names and types.
- * @param path path of the guard in the request, for the issue
+ * Parses a guard or condition; {@link checkGuard} checks a guard's names and types.
+ * @param path path of the text in the request, for the issue
  * @throws `validation_failed`
  */
-export function parseGuard(text: string, path: string): Guard {
-  return { text, tree: parseAt(text, path) };
+export function parseGuard(text: string, path: string): Expression {
+  try {
+    return parseExpression(text);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const message = `${error.message.replace(/\.$/, '')} (at character ${error.offset}).`;
+    throw invalidAt(path, 'invalid_expression', message);
+  }
 }
 
 /** Problems of names and types, as sentences. */
-export function checkGuard(guard: Guard, names: GuardNames): readonly string[] {
-  return [...new Set(guardProblems(guard.tree, names))];
+export function checkGuard(guard: Expression, names: GuardNames): readonly string[] {
+  return [...new Set(guardProblems(guard, names))];
 }
 
 /** Whether the guard is true; false when it cannot be evaluated. */
-export function holds(guard: Guard, context: GuardContext): boolean {
-  return isTrue(guard.tree, { now: context.now, value: (path) => valueIn(context, path) });
+export function holds(guard: Expression, context: GuardContext): boolean {
+  return isTrue(guard, { now: context.now, value: (path) => valueIn(context, path) });
 }
 
 function valueIn({ record, fields, state, actor, payload, now }: GuardContext, { names }: Path): Value {
@@ -55,18 +57,4 @@ function valueIn({ record, fields, state, actor, payload, now }: GuardContext, {
   if (second === undefined && first === 'state') return untyped(state);
   if (second === undefined && first === 'now') return typed('datetime', new Date(now).toISOString());
   throw new Unevaluable(`no ${names.join('.')}`);
-}
-
-/** Parses an expression at a path of a request. @throws `validation_failed` */
-export function parseAt(text: string, path: string): Expression {
-  try {
-    return parseExpression(text);
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    throw invalidAt(
-      path,
-      'invalid_expression',
-      `${error.message.replace(/\.$/, '')} (at character ${error.offset}).`,
-    );
-  }
 }

@@ -1,10 +1,7 @@
 import { ExpressionError } from './tree.ts';
 
 export type Token = { readonly at: number } & (
-  | { readonly kind: 'name'; readonly text: string }
-  | { readonly kind: 'number'; readonly text: string }
-  | { readonly kind: 'string'; readonly text: string }
-  | { readonly kind: 'symbol'; readonly text: string }
+  | { readonly kind: 'name' | 'number' | 'string' | 'symbol'; readonly text: string }
   | { readonly kind: 'end'; readonly text: '' }
 );
 

@@ -4,9 +4,7 @@ import { instantKey, isDate } from './times.ts';
 import type { Constant, FieldSpec, FieldType } from './tree.ts';
 
 /** The order key of a literal for a field's type, or why it cannot be compared. */
-export type KeyOfLiteral =
-  | { readonly key: OrderKey | null | { readonly now: true } }
-  | { readonly problem: string };
+type KeyOfLiteral = { readonly key: OrderKey | null | { readonly now: true } } | { readonly problem: string };
 
 /** Names of the types in error messages. */
 const WANTED: Readonly<Record<FieldType, string>> = {

@@ -1,4 +1,3 @@
-import { Limits } from './limits.ts';
 import { instantOf } from './times.ts';
 import {
   type CompareOperator,
@@ -7,6 +6,7 @@ import {
   ExpressionError,
   type FieldSpecs,
   LIMITS,
+  Limits,
   type Path,
   typeOfField,
 } from './tree.ts';

@@ -1,6 +1,6 @@
 import { decimalKey } from './decimal.ts';
 import { instantKey, instantOf, isDate } from './times.ts';
-import type { FieldSpecs, FieldType } from './tree.ts';
+import type { FieldType } from './tree.ts';
 
 export type OrderKey = string | number | boolean;
 
@@ -42,10 +42,10 @@ export function orderKey(type: FieldType, value: unknown): OrderKey | undefined 
 
 /** The `keys` object of a record's document. */
 export function orderKeys(
-  fields: FieldSpecs,
+  types: Readonly<Record<string, FieldType>>,
   values: Readonly<Record<string, unknown>>,
 ): Record<string, OrderKey> {
-  const keys = Object.entries(fields).flatMap(([name, { type }]) => {
+  const keys = Object.entries(types).flatMap(([name, type]) => {
     const key = orderKey(type, ownValue(values, name));
     return key === undefined ? [] : [[name, key] as const];
   });

@@ -1,5 +1,4 @@
 import { nextToken, type Token } from './lexer.ts';
-import { Limits } from './limits.ts';
 import { instantOf } from './times.ts';
 import {
   type CompareOperator,
@@ -9,6 +8,7 @@ import {
   ExpressionError,
   KEYWORDS,
   LIMITS,
+  Limits,
   type Operand,
   ORDERS,
   type Path,
@@ -236,15 +236,7 @@ function operand(expression: Expression): Operand {
     case 'now':
     case 'path':
       return expression;
-    case 'and':
-    case 'or':
-    case 'not':
-    case 'compare':
-    case 'in':
-    case 'has':
-    case 'text':
-      throw new ExpressionError('Only names and literals can be compared.', expression.at);
     default:
-      return expression satisfies never;
+      throw new ExpressionError('Only names and literals can be compared.', expression.at);
   }
 }

@@ -31,8 +31,8 @@ export type FieldSpecs = Readonly<Record<string, FieldSpec>>;
 export const FIELD_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** Fields of every record in filters; an entity's field cannot have these names. */
-export const SYSTEM_FIELDS = ['id', 'state', 'created_at', 'updated_at'] as const;
-export type SystemField = (typeof SYSTEM_FIELDS)[number];
+const SYSTEM_FIELDS = ['id', 'state', 'created_at', 'updated_at'] as const;
+type SystemField = (typeof SYSTEM_FIELDS)[number];
 
 /** Type of a field in filters by its key; undefined for an unknown field. */
 export function typeOfField(fields: FieldSpecs, key: string): FieldType | undefined {
@@ -48,7 +48,7 @@ export const KEYWORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', '
 
 export const EQUALITIES = ['==', '!='] as const;
 export const ORDERS = ['<', '<=', '>', '>='] as const;
-export type EqualityOperator = (typeof EQUALITIES)[number];
+type EqualityOperator = (typeof EQUALITIES)[number];
 export type OrderOperator = (typeof ORDERS)[number];
 export type CompareOperator = EqualityOperator | OrderOperator;
 
@@ -65,12 +65,12 @@ export interface Literal extends Node {
   readonly value: string | boolean | null;
 }
 /** A number as written, so that no digit is lost. */
-export interface NumberLiteral extends Node {
+interface NumberLiteral extends Node {
   readonly kind: 'number';
   readonly text: string;
 }
 /** `timestamp("…")`: an instant in ms. */
-export interface InstantLiteral extends Node {
+interface InstantLiteral extends Node {
   readonly kind: 'instant';
   readonly ms: number;
 }
@@ -127,5 +127,31 @@ export class ExpressionError extends Error {
     super(message);
     this.offset = offset;
     this.path = path;
+  }
+}
+
+/** Counts nodes and nesting during parsing, so that neither recursion nor the tree exceeds the limits. */
+export class Limits {
+  #nodes = 0;
+  #depth = 0;
+
+  /** Counts a node. @throws {ExpressionError} above the limit */
+  node(at: number, path?: string): { readonly at: number } {
+    this.#nodes += 1;
+    if (this.#nodes > LIMITS.nodes) {
+      throw new ExpressionError(`At most ${LIMITS.nodes} operators, names and literals.`, at, path);
+    }
+    return { at };
+  }
+
+  /** Runs `parse` one level deeper. @throws {ExpressionError} above the limit */
+  nested<T>(at: number, parse: () => T, path?: string): T {
+    this.#depth += 1;
+    if (this.#depth > LIMITS.depth) {
+      throw new ExpressionError(`Nested deeper than ${LIMITS.depth} levels.`, at, path);
+    }
+    const result = parse();
+    this.#depth -= 1;
+    return result;
   }
 }

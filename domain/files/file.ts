@@ -39,7 +39,7 @@ export interface AttachedFile extends FileFacts {
   /** ms */
   readonly createdAt: number;
 }
-export type AnyFile = { readonly status: 'none' } | AttachedFile | { readonly status: 'deleted' };
+type AnyFile = { readonly status: 'none' } | AttachedFile | { readonly status: 'deleted' };
 
 export const fileStream: StreamType<AnyFile, FileEvent> = {
   category: 'file',

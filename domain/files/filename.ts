@@ -5,7 +5,7 @@ import { codePoints, truncate } from '../core/text.ts';
 const MAX = 255;
 /** Maximum length of an extension, in code points. */
 const MAX_EXTENSION = 20;
-export const FALLBACK_NAME = 'file';
+const FALLBACK_NAME = 'file';
 export const FALLBACK_TYPE = 'application/octet-stream';
 
 /**

@@ -1,5 +1,5 @@
 import type { FieldIssue } from '../core/errors.ts';
-import type { Field, Values } from '../entities/fields.ts';
+import type { Field } from '../entities/fields.ts';
 import { type Input, resolve } from '../entities/record-values.ts';
 import type { FormField } from './form.ts';
 
@@ -19,7 +19,7 @@ export const FILLABLE = [
   'datetime',
   'enum',
 ] as const;
-export type FillableType = (typeof FILLABLE)[number];
+type FillableType = (typeof FILLABLE)[number];
 
 const isFillable = (type: Field['type']): type is FillableType => FILLABLE.some((each) => each === type);
 
@@ -107,60 +107,34 @@ const MAX_KEY = 100;
 /**
  * Every issue of a submission, when the form finds any; empty when only the entity would refuse it, since creating
  * the record then reports the issues.
+ * @param isRefused lists the entity's issues in any case
  */
 export const submissionIssues = (
   fields: readonly PublicField[],
   entity: readonly Field[],
   values: Input,
+  isRefused = false,
 ): FieldIssue[] => {
-  const path = (key: string): string => `values.${key.slice(0, MAX_KEY).toWellFormed()}`;
   const known = new Set(fields.map(({ key }) => key));
   const missing = fields.filter(({ key, demanded }) => {
     const value = Object.hasOwn(values, key) ? values[key] : undefined;
     return demanded && (value === undefined || value === null || value === '');
   });
-  const own: (FieldIssue & { key: string })[] = [
+  const own = [
     ...missing.map(({ key }) => ({
       key,
-      path: path(key),
       code: 'missing_required',
       message: 'This field must have a value.',
     })),
     ...Object.keys(values)
       .filter((key) => !known.has(key))
       .slice(0, MAX_ISSUES)
-      .map((key) => ({
-        key,
-        path: path(key),
-        code: 'unknown_field',
-        message: 'The form has no such field.',
-      })),
+      .map((key) => ({ key, code: 'unknown_field', message: 'The form has no such field.' })),
   ];
-  if (own.length === 0) return [];
+  if (own.length === 0 && !isRefused) return [];
   const said = new Set(own.map(({ key }) => key));
-  const others = resolve(entity, undefined, values)
-    .misfits.filter(({ key }) => !said.has(key))
-    .map(({ key, code, message }) => ({ path: path(key), code, message }));
-  return [...own.map(({ key: _key, ...issue }) => issue), ...others].slice(0, MAX_ISSUES);
+  const others = resolve(entity, undefined, values).misfits.filter(({ key }) => !said.has(key));
+  return [...own, ...others].slice(0, MAX_ISSUES).map(({ key, code, message }) => {
+    return { path: `values.${key.slice(0, MAX_KEY).toWellFormed()}`, code, message };
+  });
 };
-
-/** Every issue of the values, of the form and of the entity. */
-export const everyIssue = (
-  fields: readonly PublicField[],
-  entity: readonly Field[],
-  values: Input,
-): FieldIssue[] => {
-  const own = submissionIssues(fields, entity, values);
-  if (own.length > 0) return own;
-  const { misfits } = resolve(entity, undefined, values);
-  return misfits
-    .slice(0, MAX_ISSUES)
-    .map(({ key, code, message }) => ({ path: `values.${key}`, code, message }));
-};
-
-/** Maximum UTF-8 bytes of a submission's values as JSON; record and submission then fit into one event each. */
-export const MAX_SUBMISSION_BYTES = 384 * 1024;
-
-/** The first values of a submission's record. */
-export const firstValues = (entity: readonly Field[], values: Input): Values =>
-  resolve(entity, undefined, values).values;

@@ -56,16 +56,20 @@ export const checkSlugFree = (
 ): void => {
   if (held === undefined || held.formId === formId || usage === 'gone') return;
   if (usage === 'unused' && now - held.since >= CLAIM_MS) return;
-  throw new DomainError('already_exists', 'There is another form with this slug.', { field: 'slug' });
+  throw slugTaken();
 };
 
-interface SlugCommand {
+export const slugTaken = (): DomainError =>
+  new DomainError('already_exists', 'There is another form with this slug.', { field: 'slug' });
+
+/** A slug that a form claims. */
+export interface SlugClaim {
   readonly slug: string;
   readonly formId: string;
   readonly claimId: string;
 }
 
-const data = ({ slug, formId, claimId }: SlugCommand) => ({ slug, form_id: formId, claim_id: claimId });
+const data = ({ slug, formId, claimId }: SlugClaim) => ({ slug, form_id: formId, claim_id: claimId });
 
 /**
  * Claims a slug. A form that holds the slug gets a new claim, so that releasing the earlier one has no effect.
@@ -73,7 +77,7 @@ const data = ({ slug, formId, claimId }: SlugCommand) => ({ slug, form_id: formI
  */
 export const takeSlug = (
   state: FormSlug,
-  command: SlugCommand,
+  command: SlugClaim,
   usage: Usage,
   context: DecisionContext,
 ): readonly FormSlugEvent[] => {
@@ -83,7 +87,7 @@ export const takeSlug = (
 };
 
 /** No events for a claim that another claim has replaced. */
-export const freeSlug = ({ claim: held }: FormSlug, command: SlugCommand): readonly FormSlugEvent[] =>
+export const freeSlug = ({ claim: held }: FormSlug, command: SlugClaim): readonly FormSlugEvent[] =>
   held?.formId === command.formId && held.claimId === command.claimId
     ? decided(FormSlugFreed, data(command))
     : [];

@@ -23,9 +23,9 @@ export const FormSubmitted = defineEvent(
 );
 
 export const submissionEvents = [FormSubmitted] as const;
-export type SubmissionEvent = EventOf<typeof FormSubmitted>;
+type SubmissionEvent = EventOf<typeof FormSubmitted>;
 
-export interface Submission {
+interface Submission {
   readonly submitted: boolean;
 }
 

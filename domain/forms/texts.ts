@@ -9,16 +9,8 @@ export type Texts = Readonly<Record<string, string | readonly string[]>>;
 const WHOLE = /^[+-]?[0-9]{1,20}$/;
 const DECIMAL = /^(-?)([0-9]*)(?:\.([0-9]+))?$/;
 
-const booleans: ReadonlyMap<string, boolean> = new Map([
-  ['on', true],
-  ['true', true],
-  ['1', true],
-  ['yes', true],
-  ['off', false],
-  ['false', false],
-  ['0', false],
-  ['no', false],
-]);
+const YES = ['on', 'true', '1', 'yes'];
+const NO = ['off', 'false', '0', 'no'];
 
 /** Maximum length of a number's text. */
 const MAX_NUMBER = 100;
@@ -44,8 +36,10 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
       return WHOLE.test(trimmed) ? Number(trimmed) : trimmed;
     case 'decimal':
       return decimal(trimmed);
-    case 'boolean':
-      return booleans.get(trimmed.toLowerCase()) ?? trimmed;
+    case 'boolean': {
+      const word = trimmed.toLowerCase();
+      return YES.includes(word) || (NO.includes(word) ? false : trimmed);
+    }
     case 'date':
       return trimmed;
     case 'datetime':

@@ -10,7 +10,7 @@ export const ProjectionRetryRequested = defineEvent(
 );
 
 export const operationsEvents = [ProjectionRetryRequested] as const;
-export type OperationsEvent = EventOf<(typeof operationsEvents)[number]>;
+type OperationsEvent = EventOf<(typeof operationsEvents)[number]>;
 
 export const operationsStream: StreamType<null, OperationsEvent> = {
   category: 'operations',

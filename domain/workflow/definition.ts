@@ -3,22 +3,21 @@ import { isSameJson } from '../core/canonical-json.ts';
 import type { FieldIssue } from '../core/errors.ts';
 import { listOf } from '../core/list-schema.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
+import { NAME, NAME_RULE } from '../entities/fields.ts';
 import { FIELD_KEY } from '../expressions/tree.ts';
 
 /** The shape of a workflow's definition, and the checks before publishing (decisions, section 6, Workflow). */
 
-export const MAX_STATES = 100;
-export const MAX_TRANSITIONS = 500;
+const MAX_STATES = 100;
+const MAX_TRANSITIONS = 500;
 /** Maximum size of a definition's JSON in characters; keeps lists of workflows and events small. */
 export const MAX_DEFINITION = 128 * 1024;
 const MAX_REQUIRED_FIELDS = 100;
 const MAX_GUARD = 4096;
 const MAX_LABEL = 200;
 
-const NAME = /^[a-z][a-z0-9_]{0,62}$/;
-
 /** Names of workflows, states and events. */
-export const workflowName = z.string().regex(NAME, 'This must match ^[a-z][a-z0-9_]{0,62}$.');
+export const workflowName = z.string().regex(NAME, NAME_RULE);
 
 const shortText = (max: number) =>
   z
@@ -66,16 +65,11 @@ export const sameDefinition = (one: Definition, other: Definition): boolean =>
   isSameJson(partsOf(one), partsOf(other));
 
 /** Issues of a draft's size. */
-export const sizeIssues = (definition: Definition): readonly FieldIssue[] =>
-  JSON.stringify(definition).length <= MAX_DEFINITION
-    ? []
-    : [
-        {
-          path: 'transitions',
-          code: 'too_big',
-          message: `A definition has at most ${MAX_DEFINITION} characters as JSON.`,
-        },
-      ];
+export const sizeIssues = (definition: Definition): readonly FieldIssue[] => {
+  if (JSON.stringify(definition).length <= MAX_DEFINITION) return [];
+  const message = `A definition has at most ${MAX_DEFINITION} characters as JSON.`;
+  return [{ path: 'transitions', code: 'too_big', message }];
+};
 
 /**
  * Issues of a definition's structure. It needs at least one state, distinct keys and existing states; final states

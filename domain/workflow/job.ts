@@ -131,10 +131,8 @@ export const refusalError = (refusal: Refusal): DomainError => {
       return new DomainError('conflict', 'The job is in another state.', { state: refusal.state });
     case 'no_transition': {
       const { state, allowed } = refusal;
-      return new DomainError('invalid_transition', 'The present state has no such transition.', {
-        state,
-        allowed,
-      });
+      const message = 'The present state has no such transition.';
+      return new DomainError('invalid_transition', message, { state, allowed });
     }
     case 'fields_missing':
       return new DomainError('constraint_violated', 'Fields that this transition needs are empty.', {
@@ -146,11 +144,8 @@ export const refusalError = (refusal: Refusal): DomainError => {
       });
     case 'guard_rejected': {
       const { from, to, guard } = refusal;
-      return new DomainError('guard_rejected', 'The guard of this transition does not hold.', {
-        from,
-        to,
-        guard,
-      });
+      const message = 'The guard of this transition does not hold.';
+      return new DomainError('guard_rejected', message, { from, to, guard });
     }
     default:
       return refusal satisfies never;

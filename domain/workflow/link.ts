@@ -78,7 +78,7 @@ export const LIFETIMES = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const;
 export type Lifetime = keyof typeof LIFETIMES;
 const DAY_MS = 86_400_000;
 
-export interface CreateLink {
+interface CreateLink {
   readonly linkId: string;
   /** Also the id of the job's record. */
   readonly jobId: string;

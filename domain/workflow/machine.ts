@@ -1,6 +1,6 @@
 import { DomainError, type FieldIssue } from '../core/errors.ts';
-import { checkGuard, type Guard, parseGuard } from '../expressions/guard.ts';
-import type { FieldSpecs } from '../expressions/tree.ts';
+import { checkGuard, parseGuard } from '../expressions/guard.ts';
+import type { Expression, FieldSpecs } from '../expressions/tree.ts';
 import { type Definition, fromStates, structureIssues, type Transition } from './definition.ts';
 
 /** A definition compiled for running and checking: transitions by state and event, guards parsed. */
@@ -9,7 +9,7 @@ export interface Edge {
   readonly to: string;
   readonly transition: Transition;
   /** Undefined without a guard; `broken` for one that this build cannot parse, which never holds. */
-  readonly guard: Guard | 'broken' | undefined;
+  readonly guard: Expression | 'broken' | undefined;
 }
 
 export interface Machine {
@@ -54,19 +54,21 @@ export const machineOf = (name: string, version: number, definition: Definition)
 };
 
 interface ParsedGuard {
-  readonly guard: Guard | undefined;
+  readonly guard: Expression | undefined;
   readonly issues: readonly FieldIssue[];
 }
 
-/** The guards of a definition by the index of their transition, each parsed once. */
-const guardsOf = ({ transitions }: Definition): ((i: number) => ParsedGuard) => {
-  const parsed = new Map<number, ParsedGuard>();
+/** Computes something for each transition, by its index, at most once. */
+const eachOnce = <T>(compute: (i: number) => T): ((i: number) => T) => {
+  const known = new Map<number, T>();
   return (i) => {
-    const found = parsed.get(i) ?? guardOf(transitions[i], i);
-    parsed.set(i, found);
+    const found = known.get(i) ?? compute(i);
+    known.set(i, found);
     return found;
   };
 };
+
+const guardsOf = ({ transitions }: Definition) => eachOnce((i) => guardOf(transitions[i], i));
 
 /** The parsed guard of a transition, or the issues of its text. */
 const guardOf = (transition: Transition | undefined, i: number): ParsedGuard => {
@@ -94,14 +96,12 @@ export interface DefinitionChecks {
 export const checksOf = (definition: Definition): DefinitionChecks => {
   const states = definition.states.map(({ key }) => key);
   const guards = guardsOf(definition);
-  const problems = new Map<number, readonly string[]>();
-  /** Of the guard alone, without an entity. */
-  const own = (i: number): readonly string[] => {
+  const problems = (i: number, names: Parameters<typeof checkGuard>[1]): readonly string[] => {
     const { guard } = guards(i);
-    const found = problems.get(i) ?? (guard === undefined ? [] : checkGuard(guard, { states }));
-    problems.set(i, found);
-    return found;
+    return guard === undefined ? [] : checkGuard(guard, names);
   };
+  /** Of the guard alone, without an entity. */
+  const own = eachOnce((i) => problems(i, { states }));
   return {
     *issues() {
       yield structureIssues(definition);
@@ -109,9 +109,7 @@ export const checksOf = (definition: Definition): DefinitionChecks => {
     },
     *unfitFor(fields) {
       for (const [i, { required_fields: required = [] }] of definition.transitions.entries()) {
-        const { guard } = guards(i);
-        const found = guard === undefined ? [] : checkGuard(guard, { fields });
-        const further = found.filter((message) => !own(i).includes(message));
+        const further = problems(i, { fields }).filter((message) => !own(i).includes(message));
         yield [...misfits(further, i), ...missing(required, fields, i)];
       }
     },

@@ -11,14 +11,9 @@ import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from 
 
 // Events
 
-export const WorkflowCreated = defineEvent(
-  'WorkflowCreated',
-  z.object({ name: z.string(), definition: workflowDefinition }),
-);
-export const WorkflowDraftSaved = defineEvent(
-  'WorkflowDraftSaved',
-  z.object({ name: z.string(), definition: workflowDefinition }),
-);
+const draft = z.object({ name: z.string(), definition: workflowDefinition });
+export const WorkflowCreated = defineEvent('WorkflowCreated', draft);
+export const WorkflowDraftSaved = defineEvent('WorkflowDraftSaved', draft);
 /** Holds the definition, so that a fold needs no draft. Versions count from 1. */
 export const WorkflowPublished = defineEvent(
   'WorkflowPublished',

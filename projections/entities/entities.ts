@@ -1,7 +1,7 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
 import { type DocumentReader, every, iso, projection } from '../../domain/core/projection.ts';
 import type { Field } from '../../domain/entities/fields.ts';
-import type { SchemaEvent } from '../../domain/entities/schema.ts';
+import type { SchemaDefinition, SchemaEvent } from '../../domain/entities/schema.ts';
 
 /** The schemas of a tenant's entities (decisions, section 6). */
 
@@ -16,6 +16,8 @@ export interface EntityDoc {
 
 const entities = collection<EntityDoc>('entities');
 
+const definitionOf = ({ label, fields, workflow }: SchemaDefinition) => ({ label, fields, workflow });
+
 export const entitiesProjection = projection<SchemaEvent>({
   name: 'entities',
   version: 1,
@@ -29,20 +31,13 @@ export const entitiesProjection = projection<SchemaEvent>({
     EntityDefined: ({ data, at }) => [
       entities.put(data.entity_name, {
         name: data.entity_name,
-        label: data.label,
-        fields: data.fields,
-        workflow: data.workflow,
+        ...definitionOf(data),
         created_at: iso(at),
         updated_at: iso(at),
       }),
     ],
     EntityChanged: ({ data, at }) => [
-      entities.merge(data.entity_name, {
-        label: data.label,
-        fields: data.fields,
-        workflow: data.workflow,
-        updated_at: iso(at),
-      }),
+      entities.merge(data.entity_name, { ...definitionOf(data), updated_at: iso(at) }),
     ],
   },
 });

@@ -4,7 +4,7 @@ import type { LinkEvent } from '../../domain/workflow/link.ts';
 
 /** Public links of jobs, and the tenant of each token (decisions, section 6, Public link). */
 
-export interface LinkDoc {
+interface LinkDoc {
   readonly id: string;
   readonly job_id: string;
   readonly page_slug: string;
@@ -15,7 +15,7 @@ export interface LinkDoc {
 }
 
 /** Stored under the platform by the token's hash, and removed when the link is revoked. */
-export interface LinkTokenDoc {
+interface LinkTokenDoc {
   readonly tenant_id: string;
   readonly link_id: string;
   readonly job_id: string;

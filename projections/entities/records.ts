@@ -6,7 +6,7 @@ import {
   type PageRequest,
   projection,
 } from '../../domain/core/projection.ts';
-import type { FieldType, Types, Values } from '../../domain/entities/fields.ts';
+import type { Types, Values } from '../../domain/entities/fields.ts';
 import type { RecordEvent } from '../../domain/entities/record.ts';
 import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
 import { type OrderKey, orderKeys } from '../../domain/expressions/order-key.ts';
@@ -48,12 +48,7 @@ export interface NoteDoc {
 
 const valued = (types: Types, values: Values) => ({
   values,
-  keys: orderKeys(
-    Object.fromEntries(
-      Object.entries(types).map(([key, type]): [string, { type: FieldType }] => [key, { type }]),
-    ),
-    values,
-  ),
+  keys: orderKeys(types, values),
   refs: [
     ...new Set(
       Object.entries(values).flatMap(([key, value]) =>

@@ -4,7 +4,7 @@ import type { FileEvent } from '../../domain/files/file.ts';
 
 /** The files of each record (decisions, section 6). */
 
-export interface FileDoc {
+interface FileDoc {
   readonly id: string;
   readonly record_id: string;
   readonly entity_name: string;

@@ -17,6 +17,15 @@ export interface FormDoc {
 
 const forms = collection<FormDoc>('forms');
 
+type Definition = Pick<FormDoc, 'slug' | 'title' | 'entity_name' | 'fields'>;
+
+const definitionOf = ({ slug, title, entity_name, fields }: Definition): Definition => ({
+  slug,
+  title,
+  entity_name,
+  fields,
+});
+
 export const formsProjection = projection<FormEvent>({
   name: 'forms',
   version: 1,
@@ -25,23 +34,14 @@ export const formsProjection = projection<FormEvent>({
     FormCreated: ({ data, at }) => [
       forms.put(data.form_id, {
         id: data.form_id,
-        slug: data.slug,
-        title: data.title,
-        entity_name: data.entity_name,
-        fields: data.fields,
+        ...definitionOf(data),
         status: 'draft',
         created_at: iso(at),
         updated_at: iso(at),
       }),
     ],
     FormChanged: ({ data, at }) => [
-      forms.merge(data.form_id, {
-        slug: data.slug,
-        title: data.title,
-        entity_name: data.entity_name,
-        fields: data.fields,
-        updated_at: iso(at),
-      }),
+      forms.merge(data.form_id, { ...definitionOf(data), updated_at: iso(at) }),
     ],
     FormPublished: ({ data, at }) => [
       forms.merge(data.form_id, { status: 'published', updated_at: iso(at) }),

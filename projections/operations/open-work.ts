@@ -9,11 +9,11 @@ import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
  * something is to be done, so that counting reads few rows; all are stored under the platform.
  */
 
-export interface OpenDoc {
+interface OpenDoc {
   readonly since: string;
 }
 
-export interface DeadLetterDoc {
+interface DeadLetterDoc {
   /** Null while a replay is due. */
   readonly since: string | null;
   readonly replay: string | null;
@@ -69,10 +69,10 @@ export const openWorkProjection = projection<Open>({
 
 // Queries
 
-export type OpenKind = 'dead_letters' | 'paused_subscriptions' | 'posting_failures';
+type OpenKind = 'dead_letters' | 'paused_subscriptions' | 'posting_failures';
 
 /** Maximum that is counted, which bounds the work of a count. */
-export const MOST_COUNTED = 10_000;
+const MOST_COUNTED = 10_000;
 const PAGE = 1_000;
 
 /** Number of open things of all tenants, up to {@link MOST_COUNTED}. */

@@ -37,14 +37,14 @@ export interface JobMoveDoc {
   readonly reason?: string;
 }
 
-export interface JobFilter {
+interface JobFilter {
   readonly entity_name?: string | undefined;
   readonly state?: string | undefined;
   readonly workflow?: string | undefined;
 }
 
 /** `event_name` of an override, which uses no transition. */
-export const OVERRIDE_EVENT = 'admin_override';
+const OVERRIDE_EVENT = 'admin_override';
 
 const facet = ({ entity_name, state, workflow }: JobFilter): string =>
   JSON.stringify([entity_name ?? null, state ?? null, workflow ?? null]);

@@ -145,7 +145,8 @@ const iso = (instant: string): string => new Date(instant).toISOString();
 
 /** The document that a projection makes of a record. */
 export function documentOf(record: FilteredRecord, fields: FieldSpecs, entity = 'order'): JsonObject {
-  const document = { ...record, entity_name: entity, keys: orderKeys(fields, record.values) };
+  const types = Object.fromEntries(Object.entries(fields).map(([key, { type }]) => [key, type]));
+  const document = { ...record, entity_name: entity, keys: orderKeys(types, record.values) };
   return JSON.parse(JSON.stringify(document));
 }
 

@@ -11,7 +11,7 @@ import type { OpParams, RowError } from '../../../domain/bulk/session-events.ts'
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { isStorableText } from '../../../domain/core/text.ts';
 import type { JsonValue } from '../../../domain/entities/fields.ts';
-import { jsonProblem } from '../../../domain/entities/json-values.ts';
+import { jsonProblem } from '../../../domain/entities/values.ts';
 import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../../projections/bulk/bulk.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
 import { pageInParts } from '../../http/page-parts.ts';

@@ -10,7 +10,7 @@ import { type EntityDoc, entitiesOf, entityByName } from '../../../projections/e
 import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { timestamp } from '../../http/schemas.ts';
+import { ownTenant, timestamp } from '../../http/schemas.ts';
 import { found, listReply, one, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
@@ -23,9 +23,6 @@ interface Deps {
 
 export const ENTITIES = '/api/v1/tenant/entities';
 const READS = ['entities'];
-
-/** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
-const tenantId = { tenant_id: z.unknown().optional() };
 
 const entityView = z
   .object({
@@ -62,7 +59,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
         '`workflow` each new record gets a job.',
       scope: 'data:write',
       roles: ['admin'],
-      body: newEntity.extend(tenantId),
+      body: newEntity.extend(ownTenant),
       responses: { 201: entityView },
       errors: ['already_exists', 'constraint_violated', 'quota_exceeded'],
       handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) => {
@@ -117,7 +114,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
         '`in_use`.',
       scope: 'data:write',
       roles: ['admin'],
-      body: entityChange.extend(tenantId),
+      body: entityChange.extend(ownTenant),
       errors: ['constraint_violated', 'in_use', 'conflict', 'read_model_behind'],
       handle: async ({ principal, params, body: { tenant_id: _checked, ...change }, context }) =>
         reply(200, await deps.schemas.change(principal.tenantId, params.name, change, context)),

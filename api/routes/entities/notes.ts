@@ -43,13 +43,10 @@ export const noteRoutes = (deps: Deps): Route[] => {
       tenantId,
       notes.flatMap(({ body }) => storedMentions(body)),
     );
-    return notes.map(({ id, body, author, author_user_id, created_at }) => ({
-      id,
-      body: toBody(body, nameOf),
-      author_user_id,
-      author: { ...author },
-      created_at,
-    }));
+    return notes.map(({ id, body: stored, author, author_user_id, created_at }) => {
+      const body = toBody(stored, nameOf);
+      return { id, body, author_user_id, author, created_at };
+    });
   };
 
   return tagged('Notes', [
@@ -64,20 +61,12 @@ export const noteRoutes = (deps: Deps): Route[] => {
       body: z.object({ body: filledText(10_000, 'The body must hold more than white space.') }),
       responses: { 201: noteView },
       handle: async ({ principal: { tenantId }, params: { name, id }, body, context }) => {
-        const note = await deps.notes.add(tenantId, name, id, body.body, context);
-        const [view] = await viewsOf(tenantId, [
-          {
-            id: note.id,
-            body: note.body,
-            author: note.author,
-            author_user_id: note.authorUserId,
-            created_at: iso(note.createdAt),
-          },
-        ]);
+        const { note, at, position } = await deps.notes.add(tenantId, name, id, body.body, context);
+        const [view] = await viewsOf(tenantId, [{ ...note, id: note.note_id, created_at: iso(at) }]);
         return {
           status: 201,
           body: view,
-          position: note.position,
+          position,
           personal: storedMentions(note.body).map((userId) => personKeyId(tenantId, userId)),
         };
       },

@@ -123,20 +123,18 @@ export const recordRoutes = (deps: Deps): Route[] => {
         const sort = query.sort === undefined ? undefined : parseSort(query.sort, specs);
         const filter = query.filter === undefined ? undefined : parseFilterText(query.filter, specs);
         const selected = { filter, sort, now: deps.clock.now(), limit: query.limit };
-        const find = ({ after: begin }: PageRequest) =>
-          sortedPage({
+        let plan: string | undefined;
+        const find = async ({ after: begin }: PageRequest) => {
+          const page = await sortedPage({
             sort,
             after: begin,
             read: (id) => recordById(reader, tenantId, params.name, id),
             search: (after) => searchRecordsOf(reader, tenantId, params.name, { ...selected, after }),
           });
-        let plan: string | undefined;
-        const explained = async (page: PageRequest) => {
-          const found = await find(page);
-          plan = found.plan;
-          return found;
+          plan = page.plan;
+          return page;
         };
-        const reply = await listReply(query, explained, (doc) => docView(doc, fields), list);
+        const reply = await listReply(query, find, (doc) => docView(doc, fields), list);
         const headers: Record<string, string> = {};
         if (query.explain && plan !== undefined) headers['X-Query-Plan'] = plan;
         if (query.count) {

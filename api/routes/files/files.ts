@@ -1,10 +1,11 @@
 import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { Files, FileView } from '../../../application/files/files.ts';
+import type { Files } from '../../../application/files/files.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { FALLBACK_TYPE, isActiveType } from '../../../domain/files/filename.ts';
 import { checkQuota } from '../../../domain/tenancy/quotas.ts';
-import { type FileDoc, fileById, filesOf } from '../../../projections/files/files.ts';
+import { fileById, filesOf } from '../../../projections/files/files.ts';
 import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { byteRange } from '../../http/byte-range.ts';
 import type { Reply, Route } from '../../http/route.ts';
@@ -38,7 +39,9 @@ const fileView = z
 
 const recordParams = z.object({ name: z.string().max(63), id: uuid });
 
-const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileDoc): FileView => ({
+type FileView = z.output<typeof fileView>;
+
+const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileView): FileView => ({
   id,
   filename,
   content_type,
@@ -102,7 +105,8 @@ export const fileRoutes = (deps: Deps): Route[] => {
         if (upload === undefined) throw new Error('an upload without a file');
         const record = { entityName: params.name, id: params.id };
         const { file, position } = await files.attach(principal.tenantId, record, upload, context);
-        return { status: 201, body: file, position };
+        const body = viewOf({ ...file, id: file.file_id, created_at: iso(file.createdAt) });
+        return { status: 201, body, position };
       },
     }),
 

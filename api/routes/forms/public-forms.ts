@@ -6,7 +6,7 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { FormSubmissions, GivenSubmission } from '../../../application/forms/form-submissions.ts';
 import type { Forms, OpenForm } from '../../../application/forms/forms.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
-import { DomainError, type FieldIssue } from '../../../domain/core/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { FILLABLE } from '../../../domain/forms/fields.ts';
 import { isSubmissionId, SUBMISSION_ID, SUBMISSION_ID_RULE } from '../../../domain/forms/submission.ts';
 import { type Texts, valuesOfTexts } from '../../../domain/forms/texts.ts';
@@ -121,10 +121,6 @@ const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined
   return { id: typeof given === 'object' ? '' : given, texts };
 };
 
-const issuesOf = ({ message, details }: DomainError): readonly FieldIssue[] =>
-  // `details.issues` of domain errors always have this type.
-  Array.isArray(details?.issues) ? (details.issues as FieldIssue[]) : [{ path: '', code: '', message }];
-
 /** Browsers get a page, except for a 404, which is the same answer for all. */
 const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | undefined => {
   const code = answer.body.error;
@@ -169,7 +165,7 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
         action: 'submissions',
         submissionId: id !== undefined && isSubmissionId(id) ? id : deps.ids.next(),
         texts,
-        issues: issuesOf(error),
+        issues: error.issues.length > 0 ? error.issues : [{ path: '', code: '', message: error.message }],
       };
       return { status, body: pageOf(open, shown), headers: PAGE_HEADERS };
     }

@@ -2,17 +2,23 @@ import { z } from 'zod';
 import { effectiveRole, type TenantPrincipal } from '../../../application/core/commands/principal.ts';
 import { actorOf } from '../../../application/core/commands/request-context.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
-import type { JobActor, Jobs } from '../../../application/workflow/jobs.ts';
+import type { JobActor, JobNow, Jobs } from '../../../application/workflow/jobs.ts';
 import type { Workflows } from '../../../application/workflow/workflows.ts';
+import { iso } from '../../../domain/core/projection.ts';
 import { isStorableKey, isStorableText } from '../../../domain/core/text.ts';
 import { json } from '../../../domain/entities/fields.ts';
-import { type JobDoc, jobById, jobsOf, movesOf } from '../../../projections/workflow/jobs.ts';
+import {
+  type JobDoc,
+  type JobMoveDoc,
+  jobById,
+  jobsOf,
+  movesOf,
+} from '../../../projections/workflow/jobs.ts';
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { filledText, idParams, text } from '../../http/schemas.ts';
+import { filledText, idParams, text, timestamp } from '../../http/schemas.ts';
 import { found, listReply, one, pageQuery } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
-import { jobDetailView, jobView, viewOfDoc, viewOfJob, viewOfMove } from './job-views.ts';
 
 interface Deps {
   readonly jobs: Jobs;
@@ -26,6 +32,70 @@ const BASE = '/api/v1/tenant/jobs';
 const READS = ['jobs'];
 const HISTORY = 1000;
 const MAX_PAYLOAD = 64 * 1024;
+
+const jobView = z
+  .object({
+    id: z.string(),
+    entity_name: z.string(),
+    entity_id: z.string(),
+    workflow: z.string(),
+    workflow_version: z.int(),
+    state: z.string(),
+    final: z.boolean(),
+    version: z.int().meta({ description: 'Counts the states that the job was in.' }),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Job' });
+type JobView = z.output<typeof jobView>;
+
+const jobMove = z.object({
+  at: timestamp,
+  from_state: z.string(),
+  to_state: z.string(),
+  event_name: z.string(),
+  actor: z.object({ kind: z.string(), id: z.string() }),
+  override: z.boolean().optional(),
+  reason: z.string().optional(),
+});
+
+const jobDetailView = jobView
+  .extend({
+    history: z.array(jobMove).meta({ description: 'Oldest first; the last 1,000.' }),
+    allowed_events: z.array(z.string()).meta({
+      description:
+        'Events that lead on for the caller: the role is admitted, the guard holds without a payload.',
+    }),
+  })
+  .meta({ id: 'JobDetail' });
+
+const viewOfDoc = (doc: JobDoc, final: boolean): JobView => ({
+  id: doc.id,
+  entity_name: doc.entity_name,
+  entity_id: doc.id,
+  workflow: doc.workflow,
+  workflow_version: doc.workflow_version,
+  state: doc.state,
+  final,
+  version: doc.version,
+  created_at: doc.created_at,
+  updated_at: doc.updated_at,
+});
+
+const viewOfJob = ({ record, workflow }: JobNow): JobView => ({
+  id: record.id,
+  entity_name: record.entityName,
+  entity_id: record.id,
+  workflow: record.job.workflow,
+  workflow_version: record.job.workflow_version,
+  state: record.job.state,
+  final: workflow.machine.isFinal(record.job.state),
+  version: record.job.version,
+  created_at: iso(record.job.startedAt),
+  updated_at: iso(record.job.movedAt),
+});
+
+const viewOfMove = ({ job_id: _job, seq: _seq, ...move }: JobMoveDoc): z.output<typeof jobMove> => move;
 
 /** Any text: a filter that no name can equal selects nothing. */
 const nameFilter = z.string().max(200).optional();

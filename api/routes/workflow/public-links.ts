@@ -119,17 +119,9 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       limit: 'public',
       reads: ['links'],
       handle: async ({ params }) => {
-        const target = await deps.publicLinks.validate(params.token);
-        return {
-          status: 200,
-          body: {
-            job_id: target.jobId,
-            entity_id: target.entityId,
-            page_slug: target.pageSlug,
-            expires_at: target.expiresAt,
-          },
-          headers: { 'X-Robots-Tag': 'noindex' },
-        };
+        const { job_id, entity_id, page_slug, expires_at } = await deps.publicLinks.validate(params.token);
+        const body = { job_id, entity_id, page_slug, expires_at };
+        return { status: 200, body, headers: { 'X-Robots-Tag': 'noindex' } };
       },
     }),
   ]);

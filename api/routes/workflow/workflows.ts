@@ -13,7 +13,7 @@ import {
 import { type WorkflowDoc, workflowByName, workflowsOf } from '../../../projections/workflow/workflows.ts';
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { timestamp } from '../../http/schemas.ts';
+import { ownTenant, timestamp } from '../../http/schemas.ts';
 import { found, isoOrNull, listReply, one, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
@@ -25,9 +25,6 @@ interface Deps {
 /** Workflows: drafts, and versions that never change (decisions, section 6, Workflow). */
 
 const BASE = '/api/v1/tenant/workflows';
-
-/** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
-const tenantId = { tenant_id: z.unknown().optional() };
 
 const workflowView = z
   .object({
@@ -89,7 +86,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       description: 'A draft may be incomplete; it is checked when it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
-      body: z.strictObject({ name: workflowName, ...definitionShape, ...tenantId }),
+      body: z.strictObject({ name: workflowName, ...definitionShape, ...ownTenant }),
       responses: { 201: workflowView },
       errors: ['already_exists'],
       handle: async ({ principal, body: { name, tenant_id: _own, ...definition }, context }) =>
@@ -136,7 +133,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       description: 'Replaces the draft. Jobs are not affected until it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
-      body: workflowDefinition.extend({ name: workflowName.optional(), ...tenantId }),
+      body: workflowDefinition.extend({ name: workflowName.optional(), ...ownTenant }),
       handle: async ({
         principal,
         params: { name },

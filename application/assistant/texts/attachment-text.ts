@@ -4,35 +4,28 @@ import { csvText } from './csv.ts';
 import { decodedText } from './decode.ts';
 import type { TitledText } from './record-text.ts';
 
-export interface AttachmentFacts {
+interface AttachmentFacts {
   readonly filename: string;
   /** `type/subtype`, as sent by the client. */
   readonly content_type: string;
 }
 
-const TYPES: ReadonlyMap<string, 'text' | 'csv'> = new Map([
-  ['text/plain', 'text'],
-  ['text/markdown', 'text'],
-  ['text/x-markdown', 'text'],
-  ['text/csv', 'csv'],
-  ['application/csv', 'csv'],
-]);
-const EXTENSIONS: ReadonlyMap<string, 'text' | 'csv'> = new Map([
-  ['txt', 'text'],
-  ['text', 'text'],
-  ['md', 'text'],
-  ['markdown', 'text'],
-  ['csv', 'csv'],
-]);
+const TEXT_TYPES = ['text/plain', 'text/markdown', 'text/x-markdown'];
+const CSV_TYPES = ['text/csv', 'application/csv'];
+const TEXT_EXTENSIONS = ['txt', 'text', 'md', 'markdown'];
 
 /** Text, CSV or neither: by content type, or by file name when the type is unknown. */
 export const textKindOf = ({ filename, content_type }: AttachmentFacts): 'text' | 'csv' | undefined => {
   const extension = /\.([a-z]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
-  const byName = EXTENSIONS.get(extension);
-  const byType = TYPES.get(content_type.split(';')[0]?.trim().toLowerCase() ?? '');
+  const type = content_type.split(';')[0]?.trim().toLowerCase() ?? '';
+  const byName = extension === 'csv' ? 'csv' : TEXT_EXTENSIONS.includes(extension) ? 'text' : undefined;
+  const byType = CSV_TYPES.includes(type) ? 'csv' : TEXT_TYPES.includes(type) ? 'text' : undefined;
   // Spreadsheets and browsers send CSV with various types.
   return byName === 'csv' && byType === 'text' ? 'csv' : (byType ?? byName);
 };
+
+/** Whether an attachment is text, CSV or Markdown. */
+export const isTextFile = (facts: AttachmentFacts): boolean => textKindOf(facts) !== undefined;
 
 /** The text of an attachment; empty when the bytes are not text. Reads or destroys the stream. */
 export const attachmentText = async (facts: AttachmentFacts, bytes: Readable): Promise<TitledText> => {

@@ -1,11 +1,6 @@
 import type { Field, JsonValue, Values } from '../../../domain/entities/fields.ts';
+import type { SchemaDefinition } from '../../../domain/entities/schema.ts';
 import { streamSafe } from './stream-safe.ts';
-
-/** The parts of a schema that texts of records use. */
-export interface RecordSchema {
-  readonly label: string;
-  readonly fields: readonly Field[];
-}
 
 export interface TitledText {
   readonly title: string;
@@ -20,7 +15,10 @@ const NAMING = ['name', 'title', 'subject', 'display_name', 'company', 'referenc
  * Renders a record as `label: value` lines in the order of the schema; the title is the entity's label and the record's
  * name. Leaves out references and users, which are ids; names of people are personal.
  */
-export const recordText = ({ label, fields }: RecordSchema, values: Values): TitledText => {
+export const recordText = (
+  { label, fields }: Pick<SchemaDefinition, 'label' | 'fields'>,
+  values: Values,
+): TitledText => {
   const lines = fields.flatMap((field) => {
     const shown = streamSafe(shownValue(field, values[field.key]));
     return shown === '' ? [] : [{ field, shown, line: `${field.label}: ${shown}` }];

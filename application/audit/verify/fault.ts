@@ -1,6 +1,6 @@
 /** Faults that a check of an export finds (docs/audit-format.md, "Checks"). */
 
-export type FaultKind =
+type FaultKind =
   /** A line that is not an event, or a last line without a line feed. */
   | 'unreadable_line'
   /** An event of another tenant. */

@@ -98,7 +98,7 @@ export const publicKeyOf = (text: string): KeyObject => {
 };
 
 /** @throws {Faulty} */
-export const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
+const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
   const text = Buffer.from(signedText(head), 'utf8');
   const signature = base64Of(head.signature);
   const isGood = head.algorithm === 'Ed25519' && signature && verify(null, text, key, signature);

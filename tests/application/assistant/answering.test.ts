@@ -47,7 +47,7 @@ describe('an answer without a language model', () => {
     quotesOf(message, [], passages).flatMap(({ texts }) => texts);
 
   it('quotes word for word, under the title', async () => {
-    const reply = await extractiveAnswerer.answer('What did the boiler cost?', [], [boiler]);
+    const reply = await extractiveAnswerer('What did the boiler cost?', [], [boiler]);
     expect(reply).to.include('• Repair 905 boiler — ').and.to.include('“Cost: 780, charged to the owner”');
   });
 
@@ -57,7 +57,7 @@ describe('an answer without a language model', () => {
       confidence: CERTAIN - 0.01,
     }));
     expect(isCertain(unsure)).to.equal(false);
-    const reply = await extractiveAnswerer.answer('What did the boiler cost?', [], unsure);
+    const reply = await extractiveAnswerer('What did the boiler cost?', [], unsure);
     expect(reply).to.equal(`${NOTHING_CERTAIN}\n\n• Repair 905 boiler\n• Boiler room key`);
   });
 

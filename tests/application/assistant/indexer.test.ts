@@ -44,7 +44,6 @@ describe('the indexer', () => {
       }),
     attachment: async (_tenantId: string, file: { file_id: string; record_id: string }) =>
       document(file.file_id, `text of ${file.file_id}`, { kind: 'attachment', parent: file.record_id }),
-    isText: ({ filename }: { filename: string }) => filename.endsWith('.txt'),
   } as unknown as Sources;
 
   beforeEach(() => {
@@ -102,7 +101,7 @@ describe('the indexer', () => {
     expect(await texts(), 'nor do they come back').to.deep.equal([]);
     await handle(
       event('FileUploaded', facts('g', 'b')),
-      event('FileUploaded', { ...facts('h', 'b'), filename: 'h.png' }),
+      event('FileUploaded', { ...facts('h', 'b'), filename: 'h.png', content_type: 'image/png' }),
     );
     expect(await texts()).to.deep.equal(['text of g']);
     await handle(event('FileDeleted', facts('g', 'b')));

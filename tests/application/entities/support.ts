@@ -91,7 +91,7 @@ export const startEntities = (
   const links = new RecordLinks({ streams, directory, ids });
   const answered = () => undefined;
   const waiting = { clock, waitMs: WAIT_MS };
-  const deletions = new Deletions({ streams, links, schemas, finder, answered, looked, ...waiting });
+  const deletions = new Deletions({ links, schemas, finder, answered, looked, ...waiting });
   const records = new Records({ streams, schemas, links, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 

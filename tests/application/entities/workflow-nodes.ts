@@ -1,7 +1,8 @@
 import { WriterGate } from '../../../application/core/commands/writer-gate.ts';
-import { type EntityChange, Schemas } from '../../../application/entities/schemas.ts';
+import { Schemas } from '../../../application/entities/schemas.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { Workflows } from '../../../application/workflow/workflows.ts';
+import type { EntityChange } from '../../../domain/entities/definition.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
 import { severalTicks } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';

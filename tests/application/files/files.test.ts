@@ -119,8 +119,10 @@ describe('Files', () => {
     contentType: 'Text/Plain',
   });
 
-  const attach = async (context = plain(node), of = files) =>
-    (await of.attach(TENANT, record, await upload('hello', of), context)).file;
+  const attach = async (context = plain(node), of = files) => {
+    const { file } = await of.attach(TENANT, record, await upload('hello', of), context);
+    return { ...file, id: file.file_id };
+  };
 
   const stored = async (): Promise<string[]> => {
     const found: string[] = [];
@@ -224,8 +226,8 @@ describe('Files', () => {
   it('can be read to the end when deleted meanwhile', async () => {
     const bytes = randomBytes(500_000);
     const { file } = await files.attach(TENANT, record, await upload(bytes), plain(node));
-    const stream = await (await files.open(TENANT, file.id)).bytes();
-    await files.delete(TENANT, file.id, plain(node));
+    const stream = await (await files.open(TENANT, file.file_id)).bytes();
+    await files.delete(TENANT, file.file_id, plain(node));
     expect(await buffer(stream)).to.deep.equal(bytes);
   });
 
@@ -282,11 +284,11 @@ describe('Files', () => {
         },
       });
       const { file } = await slow.attach(TENANT, record, late, keyed('late'));
-      expect(await isDeleted(file.id)).to.equal(false);
+      expect(await isDeleted(file.file_id)).to.equal(false);
       await handleAll(remover(other));
-      expect(await isDeleted(file.id)).to.equal(true);
+      expect(await isDeleted(file.file_id)).to.equal(true);
       await handleAll(remover(other));
-      expect(await eventsOf(file.id)).to.have.length(2);
+      expect(await eventsOf(file.file_id)).to.have.length(2);
     });
 
     it('of other records stay', async () => {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { dataOf } from '../../../application/core/events/event-codec.ts';
 import { FormSlugs } from '../../../application/forms/form-slugs.ts';
-import { FormSubmissions } from '../../../application/forms/form-submissions.ts';
-import { formSubmitter } from '../../../application/forms/form-submitter.ts';
+import { FormSubmissions, formSubmitter } from '../../../application/forms/form-submissions.ts';
 import { Forms, type GivenForm } from '../../../application/forms/forms.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';

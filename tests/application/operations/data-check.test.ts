@@ -56,7 +56,7 @@ withEachEventStore((open) => {
         const deps = {
           events: log,
           codec,
-          keys: new KeyCheck(catalogue, keys, erasures),
+          keys: new KeyCheck({ catalogue, keys, erasures }),
           heads: undefined,
           reads: noReads,
           isNext: () => true,
@@ -116,7 +116,7 @@ withEachEventStore((open) => {
       const [event] = await events.readAll({ limit: 1 });
       if (event === undefined) throw new Error('no event');
       const kinds = (metadata: string) =>
-        new LogCheck(codec, () => true).take({ ...event, metadata }).map(({ kind }) => kind);
+        new LogCheck({ codec, isNext: () => true }).take({ ...event, metadata }).map(({ kind }) => kind);
       const [member = ''] = /"hash":"[0-9a-f]{64}",/.exec(event.metadata) ?? [];
       const rest = event.metadata.replace(member, '');
       expect(kinds(event.metadata)).to.deep.equal([]);

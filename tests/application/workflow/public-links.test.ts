@@ -26,8 +26,8 @@ describe('public links', () => {
         // The type determines the data.
         const link = data as { token_hash: string; link_id: string; job_id: string; expires_at: string };
         if (type === 'PublicLinkCreated' && link.token_hash === tokenHash) {
-          const { link_id: linkId, job_id: jobId, expires_at: expiresAt } = link;
-          return { tenantId, linkId, jobId, entityId: jobId, pageSlug: 'status', expiresAt };
+          const { link_id, job_id, expires_at } = link;
+          return { tenant_id: tenantId, link_id, job_id, entity_id: job_id, page_slug: 'status', expires_at };
         }
       }
       return undefined;
@@ -81,10 +81,10 @@ describe('public links', () => {
     expect(made.expiresAt).to.equal(new Date(BEGINNING + DAY).toISOString());
     clock.set(BEGINNING + DAY - 1);
     expect(await links.validate(made.token)).to.deep.include({
-      tenantId: TENANT,
-      jobId: 'one',
-      entityId: 'one',
-      pageSlug: 'status',
+      tenant_id: TENANT,
+      job_id: 'one',
+      entity_id: 'one',
+      page_slug: 'status',
     });
     clock.set(BEGINNING + DAY);
     expect(await refusal(links.validate(made.token))).to.contain('not_found');

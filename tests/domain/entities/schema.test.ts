@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { canonicalJson, isSameJson } from '../../../domain/core/canonical-json.ts';
-import { isDecimal } from '../../../domain/entities/decimal.ts';
 import type { Field, Values } from '../../../domain/entities/fields.ts';
-import { jsonProblem } from '../../../domain/entities/json-values.ts';
 import { resolve } from '../../../domain/entities/record-values.ts';
 import {
   PROPOSAL_MS,
@@ -14,6 +12,7 @@ import {
   settleChange,
 } from '../../../domain/entities/schema.ts';
 import { brokenBy, tightenings } from '../../../domain/entities/tightenings.ts';
+import { isDecimal, jsonProblem } from '../../../domain/entities/values.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
 const field = (key: string, more: Partial<Field> = {}): Field => ({

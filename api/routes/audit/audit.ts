@@ -1,0 +1,184 @@
+import { z } from 'zod';
+import type { EventLog } from '../../../application/audit/event-log.ts';
+import type { OpenedEvent } from '../../../application/audit/opened-views.ts';
+import type { Replay } from '../../../application/audit/replay.ts';
+import type { At, TimeTravel } from '../../../application/audit/time-travel.ts';
+import { metadataSchema } from '../../../application/core/events/event-codec.ts';
+import type { EventStore, Position } from '../../../application/ports/event-store.ts';
+import { invalidAt } from '../../../domain/core/errors.ts';
+import { decodePosition, nextPosition } from '../../http/cursor.ts';
+import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
+import type { Route } from '../../http/route.ts';
+import { instant, limit, position, timestamp } from '../../http/schemas.ts';
+import { Pieces } from '../../http/stream.ts';
+import { download, ok, pageQuery } from '../replies.ts';
+import { adminRoute, tagged } from '../route-kinds.ts';
+
+interface Deps {
+  readonly events: Pick<EventStore, 'parsePosition'>;
+  readonly eventLog: EventLog;
+  readonly replay: Replay;
+  readonly timeTravel: TimeTravel;
+}
+
+/**
+ * The event log, past states of streams, and every event, for auditors (decisions, section 11; docs/audit-format.md,
+ * docs/time-travel.md).
+ */
+
+const line = z
+  .object({
+    at: timestamp,
+    actor: z.object({
+      kind: metadataSchema.shape.actor.shape.kind,
+      id: z.string(),
+      email: z.string().meta({ description: 'As it is now; empty where there is none.' }),
+    }),
+    impersonated_by: z.string().optional(),
+    action: z.string(),
+    subject: z.object({ kind: z.string(), id: z.string() }),
+    position,
+    request_id: z.string(),
+  })
+  .meta({ id: 'LogLine' });
+
+const pastState = z
+  .object({
+    stream: z.string(),
+    revision: z.int().meta({ description: 'Of the last event that counts.' }),
+    position,
+    at: timestamp.meta({ description: 'When that event occurred.' }),
+    state: z.unknown().meta({ description: 'Without credentials; an erased text reads `[erased]`.' }),
+  })
+  .meta({ id: 'PastState' });
+
+const auditedEvent = z
+  .object({
+    position,
+    stream: z.string(),
+    revision: z.number().int(),
+    id: z.string(),
+    type: z.string(),
+    data: z.record(z.string(), z.unknown()).nullable().meta({
+      description: 'Opened: an erased text reads `[erased]`, a credential `[secret]`. Null: damaged.',
+    }),
+    metadata: metadataSchema.loose().or(z.record(z.string(), z.unknown())).nullable(),
+    sealed: z
+      .object({ data: z.string(), metadata: z.string() })
+      .meta({ description: 'The exact stored texts, which the hash chain is over.' }),
+  })
+  .meta({ id: 'AuditedEvent' });
+
+const word = z.string().max(500).optional();
+
+const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
+  position: stored.position,
+  stream: stored.stream,
+  revision: stored.revision,
+  id: stored.id,
+  type: stored.type,
+  data,
+  metadata,
+  sealed: { data: stored.data, metadata: stored.metadata },
+});
+
+export const auditRoutes = (deps: Deps): Route[] =>
+  tagged('Audit', [
+    adminRoute({
+      method: 'get',
+      path: '/api/v1/tenant/audit/event-log',
+      operationId: 'listEventLog',
+      summary: 'Who did what, newest first: a line per event, and per request under impersonation',
+      description:
+        'Each line names the actor, the action and the subject. Filter by `actor`, `action`, `from` and ' +
+        '`to`.',
+      query: pageQuery.extend({
+        actor: word.meta({ description: 'Id of an actor.' }),
+        action: word.meta({ description: 'As it stands in the lines.' }),
+        from: instant.optional().meta({ description: 'Lines since then.' }),
+        to: instant.optional().meta({ description: 'Lines before then.' }),
+      }),
+      responses: { 200: z.array(line) },
+      handle: async ({ principal, query: { cursor: given, ...query } }) => {
+        const page = await deps.eventLog.page(principal.tenantId, {
+          ...query,
+          before: decodePosition(given, (text) => deps.events.parsePosition(text)),
+        });
+        return { status: 200, body: page.lines, next: nextPosition(page.next) };
+      },
+    }),
+
+    adminRoute({
+      method: 'get',
+      path: '/api/v1/tenant/audit/streams/:stream/state',
+      operationId: 'readStreamState',
+      summary:
+        'A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise',
+      description:
+        'Folds the stream up to `at`, a position or an instant, and shows the state of the aggregate then.',
+      params: z.object({ stream: z.string().max(1000) }),
+      query: z.object({
+        at: z.string().max(200).optional().meta({
+          description: 'A position, or an instant (RFC 3339). What happened at that very instant counts.',
+        }),
+      }),
+      responses: { 200: pastState },
+      handle: async ({ principal, params, query }) =>
+        ok(await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at))),
+    }),
+
+    adminRoute({
+      method: 'get',
+      path: '/api/v1/tenant/audit/events',
+      operationId: 'listAuditEvents',
+      expensive: true,
+      summary:
+        'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
+      description:
+        '`data` and `metadata` are opened for reading; `sealed` holds the exact stored texts, which the ' +
+        'hash chain is over. `Accept: application/x-ndjson` streams all events.',
+      query: z.object({
+        stream: word.meta({ description: 'Name of one stream.' }),
+        category: word.meta({ description: 'What a stream’s name has between `.` and `-`.' }),
+        type: word.meta({ description: 'A type of event, such as `MessageSent`.' }),
+        actor: word.meta({ description: 'Id of an actor.' }),
+        from: instant.optional().meta({ description: 'Events since then.' }),
+        to: instant.optional().meta({ description: 'Events before it.' }),
+        after: position.optional().meta({ description: 'Events after this place in the log.' }),
+        limit: limit(),
+      }),
+      responses: { 200: z.array(auditedEvent) },
+      produces: NDJSON,
+      handle: async ({ principal: { tenantId }, query: { limit: most, after, ...query }, headers }) => {
+        const asked = { ...query, after: positionOf(deps, after) };
+        if (wantsNdjson(headers.accept)) {
+          return download(
+            'events.ndjson',
+            NDJSON,
+            new Pieces(deps.replay.export(tenantId, asked), deps.replay.stopping),
+          );
+        }
+        const page = await deps.replay.page(tenantId, asked, most);
+        return {
+          status: 200,
+          body: page.events.map(viewOf),
+          next: page.next === undefined ? undefined : { after: page.next },
+        };
+      },
+    }),
+  ]);
+
+/** @throws 400 for a text that is not a position of the log */
+const positionOf = (deps: Deps, text: string | undefined): Position | undefined => {
+  if (text === undefined) return undefined;
+  const found = deps.events.parsePosition(text);
+  if (found !== undefined) return found;
+  throw invalidAt('after', 'invalid_format', 'This is not a position.');
+};
+
+/** @throws 400 for a text that is neither a position of this log nor an instant */
+const placeOf = async (deps: Deps, at: string | undefined): Promise<At | undefined> => {
+  if (at === undefined) return undefined;
+  const time = instant.safeParse(at);
+  return time.success ? { ms: Date.parse(time.data) } : { position: await deps.timeTravel.placeOf(at, 'at') };
+};
