@@ -25,18 +25,14 @@ const makeFolder = async (path: string, isRetry = false): Promise<void> => {
 export const folderSink = (folder: string): HeadSink => ({
   receive: async (head) => {
     await makeFolder(resolve(folder));
-    const file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o600);
-    try {
-      const { size } = await file.stat();
-      const last = Buffer.alloc(1);
-      if (size > 0) await file.read(last, 0, 1, size - 1);
-      // A line truncated by a crash must not corrupt the next one.
-      const gap = size > 0 && last[0] !== LINE_FEED ? '\n' : '';
-      await file.appendFile(`${gap}${JSON.stringify(head)}\n`);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
+    await using file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o600);
+    const { size } = await file.stat();
+    const last = Buffer.alloc(1);
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    // A line truncated by a crash must not corrupt the next one.
+    const gap = size > 0 && last[0] !== LINE_FEED ? '\n' : '';
+    await file.appendFile(`${gap}${JSON.stringify(head)}\n`);
+    await file.datasync();
     await syncFolder(folder);
   },
 });

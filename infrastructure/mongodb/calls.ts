@@ -28,19 +28,12 @@ export type Rows = Collection<Row>;
  * @throws {StoreUnavailable} and the operation's other errors
  */
 export async function call<T>(operation: () => Promise<T>): Promise<T> {
-  const deadline = new AbortController();
-  const late = delay(DEADLINE_MS, undefined, { signal: deadline.signal }).then(() => {
-    throw new StoreUnavailable('MongoDB did not answer in time');
-  });
-  // Ignores the error of an operation that lost the race.
-  late.catch(() => undefined);
-  const work = retrying(operation, Date.now() + DEADLINE_MS);
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    deadline.abort();
-  }
+  const late = Promise.withResolvers<never>();
+  using _timer = setTimeout(
+    () => late.reject(new StoreUnavailable('MongoDB did not answer in time')),
+    DEADLINE_MS,
+  );
+  return await Promise.race([retrying(operation, Date.now() + DEADLINE_MS), late.promise]);
 }
 
 async function retrying<T>(operation: () => Promise<T>, until: number): Promise<T> {

@@ -40,13 +40,9 @@ export const noteImport = (db: DatabaseSync, { id, events, last, isComplete }: I
 
 /** The imported part of a log, and how many of its events are stored. Undefined for a log without an import. */
 export const importedIn = (path: string): (ImportedPart & { readonly found: number }) | undefined => {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    const part = importedPart(db);
-    if (part === undefined) return undefined;
-    const row = db.prepare('SELECT count(*) AS found FROM events WHERE position <= ?').get(part.last);
-    return { ...part, found: numberOf(row, 'found') };
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path, { readOnly: true });
+  const part = importedPart(db);
+  if (part === undefined) return undefined;
+  const row = db.prepare('SELECT count(*) AS found FROM events WHERE position <= ?').get(part.last);
+  return { ...part, found: numberOf(row, 'found') };
 };
