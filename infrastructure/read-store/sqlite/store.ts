@@ -159,7 +159,7 @@ export async function openSqliteReadStore({
       read(() =>
         sinceDrops(() => {
           const opened = collectionOf(generation, collection);
-          return opened === undefined ? [] : listRows(connection, opened.shape, after, limit);
+          return opened === undefined ? [] : listRows(opened.tables, after, limit);
         }),
       ),
     generations: (projection) =>
