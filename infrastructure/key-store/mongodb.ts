@@ -1,6 +1,6 @@
 import { Binary } from 'mongodb';
 import type { KeyStore } from '../../application/ports/key-store.ts';
-import { call, duplicatesOf, isDuplicateKey, type Row, type Rows, whereId } from '../mongodb/calls.ts';
+import { call, duplicatesOf, isDuplicateKey, type Row, type Rows, rowsById } from '../mongodb/calls.ts';
 import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 
 /**
@@ -22,10 +22,11 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
       ),
     getMany: (keyIds) =>
       call(async () => {
-        if (keyIds.length === 0) return [];
-        const rows = await keys.find(whereId(keyIds)).toArray();
-        const found = new Map(rows.map((row) => [row._id, wrappedIn(row)]));
-        return keyIds.map((id) => found.get(id));
+        const rows = await rowsById(keys, keyIds);
+        return keyIds.map((id) => {
+          const row = rows.get(id);
+          return row && wrappedIn(row);
+        });
       }),
     destroy: (keyId) =>
       call(async () => {

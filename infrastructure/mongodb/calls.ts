@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Collection, type Filter, MongoBulkWriteError, MongoServerError } from 'mongodb';
+import {
+  type Collection,
+  type Filter,
+  type FindOptions,
+  MongoBulkWriteError,
+  MongoServerError,
+} from 'mongodb';
 import { z } from 'zod';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { failureOf } from './failures.ts';
@@ -89,6 +95,17 @@ export function duplicatesOf(error: unknown, rows: readonly Row[]): Row[] {
 export function whereId(ids: readonly string[]): Filter<Row> {
   const [only] = ids;
   return ids.length === 1 && only !== undefined ? { _id: only } : { _id: { $in: [...ids] } };
+}
+
+/** The rows with some ids, by id. */
+export async function rowsById(
+  rows: Rows,
+  ids: readonly string[],
+  options: FindOptions = {},
+): Promise<ReadonlyMap<string, Row>> {
+  if (ids.length === 0) return new Map();
+  const found = await rows.find(whereId(ids), options).toArray();
+  return new Map(found.map((row) => [row._id, row]));
 }
 
 export function textIn(row: Row, field: string): string {

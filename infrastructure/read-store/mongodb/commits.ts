@@ -6,7 +6,7 @@ import {
   type GenerationId,
   leaseNameOf,
 } from '../../../application/ports/read-store.ts';
-import { type Row, type Rows, textIn, whereId } from '../../mongodb/calls.ts';
+import { type Row, type Rows, rowsById, textIn } from '../../mongodb/calls.ts';
 import { lastWrites, toRow, writeRows } from './documents.ts';
 import type { Generations } from './generations.ts';
 import type { Leases } from './leases.ts';
@@ -57,9 +57,8 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
     await sessions.run(generation, fence, (session) =>
       writeBatch<Rows>(rows, beforeCheckpoint, {
         positions: async (collection, ids) => {
-          const options = { session, projection: { position: 1 } };
-          const found = await collection.find(whereId(ids), options).toArray();
-          return new Map(found.map((row) => [row._id, textIn(row, 'position')]));
+          const found = await rowsById(collection, ids, { session, projection: { position: 1 } });
+          return new Map([...found].map(([id, row]) => [id, textIn(row, 'position')]));
         },
         replace: async (collection, all) => {
           const operations = all.map(({ _id, ...replacement }) => ({

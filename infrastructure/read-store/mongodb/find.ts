@@ -1,6 +1,6 @@
 import type { ClientSession, FindCursor } from 'mongodb';
 import type { Cursor, EntriesQuery, FindQuery, FindResult } from '../../../application/ports/read-store.ts';
-import { type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
+import { type Row, type Rows, rowsById, textIn, textsIn } from '../../mongodb/calls.ts';
 import {
   checkSingle,
   cursorOf,
@@ -155,8 +155,8 @@ async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range:
     .filter(({ bytes }) => Buffer.compare(bytes, low) > 0 && Buffer.compare(bytes, high) < 0)
     .sort((a, b) => (range.descending ? -1 : 1) * Buffer.compare(a.bytes, b.bytes))
     .slice(0, query.limit + 1);
-  const documents = await rows.find({ _id: { $in: entries.map(({ id }) => id) } }, within(session)).toArray();
-  const byId = new Map(documents.map((row) => [row._id, row]));
+  const ids = entries.map(({ id }) => id);
+  const byId = await rowsById(rows, ids, within(session));
   const hits = entries.flatMap(({ id, key }) => {
     const row = byId.get(id);
     return row === undefined || row.value === null ? [] : [{ key, row }];

@@ -9,7 +9,7 @@ import {
   type GenerationId,
   leaseNameOf,
 } from '../../../application/ports/read-store.ts';
-import { insertOnce, type Row, type Rows, textIn, whereId } from '../../mongodb/calls.ts';
+import { insertOnce, type Row, type Rows, rowsById, textIn } from '../../mongodb/calls.ts';
 import { type IndexPlan, planIndex } from '../index-keys.ts';
 import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
 import { indexKeys, type Shape, TOMBSTONE_SECONDS } from './documents.ts';
@@ -119,8 +119,7 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
 
   async function progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]> {
     const ids = all.map(generationId);
-    const rows = await generations.find(whereId(ids)).toArray();
-    const byId = new Map(rows.map((row) => [row._id, row]));
+    const byId = await rowsById(generations, ids);
     return Promise.all(
       ids.map(async (id) => {
         const row = byId.get(id);
