@@ -108,10 +108,7 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
       grouped(() => {
         prepare(SAVE_RUN).run(tenantId, run, counts === null ? null : JSON.stringify(counts));
       }),
-    ping: () =>
-      read(() => {
-        prepare(RUN).get('');
-      }),
-    close: async () => connection.close(),
+    ping: connection.ping,
+    close: connection.close,
   };
 };

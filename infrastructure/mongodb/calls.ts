@@ -127,10 +127,3 @@ export function numberIn(row: Row, field: string): number {
   if (typeof value !== 'number') throw new TypeError(`field ${field} holds no number`);
   return value;
 }
-
-/**
- * The database that a connection string names. `new URL` cannot parse it: a connection string may name
- * several hosts.
- */
-export const databaseIn = (url: string): string =>
-  /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1] ?? 'read_models';
