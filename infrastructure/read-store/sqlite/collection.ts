@@ -28,27 +28,11 @@ import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
 import { type FieldWriter, fieldWriter, namesRows } from './field-index.ts';
-import { entriesSql, findSql, rewriteSql, type TableShape, type Tables, upsertSql } from './tables.ts';
+import { entriesSql, findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
 
-/** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
-export interface Collection {
-  readonly tables: Tables;
-  /** Begins the writes of one transaction. */
-  writer(): CollectionWriter;
-  load(tenant: string, id: string): StoredDoc | undefined;
-  /** Like {@link load}, in the order of the ids. */
-  loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
-  find(query: FindQuery): FindResult;
-  /** The texts of all documents of a range. */
-  texts(query: RangeQuery): readonly string[];
-  entries(query: EntriesQuery): readonly Cursor[];
-}
-
-export interface CollectionWriter {
-  apply(write: DocWrite): void;
-  /** To be called at the end of the transaction. */
-  finish(): void;
-}
+/** The documents of one collection in one generation. */
+export type Collection = ReturnType<typeof openCollection>;
+export type CollectionWriter = ReturnType<Collection['writer']>;
 
 /** Above the number of documents of any collection. */
 const ALL = 2 ** 31;
@@ -62,7 +46,8 @@ export function tableShape(number: number, spec: string): TableShape {
   return { number, indexes: indexes.map(planIndex), searchable, scopedBy };
 }
 
-export function openCollection(connection: SqliteConnection, shape: TableShape): Collection {
+/** Calls of its functions run inside the caller's transaction, if any. */
+export function openCollection(connection: SqliteConnection, shape: TableShape) {
   const tables = { ...shape, connection, namesRows: namesRows(connection, shape) };
   const { number, indexes } = shape;
   const upsert = connection.prepare(upsertSql(tables));
@@ -162,6 +147,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { value: parseDocument(doc), position: positionOf(textOf(row, 'position')) };
   }
 
+  /** Like {@link load}, in the order of the ids. */
   function loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[] {
     // JSON in SQLite may change the bytes of other than plain texts.
     if (ids.length < SEVERAL || !ids.every((id) => PLAIN.test(id))) return ids.map((id) => load(tenant, id));
@@ -192,6 +178,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { plan, low, high, statement: inCells(connection.prepare(findSql(tables, at, descending))) };
   }
 
+  /** The texts of all documents of a range. */
   function texts(query: RangeQuery): readonly string[] {
     const { low, high, statement } = inRange({ ...query, limit: ALL });
     return allCells(statement, [query.tenant, low, high, ALL]).map((cells) => textAt(cells, 2));
@@ -211,10 +198,11 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { docs };
   }
 
-  function writer(): CollectionWriter {
+  /** Begins the writes of one transaction; `finish` ends them. */
+  function writer() {
     const { scopedBy } = tables;
     const fields = scopedBy === undefined ? undefined : fieldWriter(tables, scopedBy);
-    return { apply: (write) => apply(write, fields), finish: () => fields?.finish() };
+    return { apply: (write: DocWrite) => apply(write, fields), finish: () => fields?.finish() };
   }
 
   return { tables, writer, load, loadMany, find, texts, entries };

@@ -98,21 +98,10 @@ interface Counted {
   cut: number;
 }
 
-/** Writes the entries of one transaction. */
-export interface FieldWriter {
-  /** @param before the stored document, `after` the one that replaces it, `inserted` its row if it is new */
-  change(
-    tenant: string,
-    id: string,
-    before: JsonObject | undefined,
-    after: JsonObject | undefined,
-    inserted?: number,
-  ): void;
-  /** Stores the counts; to be called at the end of the transaction. */
-  finish(): void;
-}
+export type FieldWriter = ReturnType<typeof fieldWriter>;
 
-export function fieldWriter(tables: Tables, scopedBy: string): FieldWriter {
+/** Writes the entries of one transaction. */
+export function fieldWriter(tables: Tables, scopedBy: string) {
   const { connection, number } = tables;
   const insert = connection.prepare(
     `INSERT OR IGNORE INTO f${number} (field, value, id, row) VALUES (?, ?, ?, ?)`,
@@ -174,7 +163,14 @@ export function fieldWriter(tables: Tables, scopedBy: string): FieldWriter {
   }
 
   return {
-    change(tenant, id, before, after, inserted) {
+    /** @param before the stored document, `after` the one that replaces it, `inserted` its row if it is new */
+    change(
+      tenant: string,
+      id: string,
+      before: JsonObject | undefined,
+      after: JsonObject | undefined,
+      inserted?: number,
+    ): void {
       const old = before === undefined ? undefined : fieldEntries(before, scopedBy);
       const now = after === undefined ? undefined : fieldEntries(after, scopedBy);
       const stays = old !== undefined && old.scope === now?.scope;
@@ -193,7 +189,8 @@ export function fieldWriter(tables: Tables, scopedBy: string): FieldWriter {
         put(field, value, id, row);
       }
     },
-    finish() {
+    /** Stores the counts; to be called at the end of the transaction. */
+    finish(): void {
       const update = connection.prepare(
         `UPDATE g${number} SET entries = entries + ?, cut = cut + ? WHERE number = ?`,
       );
