@@ -7,7 +7,7 @@ export interface SourceKey {
   readonly id: string;
 }
 
-export interface CorpusChunk {
+interface CorpusChunk {
   readonly text: string;
   /** `content_hash` over the chunker's version, the title and the text. */
   readonly hash: string;
@@ -36,7 +36,7 @@ export interface SourceHead extends SourceKey {
   readonly hashes: readonly string[];
 }
 
-export interface SourceChange extends SourceKey {
+interface SourceChange extends SourceKey {
   /** Grows with every change of the tenant's corpus. */
   readonly seq: number;
   readonly buried: boolean;

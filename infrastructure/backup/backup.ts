@@ -18,7 +18,7 @@ import {
   writeManifest,
 } from './manifest.ts';
 
-export interface BackupPlan {
+interface BackupPlan {
   readonly dataDir: string;
   /** The file of the key store. */
   readonly keys: string;

@@ -5,7 +5,7 @@ import { writeWhole } from '../durable-files.ts';
 import { parsedJson } from '../parsed-json.ts';
 
 /** The manifest of a backup. It is written last: a folder without one is an incomplete backup. */
-export const MANIFEST = 'backup.json';
+const MANIFEST = 'backup.json';
 /** File with one line `<sha256> <size> <path>` for each blob, in path order. */
 export const BLOB_LIST = 'blobs.txt';
 

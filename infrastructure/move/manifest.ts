@@ -27,7 +27,7 @@ const keyManifest = z.object({
   files: z.object({ 'keys.ndjson': counted }),
 });
 export type DataManifest = z.output<typeof dataManifest>;
-export type KeyManifest = z.output<typeof keyManifest>;
+type KeyManifest = z.output<typeof keyManifest>;
 
 /** An export or import that fails. The message is one sentence. */
 export class MoveError extends Error {

@@ -30,7 +30,7 @@ export interface SqliteConnection {
   close(): Promise<void>;
 }
 
-export interface SqliteOptions {
+interface SqliteOptions {
   readonly path: string;
   /** Statements to run after opening, such as pragmas of one store. */
   readonly pragmas: readonly string[];

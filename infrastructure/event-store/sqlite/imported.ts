@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { numberOf, textOf } from '../../sqlite/connection.ts';
 
 /** The imported part of an embedded log. Its positions are those of the original store. */
-export interface ImportedPart {
+interface ImportedPart {
   readonly id: string;
   readonly events: number;
   /** Position of its last event, 0 when empty. Later positions follow without a gap. */

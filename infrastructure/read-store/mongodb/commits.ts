@@ -14,9 +14,9 @@ import { checkFence } from './progress.ts';
 import type { TransactionSession, Transactions } from './transactions.ts';
 
 /** How batches of documents are stored with their checkpoint. */
-export type Commit = (batch: BatchWrite) => Promise<void>;
+type Commit = (batch: BatchWrite) => Promise<void>;
 
-export interface CommitDeps {
+interface CommitDeps {
   readonly generations: Generations;
   readonly leases: Leases;
   /** For tests: awaited between the documents and the checkpoint. */

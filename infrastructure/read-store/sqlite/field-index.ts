@@ -30,7 +30,7 @@ export const MISSING = Buffer.alloc(0);
 const FILLED = 10_000;
 
 /** The fields of a scope, by name. */
-export function indexedFields(
+function indexedFields(
   { connection, number }: Tables,
   tenant: string,
   scope: string,

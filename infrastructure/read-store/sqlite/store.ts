@@ -28,7 +28,7 @@ import { createSql, dropSql, sweepSql } from './tables.ts';
 /** Documents that are parsed in one tick of the event loop. */
 const PARSED = 1_000;
 
-export interface SqliteReadStoreOptions {
+interface SqliteReadStoreOptions {
   readonly path: string;
   /** Divides the thread among searches; default: one tick between two slices. */
   readonly turns?: SearchSlices | undefined;
