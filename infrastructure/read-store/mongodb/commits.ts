@@ -45,7 +45,7 @@ export interface BatchTransaction<Collection> {
  */
 export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {
   const { generations, leases, beforeCheckpoint } = deps;
-  const sessions = holderSessions(generations, transactions);
+  const inSession = holderSessions(generations, transactions);
   return async (batch) => {
     const { generation, fence, checkpoint } = batch;
     await checkFence(leases, leaseNameOf(generation), fence);
@@ -54,7 +54,7 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
       if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
       return;
     }
-    await sessions.run(generation, fence, (session) =>
+    await inSession(generation, fence, (session) =>
       writeBatch<Rows>(rows, beforeCheckpoint, {
         positions: async (collection, ids) => {
           const found = await rowsById(collection, ids, { session, projection: { position: 1 } });
@@ -78,27 +78,25 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
  */
 function holderSessions(generations: Generations, transactions: Transactions) {
   const idle = new Map<string, { readonly session: TransactionSession; readonly fence: number }>();
-  return {
-    async run(
-      generation: GenerationId,
-      fence: number,
-      work: (session: ClientSession) => Promise<void>,
-    ): Promise<void> {
-      const key = leaseNameOf(generation);
-      const known = idle.get(key);
-      // A call that timed out may still run in its session, so no other call uses that session.
-      idle.delete(key);
-      const session = known?.session ?? transactions.open();
-      try {
-        if (known?.fence !== fence) await generations.noteSession(generation, fence, session.id);
-        await session.run(work);
-      } catch (error) {
-        await session.end();
-        throw error;
-      }
-      if (idle.has(key)) await session.end();
-      else idle.set(key, { session, fence });
-    },
+  return async (
+    generation: GenerationId,
+    fence: number,
+    work: (session: ClientSession) => Promise<void>,
+  ): Promise<void> => {
+    const key = leaseNameOf(generation);
+    const known = idle.get(key);
+    // A call that timed out may still run in its session, so no other call uses that session.
+    idle.delete(key);
+    const session = known?.session ?? transactions.open();
+    try {
+      if (known?.fence !== fence) await generations.noteSession(generation, fence, session.id);
+      await session.run(work);
+    } catch (error) {
+      await session.end();
+      throw error;
+    }
+    if (idle.has(key)) await session.end();
+    else idle.set(key, { session, fence });
   };
 }
 
