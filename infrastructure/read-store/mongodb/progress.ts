@@ -9,7 +9,6 @@ import {
   type GenerationState,
   leaseNameOf,
   leaseNameOfSubscriber,
-  type ParkedTenant,
   type ReadProgress,
 } from '../../../application/ports/read-store.ts';
 import {
@@ -21,19 +20,10 @@ import {
   rowsById,
   textIn,
 } from '../../mongodb/calls.ts';
-import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
+import { behindOf, optionalPosition, parkedRow, positionOf, textOfBehind } from '../stored-values.ts';
 import { type GenerationProgress, type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
 import { endTransactions } from './transactions.ts';
-
-const parkedRow = z.object({
-  tenant: z.string(),
-  position: z.string().transform(positionOf),
-  event_id: z.string(),
-  error: z.string(),
-  since: z.string(),
-  attempts: z.number(),
-});
 
 /** Checkpoints of projections and subscribers, protected by fences. */
 export function mongoProgress(db: Db, generations: Generations, leases: Leases): ReadProgress & ReadLeases {
@@ -153,8 +143,11 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
 
 const stateIn = (progress: GenerationProgress | undefined, rows: readonly Row[]): GenerationState => {
   const checkpoint = optionalPosition(progress?.checkpoint || undefined);
-  const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
-  return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
+  return {
+    checkpoint,
+    parked: z.array(parkedRow).parse(rows),
+    ...(progress?.isOutdated === true && { isOutdated: true }),
+  };
 };
 
 const activeIn = (row: Row | null): ActiveGeneration => ({
