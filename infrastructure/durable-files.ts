@@ -7,12 +7,8 @@ import { codeOf } from './error-code.ts';
 /** Syncs a folder, so that the names of new files in it are durable; Windows has no such call. */
 export const syncFolder = async (path: string): Promise<void> => {
   if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(path, 'r');
+  await folder.sync();
 };
 
 const syncFolderNow = (path: string): void => {
@@ -35,14 +31,8 @@ export const writeWhole = (
   place: (finished: string, path: string) => void,
 ): void => {
   const beside = `${path}.${randomUUID()}`;
-  const file = openSync(beside, 'wx', 0o600);
   try {
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeFileSync(beside, text, { flag: 'wx', mode: 0o600, flush: true });
     place(beside, path);
     syncFolderNow(dirname(path));
   } finally {

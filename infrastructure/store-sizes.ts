@@ -24,10 +24,5 @@ export const storeSizes = async ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promis
   return sizes;
 };
 
-const bytesOf = async (path: string): Promise<number | undefined> => {
-  try {
-    return (await stat(path)).size;
-  } catch {
-    return undefined;
-  }
-};
+const bytesOf = async (path: string): Promise<number | undefined> =>
+  (await stat(path).catch(() => undefined))?.size;

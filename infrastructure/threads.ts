@@ -37,7 +37,7 @@ const figuresOf = (name: string, heap: HeapInfo, cpu: NodeJS.CpuUsage): ThreadFi
 export const threadFigures = async (): Promise<readonly ThreadFigures[]> => {
   const figures = [...threads].map(async ([name, worker]): Promise<readonly ThreadFigures[]> => {
     const late = Promise.withResolvers<undefined>();
-    const timer = setTimeout(late.resolve, FIGURES_MS, undefined);
+    using _timer = setTimeout(late.resolve, FIGURES_MS, undefined);
     try {
       const answer = await Promise.race([
         Promise.all([worker.getHeapStatistics(), worker.cpuUsage()]),
@@ -46,8 +46,6 @@ export const threadFigures = async (): Promise<readonly ThreadFigures[]> => {
       return answer === undefined ? [] : [figuresOf(name, ...answer)];
     } catch {
       return []; // The thread has ended.
-    } finally {
-      clearTimeout(timer);
     }
   });
   return [

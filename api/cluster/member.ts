@@ -68,19 +68,16 @@ export class Member implements SharedTakes {
   }
 
   /** The metrics of all processes; undefined when the supervisor does not answer in time. */
-  scrape(): Promise<string | undefined> {
+  async scrape(): Promise<string | undefined> {
     this.#lastScrape += 1;
     const id = this.#lastScrape;
-    return new Promise((resolve) => {
-      const done = (text: string | undefined): void => {
-        clearTimeout(timer);
-        this.#scrapes.delete(id);
-        resolve(text);
-      };
-      const timer = setTimeout(() => done(undefined), SCRAPE_MS);
-      this.#scrapes.set(id, done);
-      this.#send({ kind: 'scrape', id });
-    });
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.#scrapes.set(id, resolve);
+    using _timer = setTimeout(resolve, SCRAPE_MS, undefined);
+    this.#send({ kind: 'scrape', id });
+    const text = await promise;
+    this.#scrapes.delete(id);
+    return text;
   }
 
   took(bucket: string, caller: string): void {

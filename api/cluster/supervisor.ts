@@ -5,9 +5,8 @@ import { AggregatorRegistry } from 'prom-client';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { freePort } from '../http/listening.ts';
-import { Collector } from './collector.ts';
 import { MEMBER, type Place } from './member.ts';
-import { fromProcess, type ToProcess } from './messages.ts';
+import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 /** A process that ran longer than this is restarted at once, others with exponential backoff. */
@@ -18,6 +17,11 @@ const LONGEST_PAUSE_MS = 5000;
 const BACKGROUND_STOP_DELAY_MS = 2000;
 /** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;
+
+/** How long (ms) processes may take to report their metrics; a blocked one is left out. */
+const COLLECT_MS = 1000;
+
+type Snapshot = Extract<FromProcess, { kind: 'snapshot' }>['metrics'];
 
 interface Slot {
   readonly place: Place;
@@ -40,7 +44,9 @@ export class Supervisor {
   /** Passed on to the processes. */
   readonly #variables: Readonly<Record<string, string | undefined>>;
   readonly #slots: readonly Slot[];
-  readonly #collector = new Collector<ChildProcess>();
+  /** Processes that were asked for their metrics. */
+  readonly #asked = new Map<number, (metrics: Snapshot) => void>();
+  #lastId = 0;
   #port = 0;
   #hasListened = false;
   #stopping = false;
@@ -153,7 +159,7 @@ export class Supervisor {
         return;
       }
       case 'snapshot':
-        this.#collector.report(from, message.id, message.metrics);
+        this.#asked.get(message.id)?.(message.metrics);
         return;
       case 'taken':
         for (const { child } of this.#running)
@@ -166,8 +172,21 @@ export class Supervisor {
 
   async #metrics(): Promise<string> {
     const children = this.#running.flatMap(({ child }) => child ?? []);
-    const all = await this.#collector.collect(children, (child, id) => send(child, { kind: 'collect', id }));
-    return AggregatorRegistry.aggregate([...all]).metrics();
+    const all = await Promise.all(children.map((child) => this.#metricsOf(child)));
+    return AggregatorRegistry.aggregate(all.filter((metrics) => metrics !== undefined)).metrics();
+  }
+
+  /** Undefined for a process that does not report in time. */
+  async #metricsOf(child: ChildProcess): Promise<Snapshot | undefined> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<Snapshot | undefined>();
+    this.#asked.set(id, resolve);
+    using _timer = setTimeout(resolve, COLLECT_MS, undefined);
+    send(child, { kind: 'collect', id });
+    const metrics = await promise;
+    this.#asked.delete(id);
+    return metrics;
   }
 }
 

@@ -55,7 +55,7 @@ const DELIVERIES: readonly Message[] = WEBHOOK_SCHEMAS.map(({ event, summary, sc
   schema,
 }));
 
-export const SOCKET_DESCRIPTION = `
+const SOCKET_DESCRIPTION = `
 Connect with a person's token in \`?token=\`, the header \`Authorization\`, or the subprotocols \`bearer, <token>\`. Nothing is
 to be subscribed to: what concerns the person comes. Ignore a \`kind\` that you do not know.
 

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { createDocument } from 'zod-openapi';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { Route } from '../http/route.ts';
-import { withoutRecursion } from './any-json.ts';
 import { errorComponents } from './errors.ts';
 import { EXAMPLES, type Examples } from './examples.ts';
 import { INFO } from './info.ts';
@@ -13,7 +12,7 @@ import { webhookItems } from './webhooks.ts';
 
 /** Builds the OpenAPI 3.1 document from the route table that serves the requests. */
 
-export type OpenApiDocument = ReturnType<typeof createDocument>;
+type OpenApiDocument = ReturnType<typeof createDocument>;
 
 const HEADERS = {
   'X-Event-Position': {
@@ -24,6 +23,37 @@ const HEADERS = {
     description: '`<…>; rel="next"`: the next page, as long as there is one.',
     schema: { type: 'string' as const },
   },
+};
+
+type Json = { [key: string]: unknown };
+const isJson = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const ANONYMOUS = /^#\/components\/schemas\/(__schema\d+)$/;
+/** The generated union of JSON's six kinds of value. */
+const KINDS = 6;
+
+const replaced = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(replaced);
+  if (!isJson(value)) return value;
+  if (typeof value.$ref === 'string' && ANONYMOUS.test(value.$ref)) {
+    const { $ref: _any, ...rest } = value;
+    return rest;
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaced(each)]));
+};
+
+/** Schemas of any JSON value as `{}`, where the generator defines a recursive schema. @throws for a recursive schema without a name that is not any JSON */
+const withoutRecursion = <D extends object>(document: D): D => {
+  const components = isJson(document) && isJson(document.components) ? document.components : {};
+  const schemas = isJson(components.schemas) ? components.schemas : {};
+  const kept = Object.entries(schemas).filter(([name, schema]) => {
+    if (!name.startsWith('__schema')) return true;
+    if (isJson(schema) && Array.isArray(schema.anyOf) && schema.anyOf.length === KINDS) return false;
+    throw new Error(`a recursive schema has no name: ${JSON.stringify(schema).slice(0, 200)}`);
+  });
+  const plain = { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
+  return replaced(plain) as D;
 };
 
 type Parts = Pick<Parameters<typeof createDocument>[0], 'tags' | 'paths' | 'webhooks' | 'components'>;

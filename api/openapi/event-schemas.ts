@@ -51,7 +51,7 @@ const actor = z.object({ kind: z.string(), id });
 const values = z.record(z.string(), z.unknown());
 const entity = { entity_name: z.string(), entity_id: id, values, version: z.int() };
 
-export interface WebhookSchema {
+interface WebhookSchema {
   readonly event: WebhookEvent | typeof TEST_EVENT;
   /** Of the schema, and of the operation that receives it. */
   readonly name: string;

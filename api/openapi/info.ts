@@ -1,9 +1,4 @@
-import { createRequire } from 'node:module';
-import { z } from 'zod';
-
-const { version } = z
-  .object({ version: z.string() })
-  .parse(createRequire(import.meta.url)('../../package.json'));
+import { version } from '../../infrastructure/build.ts';
 
 /** The `info` object of the OpenAPI and AsyncAPI documents. */
 export const INFO = {

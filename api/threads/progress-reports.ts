@@ -1,4 +1,4 @@
-import type { ProjectionProgress } from './protocol.ts';
+import type { ProjectionProgress } from './projections.ts';
 
 const REPORT_MS = 20;
 

@@ -17,8 +17,7 @@ import { openEvents, openReads } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
 import { startTracing } from '../tracing.ts';
 import { ProgressReports } from './progress-reports.ts';
-import type { ThreadData } from './projections.ts';
-import type { FromProjections, ProjectionMetric, ToProjections } from './protocol.ts';
+import type { FromProjections, ProjectionMetric, ThreadData, ToProjections } from './projections.ts';
 
 /**
  * Folds projections in a thread with its own connections, so that it does not block requests. Projections never open

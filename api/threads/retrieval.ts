@@ -5,7 +5,6 @@ import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { startThread } from '../../infrastructure/threads.ts';
-import type { FromRetrieval, ToRetrieval } from './retrieval-protocol.ts';
 
 export interface RetrievalThreadData {
   readonly config: Config;
@@ -13,17 +12,30 @@ export interface RetrievalThreadData {
   readonly dimensions: number;
 }
 
-interface Waiting {
-  readonly resolve: (passages: readonly Passage[]) => void;
-  readonly reject: (error: unknown) => void;
+/** Messages between the main thread and the search thread of the same release, so they are not validated. */
+
+export interface ToRetrieval {
+  readonly id: number;
+  readonly tenantId: string;
+  readonly query: IndexQuery;
 }
+
+export type FromRetrieval =
+  | { readonly kind: 'found'; readonly id: number; readonly passages: readonly Passage[] }
+  /** `isUnavailable`: the corpus cannot be reached. */
+  | {
+      readonly kind: 'failed';
+      readonly id: number;
+      readonly isUnavailable: boolean;
+      readonly message: string;
+    };
 
 /**
  * Searches in a worker thread, which holds the tenants' indexes and reads the corpus, so that neither loading nor
  * searching blocks requests. The first question starts it; it restarts if it ends.
  */
 export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: Logger }): PassageSearch => {
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, PromiseWithResolvers<readonly Passage[]>>();
   let worker: Worker | undefined;
   let lastId = 0;
   let closed = false;
@@ -58,13 +70,11 @@ export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: 
     search: (tenantId: string, query: IndexQuery) => {
       if (closed) return Promise.reject(new StoreUnavailable('The search has ended.'));
       worker ??= start();
-      const thread = worker;
       lastId += 1;
-      const id = lastId;
-      return new Promise((resolve, reject) => {
-        waiting.set(id, { resolve, reject });
-        thread.postMessage({ id, tenantId, query } satisfies ToRetrieval);
-      });
+      const asked = Promise.withResolvers<readonly Passage[]>();
+      waiting.set(lastId, asked);
+      worker.postMessage({ id: lastId, tenantId, query } satisfies ToRetrieval);
+      return asked.promise;
     },
     close: async () => {
       closed = true;

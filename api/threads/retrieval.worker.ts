@@ -3,8 +3,7 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { TenantIndexes } from '../../application/assistant/tenant-indexes.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { openCorpus } from '../../infrastructure/stores.ts';
-import type { RetrievalThreadData } from './retrieval.ts';
-import type { FromRetrieval, ToRetrieval } from './retrieval-protocol.ts';
+import type { FromRetrieval, RetrievalThreadData, ToRetrieval } from './retrieval.ts';
 
 /** Maximum bytes of all tenants' indexes. */
 const MAX_BYTES = 768 * 1024 * 1024;

@@ -5,7 +5,7 @@ import type { Envelope, Envelopes } from '../../application/messaging/live-envel
 import type { Logger } from '../../application/ports/logger.ts';
 import { MessageSent } from '../../domain/messaging/conversation.ts';
 
-export interface LiveQueuesDeps {
+interface LiveQueuesDeps {
   readonly envelopes: Pick<Envelopes, 'prepare'>;
   readonly logger: Logger;
   /** Monotonic milliseconds. */

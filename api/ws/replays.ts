@@ -13,7 +13,7 @@ import { TokenBuckets } from '../http/rate-limits.ts';
 import { STUCK_MS } from './live-queues.ts';
 import { CLOSE, type Peer, UNREAD_MS } from './peer.ts';
 
-export interface ReplaysDeps {
+interface ReplaysDeps {
   readonly envelopes: Envelopes;
   readonly events: EventStore;
   readonly codec: EventCodec;

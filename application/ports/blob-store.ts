@@ -21,7 +21,7 @@ export interface ByteRange {
   readonly last: number;
 }
 
-export interface OpenBlob {
+interface OpenBlob {
   /** Size of the whole blob (bytes). */
   readonly size: number;
   /** Must be read or destroyed; fails when the blob is deleted during the read. */

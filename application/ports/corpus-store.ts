@@ -10,7 +10,7 @@ export interface SourceKey {
 /** Names a source in maps. */
 export const nameOfSource = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
-export interface CorpusChunk {
+interface CorpusChunk {
   readonly text: string;
   /** `content_hash` over the chunker's version, the title and the text. */
   readonly hash: string;
@@ -39,7 +39,7 @@ export interface SourceHead extends SourceKey {
   readonly hashes: readonly string[];
 }
 
-export interface SourceChange extends SourceKey {
+interface SourceChange extends SourceKey {
   /** Grows with every change of the tenant's corpus. */
   readonly seq: number;
   readonly buried: boolean;

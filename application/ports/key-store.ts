@@ -22,7 +22,7 @@ export interface KeyStore {
   close(): Promise<void>;
 }
 
-export interface StoredKey {
+interface StoredKey {
   readonly id: string;
   readonly wrapped: Uint8Array | 'destroyed';
 }

@@ -3,7 +3,7 @@ export type AttemptResult = 'delivered' | 'failed' | 'refused';
 
 export type QuestionOutcome = 'answered' | 'nothing_found' | 'refused' | 'unavailable' | 'failed';
 
-export type RowOutcome = 'succeeded' | 'skipped' | 'errored';
+type RowOutcome = 'succeeded' | 'skipped' | 'errored';
 
 /** Metrics of the projections, which another thread may fold. */
 export interface ProjectionMetrics {

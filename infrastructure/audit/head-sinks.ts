@@ -1,42 +1,25 @@
-import { mkdir, open } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { open } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import type { HeadSink } from '../../application/ports/audit-heads.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import { syncFolder } from '../durable-files.ts';
-import { codeOf } from '../error-code.ts';
+import { makeFolder } from '../private-files.ts';
 
 const TIMEOUT_MS = 10_000;
 const LINE_FEED = 0x0a;
 
-/** Makes a folder and those above it. `mkdir` with `recursive` never returns in file systems such as `/proc`. */
-const makeFolder = async (path: string, isRetry = false): Promise<void> => {
-  try {
-    await mkdir(path);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'EEXIST') return;
-    if (code !== 'ENOENT' || isRetry) throw error;
-    await makeFolder(dirname(path));
-    await makeFolder(path, true);
-  }
-};
-
 /** Appends each head as a line of JSON to the tenant's file; durable when acknowledged. */
 export const folderSink = (folder: string): HeadSink => ({
   receive: async (head) => {
-    await makeFolder(resolve(folder));
-    const file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o600);
-    try {
-      const { size } = await file.stat();
-      const last = Buffer.alloc(1);
-      if (size > 0) await file.read(last, 0, 1, size - 1);
-      // A line truncated by a crash must not corrupt the next one.
-      const gap = size > 0 && last[0] !== LINE_FEED ? '\n' : '';
-      await file.appendFile(`${gap}${JSON.stringify(head)}\n`);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
+    makeFolder(resolve(folder));
+    await using file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o600);
+    const { size } = await file.stat();
+    const last = Buffer.alloc(1);
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    // A line truncated by a crash must not corrupt the next one.
+    const gap = size > 0 && last[0] !== LINE_FEED ? '\n' : '';
+    await file.appendFile(`${gap}${JSON.stringify(head)}\n`);
+    await file.datasync();
     await syncFolder(folder);
   },
 });

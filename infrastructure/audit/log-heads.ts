@@ -15,15 +15,14 @@ const BUSY_MS = 5000;
 const OF_STEP =
   'FROM log.events e CROSS JOIN log.streams s ON s.id = e.stream_id WHERE e.position BETWEEN ? AND ?';
 
-/** Copies heads from the log's file within SQLite, without loading texts of events. */
-export interface LogHeads {
-  /** Copies the next events' heads. @returns the position reached, and whether it is the end of the log */
-  step(): { readonly position: Position | undefined; readonly isEnd: boolean };
-  close(): void;
-}
+export type LogHeads = ReturnType<typeof openLogHeads>;
 
-/** @param path database of heads, with its schema @param log file of the embedded event log */
-export const openLogHeads = (path: string, log: string): LogHeads => {
+/**
+ * Copies heads from the log's file within SQLite, without loading texts of events.
+ * @param path database of heads, with its schema
+ * @param log file of the embedded event log
+ */
+export const openLogHeads = (path: string, log: string) => {
   const db = new DatabaseSync(path, { timeout: BUSY_MS });
   // Heads lost to a power cut are copied again from the log.
   db.exec('PRAGMA synchronous = NORMAL');
@@ -64,6 +63,7 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
   };
 
   return {
+    /** Copies the next events' heads. @returns the position reached, and whether it is the end of the log */
     step() {
       let began = 0;
       const copy = () => {
@@ -78,6 +78,6 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
       else if (isFull && ms < STEP.shortMs) size = Math.min(STEP.most, size * 2);
       return { position, isEnd };
     },
-    close: () => db.close(),
+    close: (): void => db.close(),
   };
 };

@@ -63,6 +63,7 @@ export const openSqliteHeadStore = async ({
   const open = (): Promise<SqliteConnection> =>
     openSqlite({ path, pragmas: ['journal_mode = WAL', 'synchronous = NORMAL'], schema: SCHEMA });
   const writer = await open();
+  const { prepare, read, write } = writer;
   // A separate connection: reads of one snapshot keep a transaction open over many steps.
   const reader = await open();
   let reading: Promise<unknown> = Promise.resolve();
@@ -114,37 +115,35 @@ export const openSqliteHeadStore = async ({
       ? {}
       : { advance: async () => (await thread.run({ kind: 'heads', path, log })) as Position | undefined }),
 
-    position: () => writer.read(() => positionIn(writer)),
+    position: () => read(() => positionIn(writer)),
 
-    lastNoted: () => writer.read(() => lastIn(writer)),
+    lastNoted: () => read(() => lastIn(writer)),
 
     // One transaction, so that a reader never sees heads newer than the position.
     merge: (heads, after, position) =>
-      writer.write(() => {
+      write(() => {
         if ((positionIn(writer) ?? '') < (after ?? '')) return false;
         const owners = new Map<string, Position>();
         let last: { readonly head: StreamHead; readonly position: Position } | undefined;
         for (const [stream, { revision, hash, position: seen }] of heads) {
-          writer.prepare(UPSERT_HEAD).run(stream, revision, hash);
+          prepare(UPSERT_HEAD).run(stream, revision, hash);
           const owner = stream.slice(0, stream.indexOf('.'));
           const known = owners.get(owner);
           if (known === undefined || known < seen) owners.set(owner, seen);
           if (last === undefined || last.position < seen)
             last = { head: { stream, revision, hash }, position: seen };
         }
-        for (const [owner, seen] of owners) writer.prepare(UPSERT_OWNER).run(owner, seen);
-        writer
-          .prepare(PROGRESS)
-          .run(position, last === undefined ? null : JSON.stringify(last.head), position);
+        for (const [owner, seen] of owners) prepare(UPSERT_OWNER).run(owner, seen);
+        prepare(PROGRESS).run(position, last === undefined ? null : JSON.stringify(last.head), position);
         return true;
       }),
 
     reset: (last) =>
-      writer.write(() => {
+      write(() => {
         if (!isDeepStrictEqual(lastIn(writer), last)) return;
-        writer.prepare('DELETE FROM heads').run();
-        writer.prepare('DELETE FROM owners').run();
-        writer.prepare('UPDATE progress SET position = NULL, last = NULL').run();
+        prepare('DELETE FROM heads').run();
+        prepare('DELETE FROM owners').run();
+        prepare('UPDATE progress SET position = NULL, last = NULL').run();
       }),
 
     read(prefix, each) {
@@ -154,29 +153,25 @@ export const openSqliteHeadStore = async ({
     },
 
     unsigned: () =>
-      writer.read(() =>
-        writer
-          .prepare('SELECT owner FROM owners WHERE position > sealed ORDER BY owner')
+      read(() =>
+        prepare('SELECT owner FROM owners WHERE position > sealed ORDER BY owner')
           .all()
           .map((row) => textOf(row, 'owner')),
       ),
     signed: (owner, position) =>
-      writer.write(() => {
-        writer.prepare('UPDATE owners SET sealed = max(sealed, ?) WHERE owner = ?').run(position, owner);
+      write(() => {
+        prepare('UPDATE owners SET sealed = max(sealed, ?) WHERE owner = ?').run(position, owner);
       }),
 
     keep: (head, most) =>
-      writer.write(() => {
-        writer.prepare('INSERT INTO outbox (head) VALUES (?)').run(JSON.stringify(head));
-        const given = writer
-          .prepare('DELETE FROM outbox WHERE seq <= (SELECT max(seq) FROM outbox) - ?')
-          .run(most);
+      write(() => {
+        prepare('INSERT INTO outbox (head) VALUES (?)').run(JSON.stringify(head));
+        const given = prepare('DELETE FROM outbox WHERE seq <= (SELECT max(seq) FROM outbox) - ?').run(most);
         return Number(given.changes);
       }),
     waiting: (limit) =>
-      writer.read(() =>
-        writer
-          .prepare(`SELECT seq, head FROM outbox ORDER BY seq ${LIMITED}`)
+      read(() =>
+        prepare(`SELECT seq, head FROM outbox ORDER BY seq ${LIMITED}`)
           .all(limit)
           .map((row) => ({
             seq: numberOf(row, 'seq'),
@@ -184,14 +179,14 @@ export const openSqliteHeadStore = async ({
           })),
       ),
     delivered: (seq) =>
-      writer.write(() => {
-        writer.prepare('DELETE FROM outbox WHERE seq = ?').run(seq);
+      write(() => {
+        prepare('DELETE FROM outbox WHERE seq = ?').run(seq);
       }),
 
     async close() {
       await Promise.all([reading, maintenance === undefined ? thread.close() : undefined]);
-      reader.close();
-      writer.close();
+      await reader.close();
+      await writer.close();
     },
   };
 };

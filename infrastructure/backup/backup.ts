@@ -18,7 +18,7 @@ import {
   writeManifest,
 } from './manifest.ts';
 
-export interface BackupPlan {
+interface BackupPlan {
   readonly dataDir: string;
   /** The file of the key store. */
   readonly keys: string;
@@ -54,7 +54,7 @@ export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest
   await copyDatabase(join(dataDir, 'events.db'), join(to, 'events.db'));
   const { log, position } = endOf(join(to, 'events.db'));
   await copyBlobs(...blobs);
-  const files = ['events.db'];
+  const files: ManifestFile['name'][] = ['events.db'];
   if (existsSync(join(dataDir, 'answers.db'))) {
     await copyDatabase(join(dataDir, 'answers.db'), join(to, 'answers.db'));
     forgetLaterAnswers(join(to, 'answers.db'), position);
@@ -65,39 +65,34 @@ export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest
   await listBlobs(join(to, 'blobs'), join(to, BLOB_LIST));
   const common = { format: 1, id: randomUUID(), made_at: madeAt, log, position } as const;
   writeManifest(keysTo, { ...common, kind: 'keys', files: [await described(keysTo, 'keys.db')] });
-  const all = await Promise.all([...files, BLOB_LIST].map((name) => described(to, name)));
+  files.push(BLOB_LIST);
+  const all = await Promise.all(files.map((name) => described(to, name)));
   const manifest: Manifest = { ...common, kind: 'data', files: all };
   writeManifest(to, manifest);
   return manifest;
 };
 
-/** @throws {BackupError} for a name that a manifest may not hold, which is a bug here */
-const described = async (folder: string, name: string): Promise<ManifestFile> => {
-  const known = (['events.db', 'answers.db', 'keys.db', BLOB_LIST] as const).find((one) => one === name);
-  if (known === undefined) throw new BackupError(`${name} is no part of a backup.`);
-  return { name: known, ...(await digestOf(join(folder, name))) };
-};
+const described = async (folder: string, name: ManifestFile['name']): Promise<ManifestFile> => ({
+  name,
+  ...(await digestOf(join(folder, name))),
+});
 
 /** The end of a log's copy, and the identity of that log. */
 const endOf = (path: string): { readonly log: string | null; readonly position: string } => {
-  const db = alone(path);
-  try {
-    const last = db.prepare('SELECT max(position) AS position FROM events').get()?.position;
-    const first = db
-      .prepare(
-        `SELECT s.name, ${TEXT_COLUMNS} FROM events e JOIN streams s ON s.id = e.stream_id ORDER BY position LIMIT 1`,
-      )
-      .get();
-    return {
-      log:
-        first === undefined
-          ? null
-          : new EventRows(db).texts(textOf(first, 'name'), first.id, first.data, first.metadata).id,
-      position: typeof last === 'number' ? formatPosition(last) : '',
-    };
-  } finally {
-    db.close();
-  }
+  using db = alone(path);
+  const last = db.prepare('SELECT max(position) AS position FROM events').get()?.position;
+  const first = db
+    .prepare(
+      `SELECT s.name, ${TEXT_COLUMNS} FROM events e JOIN streams s ON s.id = e.stream_id ORDER BY position LIMIT 1`,
+    )
+    .get();
+  return {
+    log:
+      first === undefined
+        ? null
+        : new EventRows(db).texts(textOf(first, 'name'), first.id, first.data, first.metadata).id,
+    position: typeof last === 'number' ? formatPosition(last) : '',
+  };
 };
 
 /**
@@ -105,15 +100,11 @@ const endOf = (path: string): { readonly log: string | null; readonly position: 
  * The note that the request began stays, so a retry finds no effect and executes the request.
  */
 const forgetLaterAnswers = (path: string, position: string): void => {
-  const db = alone(path);
-  try {
-    db.prepare(
-      `UPDATE keys SET answer = NULL
-       WHERE answer IS NOT NULL AND json_extract(answer, '$.headers."X-Event-Position"') > ?`,
-    ).run(position);
-  } finally {
-    db.close();
-  }
+  using db = alone(path);
+  db.prepare(
+    `UPDATE keys SET answer = NULL
+     WHERE answer IS NOT NULL AND json_extract(answer, '$.headers."X-Event-Position"') > ?`,
+  ).run(position);
 };
 
 /** Folds the write-ahead log into a copy that nothing else has open. */
@@ -124,15 +115,11 @@ const alone = (path: string): DatabaseSync => {
 };
 
 const listBlobs = async (folder: string, path: string): Promise<void> => {
-  const list = await open(path, 'wx', 0o600);
-  try {
-    for await (const blob of blobPaths(folder)) {
-      const { size, sha256 } = await digestOf(join(folder, blob));
-      await list.write(`${sha256} ${size} ${blob}\n`);
-    }
-    await list.sync();
-  } finally {
-    await list.close();
+  await using list = await open(path, 'wx', 0o600);
+  for await (const blob of blobPaths(folder)) {
+    const { size, sha256 } = await digestOf(join(folder, blob));
+    await list.write(`${sha256} ${size} ${blob}\n`);
   }
+  await list.sync();
   await syncFolder(join(path, '..'));
 };

@@ -13,23 +13,15 @@ const ALL_PAGES = 2 ** 31 - 1;
 
 /** Copies a database as of one moment while others write to it. Durable when this resolves. */
 export const copyDatabase = async (from: string, to: string): Promise<void> => {
-  const source = new DatabaseSync(from, { timeout: 5000 });
-  try {
-    await backup(source, to, { rate: ALL_PAGES });
-  } finally {
-    source.close();
-  }
+  using source = new DatabaseSync(from, { timeout: 5000 });
+  await backup(source, to, { rate: ALL_PAGES });
   await sync(to);
 };
 
 /** Writes a file that is durable when this resolves. */
 export const sync = async (path: string): Promise<void> => {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(path, 'r');
+  await handle.sync();
 };
 
 export const digestOf = async (path: string): Promise<StoredBlob> => {

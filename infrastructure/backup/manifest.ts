@@ -5,7 +5,7 @@ import { writeWhole } from '../durable-files.ts';
 import { parsedJson } from '../parsed-json.ts';
 
 /** The manifest of a backup. It is written last: a folder without one is an incomplete backup. */
-export const MANIFEST = 'backup.json';
+const MANIFEST = 'backup.json';
 /** File with one line `<sha256> <size> <path>` for each blob, in path order. */
 export const BLOB_LIST = 'blobs.txt';
 
@@ -33,28 +33,27 @@ const manifest = z.object({
   files: z.array(file),
 });
 
+export type Manifest = z.output<typeof manifest>;
+export type ManifestFile = z.output<typeof file>;
+
+type Names = readonly ManifestFile['name'][];
 /** Files that each kind of backup must hold and may hold. */
-const PARTS = {
+const PARTS: Readonly<Record<Manifest['kind'], { must: Names; may: Names }>> = {
   data: { must: ['events.db', BLOB_LIST], may: ['answers.db'] },
   keys: { must: ['keys.db'], may: [] },
-} as const satisfies Record<string, { must: readonly string[]; may: readonly string[] }>;
+};
 
-/**
- * A list that lacks a file would restore an incomplete data folder, which the server would initialise again.
- */
-const isWhole = (kind: Manifest['kind'], files: readonly ManifestFile[]): boolean => {
+/** A list that lacks a file would restore an incomplete data folder, which the server would initialise again. */
+const isWhole = ({ kind, files }: Manifest): boolean => {
+  const { must, may } = PARTS[kind];
   const names = files.map(({ name }) => name);
-  const known: readonly string[] = [...PARTS[kind].must, ...PARTS[kind].may];
   const isOnce = new Set(names).size === names.length;
   return (
     isOnce &&
-    names.every((name) => known.includes(name)) &&
-    PARTS[kind].must.every((name) => names.some((one) => one === name))
+    names.every((name) => [...must, ...may].includes(name)) &&
+    must.every((name) => names.includes(name))
   );
 };
-
-export type Manifest = z.output<typeof manifest>;
-export type ManifestFile = z.output<typeof file>;
 
 /** A backup that cannot be made or used. The message is one sentence. */
 export class BackupError extends Error {
@@ -77,7 +76,7 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
   if (!parsed.success) throw new BackupError(`${join(folder, MANIFEST)} is not what a backup wrote.`);
   if (parsed.data.kind !== kind)
     throw new BackupError(`${folder} is a backup of ${parsed.data.kind}, not of ${kind}.`);
-  if (!isWhole(kind, parsed.data.files)) {
+  if (!isWhole(parsed.data)) {
     throw new BackupError(`${join(folder, MANIFEST)} does not name the files of a backup of ${kind}.`);
   }
   return parsed.data;

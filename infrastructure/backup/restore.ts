@@ -9,7 +9,7 @@ import { orMissing, syncFolder } from '../durable-files.ts';
 import { copyFile } from './copies.ts';
 import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest } from './manifest.ts';
 
-export interface RestorePlan {
+interface RestorePlan {
   readonly from: string;
   readonly keysFrom: string;
   /** The data folder to create; absent or empty. */

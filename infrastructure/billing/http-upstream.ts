@@ -10,7 +10,7 @@ import { parsedJson } from '../parsed-json.ts';
 
 /** The upstream of `BILLING_UPSTREAM_URL` (decisions, section 10, Issue). */
 
-export interface HttpUpstreamOptions {
+interface HttpUpstreamOptions {
   readonly url: string;
   readonly token?: string | undefined;
   readonly http: Pick<OutboundHttp, 'request'>;

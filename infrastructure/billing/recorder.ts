@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 import { syncFolder } from '../durable-files.ts';
@@ -76,13 +76,7 @@ const referenceOf = (key: string): string => `recorded-${key}`;
 /** Links the finished file to its name: readers see it whole or not at all, and the first writer wins. */
 const place = async (incoming: string, target: string, document: string): Promise<void> => {
   const part = join(incoming, randomUUID());
-  const file = await open(part, 'wx', 0o600);
-  try {
-    await file.writeFile(document);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(part, document, { flag: 'wx', mode: 0o600, flush: true });
   try {
     await link(part, target).catch((error: unknown) => {
       if (codeOf(error) !== 'EEXIST') throw error;

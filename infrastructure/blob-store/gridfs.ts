@@ -7,6 +7,14 @@ import { call, insertOnce, type Row } from '../mongodb/calls.ts';
 import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
+/** The driver takes any value as an id; its types allow only its own. */
+declare module 'mongodb' {
+  interface GridFSBucket {
+    openUploadStreamWithId(id: string, filename: string): GridFSBucketWriteStream;
+    openDownloadStream(id: string, options?: GridFSBucketReadStreamOptions): GridFSBucketReadStream;
+  }
+}
+
 /**
  * Stores blobs in the GridFS bucket `blobs`. Each put is one GridFS file with the `filename` `<tenant>/<id>`,
  * so that a move is one update. GridFS writes chunks before the file document, so `blobs.unfinished` records
@@ -37,8 +45,7 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
   /** Writes one chunk after the other, so that none is in flight when the source fails. */
   const write = async (putId: string, ref: BlobRef, source: Readable): Promise<StoredBlob> => {
     const { add, total } = measure();
-    // The driver takes any value as an id; its types allow only its own.
-    const target = bucket.openUploadStreamWithId(putId as never, nameOf(ref));
+    const target = bucket.openUploadStreamWithId(putId, nameOf(ref));
     target.on('error', () => undefined);
     for await (const chunk of source) {
       add(chunk);
@@ -79,7 +86,7 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
       const file = await newestAt(ref);
       if (file === null) return undefined;
       const ends = range === undefined ? {} : { start: range.first, end: range.last + 1 };
-      return { size: Number(file.length), stream: bucket.openDownloadStream(file._id as never, ends) };
+      return { size: Number(file.length), stream: bucket.openDownloadStream(file._id, ends) };
     },
 
     delete: async (ref, before) => {

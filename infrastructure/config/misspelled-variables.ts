@@ -21,7 +21,7 @@ const distance = (left: string, right: string, most: number): number => {
 
 const allowed = (name: string): number => (name.length < 8 ? 1 : 2);
 
-export interface MisspelledVariable {
+interface MisspelledVariable {
   readonly variable: string;
   readonly meant: string;
 }

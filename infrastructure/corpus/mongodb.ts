@@ -1,26 +1,9 @@
 import { Binary, type Filter } from 'mongodb';
-import type {
-  CorpusSource,
-  CorpusStore,
-  SourceHead,
-  SourceKey,
-  StoredSource,
-} from '../../application/ports/corpus-store.ts';
-import {
-  call,
-  isDuplicateKey,
-  isRefusal,
-  numberIn,
-  optionalTextIn,
-  type Row,
-  type Rows,
-  textIn,
-  textsIn,
-  whereId,
-} from '../mongodb/calls.ts';
+import { z } from 'zod';
+import type { CorpusSource, CorpusStore, SourceKey } from '../../application/ports/corpus-store.ts';
+import { call, isDuplicateKey, isRefusal, type Row, type Rows, rowsById, textIn } from '../mongodb/calls.ts';
 import { type MongoOptions, openDatabase } from '../mongodb/database.ts';
-import { countsSchema, kindSchema } from './schemas.ts';
-import { fromBytes, toBytes } from './vectors.ts';
+import { bytesOf, changeRow, headOf, keyRow, runRow, sourceOf } from './rows.ts';
 
 /** Longer than the timeout of an operation (`call`), since the revision is drawn before its document is written. */
 const SETTLES_WITHIN_MS = 12_000;
@@ -93,7 +76,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
 
   const put = (tenantId: string, source: CorpusSource): Promise<boolean> => {
     const { parent, title, model, chunks } = source;
-    const vectors = model === null ? undefined : toBytes(chunks.map(({ vector }) => vector));
+    const vectors = bytesOf(source);
     const fields = {
       buried: false,
       parent,
@@ -107,11 +90,9 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
   };
 
   const rowsOf = async (tenantId: string, keys: readonly SourceKey[], without: readonly string[]) => {
-    if (keys.length === 0) return new Map<string, Row>();
     const projection = Object.fromEntries(without.map((field) => [field, 0]));
     const ids = keys.map((key) => idOf(tenantId, key));
-    const rows = await call(() => sources.find(whereId(ids), { projection }).toArray());
-    return new Map(rows.map((row) => [row._id, row]));
+    return call(() => rowsById(sources, ids, { projection }));
   };
 
   return {
@@ -146,36 +127,27 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
         const projection = { kind: 1, id: 1, seq: 1, buried: 1 };
         const where = { tenant: tenantId, seq: { $gt: after } };
         const rows = await sources.find(where, { projection }).sort({ seq: 1 }).toArray();
-        return rows.map((row) => ({
-          kind: kindSchema.parse(row.kind),
-          id: textIn(row, 'id'),
-          seq: numberIn(row, 'seq'),
-          buried: row.buried === true,
-        }));
+        return z.array(changeRow).parse(rows);
       }),
     load: async (tenantId, keys) => {
       const rows = await rowsOf(tenantId, keys, []);
-      return keys.map((key) => sourceOf(key, rows.get(idOf(tenantId, key))));
+      return keys.map((key) => {
+        const row = rows.get(idOf(tenantId, key));
+        if (row === undefined || row.buried === true) return undefined;
+        return sourceOf(key, row, row.vectors instanceof Binary ? row.vectors.value() : undefined);
+      });
     },
     withoutVectors: (limit) =>
       call(async () => {
         const where = { model: null, buried: false, 'hashes.0': { $exists: true } };
         const projection = { tenant: 1, kind: 1, id: 1 };
         const rows = await sources.find(where, { projection }).sort({ _id: 1 }).limit(limit).toArray();
-        return rows.map((row) => ({
-          tenantId: textIn(row, 'tenant'),
-          kind: kindSchema.parse(row.kind),
-          id: textIn(row, 'id'),
-        }));
+        return z.array(keyRow).parse(rows);
       }),
     backfillRun: (tenantId) =>
       call(async () => {
         const row = await backfills.findOne({ _id: tenantId });
-        if (row === null) return undefined;
-        return {
-          run: textIn(row, 'run'),
-          counts: row.counts === null ? null : countsSchema.parse(row.counts),
-        };
+        return row === null ? undefined : runRow.parse(row);
       }),
     saveBackfillRun: (tenantId, { run, counts }) =>
       call(async () => {
@@ -183,35 +155,5 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
       }),
     ping,
     close,
-  };
-};
-
-const headOf = ({ kind, id }: SourceKey, row: Row | undefined): SourceHead | undefined =>
-  row && {
-    kind,
-    id,
-    revision: textIn(row, 'revision'),
-    buried: row.buried === true,
-    model: optionalTextIn(row, 'model') ?? null,
-    hashes: textsIn(row, 'hashes'),
-  };
-
-const sourceOf = ({ kind, id }: SourceKey, row: Row | undefined): StoredSource | undefined => {
-  if (row === undefined || row.buried === true) return undefined;
-  const hashes = textsIn(row, 'hashes');
-  const found = row.vectors instanceof Binary ? fromBytes(row.vectors.value(), hashes.length) : [];
-  return {
-    kind,
-    id,
-    seq: numberIn(row, 'seq'),
-    revision: textIn(row, 'revision'),
-    parent: optionalTextIn(row, 'parent') ?? null,
-    title: textIn(row, 'title'),
-    model: optionalTextIn(row, 'model') ?? null,
-    chunks: textsIn(row, 'texts').map((text, index) => ({
-      text,
-      hash: hashes[index] ?? '',
-      vector: found[index],
-    })),
   };
 };

@@ -1,16 +1,8 @@
 import { z } from 'zod';
-import type {
-  CorpusSource,
-  CorpusStore,
-  SourceChange,
-  SourceHead,
-  SourceKey,
-  StoredSource,
-} from '../../application/ports/corpus-store.ts';
-import { LIMITED, numberOf, openSqlite, optionalTextOf, type Row, textOf } from '../sqlite/connection.ts';
+import type { CorpusSource, CorpusStore } from '../../application/ports/corpus-store.ts';
+import { LIMITED, numberOf, openSqlite, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
-import { countsSchema, kindSchema } from './schemas.ts';
-import { fromBytes, toBytes } from './vectors.ts';
+import { bytesOf, changeRow, headOf, keyRow, runRow, sourceOf } from './rows.ts';
 
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
 
@@ -59,9 +51,6 @@ const RUN = 'SELECT run, counts FROM backfills WHERE tenant = ?';
 const SAVE_RUN = `INSERT INTO backfills (tenant, run, counts) VALUES (?, ?, ?)
   ON CONFLICT (tenant) DO UPDATE SET run = excluded.run, counts = excluded.counts`;
 
-const texts = z.array(z.string());
-const listOf = (row: Row, column: string): string[] => texts.parse(JSON.parse(textOf(row, column)));
-
 /**
  * Stores the corpus in a SQLite file of its own, one row per source. Several processes may open it.
  * @throws {StoreUnavailable} when the file cannot be opened
@@ -74,11 +63,10 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
 
   const put = (tenantId: string, source: CorpusSource): boolean => {
     const { kind, id, revision, parent, title, model, chunks } = source;
-    const vectors = model === null ? undefined : toBytes(chunks.map(({ vector }) => vector));
     const values = [
       JSON.stringify(chunks.map(({ hash }) => hash)),
       JSON.stringify(chunks.map(({ text }) => text)),
-      vectors ?? null,
+      bytesOf(source) ?? null,
     ];
     const key = [tenantId, kind, id, nextSeq(tenantId)];
     return Number(prepare(PUT).run(...key, revision, parent, title, model, ...values).changes) > 0;
@@ -106,75 +94,21 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
           .all(tenantId, recordId)
           .map((row) => textOf(row, 'id')),
       ),
-    changes: (tenantId, after) => read(() => prepare(CHANGES).all(tenantId, after).map(changeOf)),
+    changes: (tenantId, after) => read(() => z.array(changeRow).parse(prepare(CHANGES).all(tenantId, after))),
     load: (tenantId, keys) =>
-      read(() => keys.map((key) => sourceOf(key, prepare(LOAD).get(tenantId, key.kind, key.id)))),
-    withoutVectors: (limit) =>
       read(() =>
-        prepare(WITHOUT_VECTORS)
-          .all(limit)
-          .map((row) => ({
-            tenantId: textOf(row, 'tenant'),
-            kind: kindSchema.parse(row.kind),
-            id: textOf(row, 'id'),
-          })),
+        keys.map((key) => {
+          const row = prepare(LOAD).get(tenantId, key.kind, key.id);
+          return row && sourceOf(key, row, row.vectors instanceof Uint8Array ? row.vectors : undefined);
+        }),
       ),
-    backfillRun: (tenantId) =>
-      read(() => {
-        const row = prepare(RUN).get(tenantId);
-        if (row === undefined) return undefined;
-        const counts = optionalTextOf(row, 'counts');
-        return {
-          run: textOf(row, 'run'),
-          counts: counts === undefined ? null : countsSchema.parse(JSON.parse(counts)),
-        };
-      }),
+    withoutVectors: (limit) => read(() => z.array(keyRow).parse(prepare(WITHOUT_VECTORS).all(limit))),
+    backfillRun: (tenantId) => read(() => runRow.optional().parse(prepare(RUN).get(tenantId))),
     saveBackfillRun: (tenantId, { run, counts }) =>
       grouped(() => {
         prepare(SAVE_RUN).run(tenantId, run, counts === null ? null : JSON.stringify(counts));
       }),
-    ping: () =>
-      read(() => {
-        prepare(RUN).get('');
-      }),
-    close: async () => connection.close(),
-  };
-};
-
-const headOf = ({ kind, id }: SourceKey, row: Row | undefined): SourceHead | undefined =>
-  row && {
-    kind,
-    id,
-    revision: textOf(row, 'revision'),
-    buried: numberOf(row, 'buried') === 1,
-    model: optionalTextOf(row, 'model') ?? null,
-    hashes: listOf(row, 'hashes'),
-  };
-
-const changeOf = (row: Row): SourceChange => ({
-  kind: kindSchema.parse(row.kind),
-  id: textOf(row, 'id'),
-  seq: numberOf(row, 'seq'),
-  buried: numberOf(row, 'buried') === 1,
-});
-
-const sourceOf = ({ kind, id }: SourceKey, row: Row | undefined): StoredSource | undefined => {
-  if (row === undefined) return undefined;
-  const hashes = listOf(row, 'hashes');
-  const { vectors } = row;
-  const found = vectors instanceof Uint8Array ? fromBytes(vectors, hashes.length) : [];
-  return {
-    kind,
-    id,
-    seq: numberOf(row, 'seq'),
-    revision: textOf(row, 'revision'),
-    parent: optionalTextOf(row, 'parent') ?? null,
-    title: textOf(row, 'title'),
-    model: optionalTextOf(row, 'model') ?? null,
-    chunks: listOf(row, 'texts').map((text, index) => ({
-      text,
-      hash: hashes[index] ?? '',
-      vector: found[index],
-    })),
+    ping: connection.ping,
+    close: connection.close,
   };
 };

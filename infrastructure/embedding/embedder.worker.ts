@@ -2,7 +2,7 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { ready } from '@energetic-ai/core';
 import { type EmbeddingsModelSource, initModel } from '@energetic-ai/embeddings';
 import { yieldToOtherThreads } from '../thread-priority.ts';
-import type { EmbedderThreadData, FromEmbedder, ToEmbedder } from './protocol.ts';
+import type { EmbedderThreadData, FromEmbedder, ToEmbedder } from './threaded-embedder.ts';
 import { normalised } from './vectors.ts';
 
 /** Its own declarations are of a package that is not installed. */

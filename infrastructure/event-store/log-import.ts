@@ -9,7 +9,7 @@ export interface ImportedLog {
   readonly end: Position | undefined;
 }
 
-export interface ImportProgress {
+interface ImportProgress {
   /** True when the import is complete; servers may have written since. */
   readonly isComplete: boolean;
   /** Position of the last imported event; undefined before the first. */

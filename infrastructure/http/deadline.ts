@@ -14,7 +14,7 @@ export const withDeadline = async <T>(
 ): Promise<T> => {
   given?.throwIfAborted();
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(TIMED_OUT), timeoutMs);
+  using _timer = setTimeout(() => late.abort(TIMED_OUT), timeoutMs);
   const signal = given === undefined ? late.signal : AbortSignal.any([given, late.signal]);
   const over = Promise.withResolvers<never>();
   const stop = (): void => over.reject(signal.reason);
@@ -25,7 +25,6 @@ export const withDeadline = async <T>(
     // An error after the deadline is reported as the deadline.
     throw signal.aborted ? signal.reason : error;
   } finally {
-    clearTimeout(timer);
     signal.removeEventListener('abort', stop);
   }
 };

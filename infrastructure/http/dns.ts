@@ -8,7 +8,7 @@ import { codeOf } from '../error-code.ts';
  */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-export interface NameSources {
+interface NameSources {
   /** Name servers to use instead of the machine's, as `address:port`. */
   readonly servers?: readonly string[];
   readonly hostsFile?: string;

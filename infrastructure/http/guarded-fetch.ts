@@ -3,7 +3,7 @@ import type { OutboundHttp, OutboundRequest } from '../../application/ports/outb
 /** The part of `fetch` that libraries need from a replacement. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-export interface FetchLimits {
+interface FetchLimits {
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
 }

@@ -4,7 +4,7 @@ import { connect as secure } from 'node:tls';
 import { canonicalAddress } from './addresses.ts';
 
 /** Target of a socket: a host, and the checked addresses it may be reached at. */
-export interface PinnedTarget {
+interface PinnedTarget {
   /** Subject of the certificate: a name without a trailing dot, or an address. */
   readonly host: string;
   /** At least one address. */

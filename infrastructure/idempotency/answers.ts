@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StoredAnswer } from '../../application/ports/idempotency-store.ts';
 
-const stored = z.object({
+export const storedAnswer = z.object({
   fingerprint: z.string(),
   status: z.number(),
   headers: z.record(z.string(), z.string()),
@@ -12,4 +12,4 @@ const stored = z.object({
 export const answerText = ({ fingerprint, status, headers, body }: StoredAnswer): string =>
   JSON.stringify({ fingerprint, status, headers, body });
 
-export const parseAnswer = (text: string): StoredAnswer => stored.parse(JSON.parse(text));
+export const parseAnswer = (text: string): StoredAnswer => storedAnswer.parse(JSON.parse(text));

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
+import type { IdempotencyStore, KeyUse } from '../../application/ports/idempotency-store.ts';
 import { call, insertOnce, isRefusal, type Row, textIn } from '../mongodb/calls.ts';
 import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 import { answerText, parseAnswer } from './answers.ts';
@@ -51,10 +51,7 @@ function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore 
       if (await call(() => insertOnce(begun, row))) return { first: true, use };
       const found = await call(() => begun.findOne({ _id }));
       if (found === null) return { first: true, use };
-      return {
-        first: false,
-        use: { fingerprint: textIn(found, 'fingerprint'), nonce: textIn(found, 'nonce') },
-      };
+      return { first: false, use: useIn(found) };
     },
     release: async (scope, key, nonce) => {
       // Removes the beginning; an answer is in the other collection and stays.
@@ -65,12 +62,7 @@ function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore 
       await call(() => insertOnce(answers, row));
     },
     list: async function* () {
-      for await (const row of begun.find({})) {
-        yield {
-          ...keptIn(row),
-          use: { fingerprint: textIn(row, 'fingerprint'), nonce: textIn(row, 'nonce') },
-        };
-      }
+      for await (const row of begun.find({})) yield { ...keptIn(row), use: useIn(row) };
       for await (const row of answers.find({})) {
         yield { ...keptIn(row), answer: parseAnswer(textIn(row, 'answer')) };
       }
@@ -82,6 +74,11 @@ function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore 
     close,
   };
 }
+
+const useIn = (row: Row): KeyUse => ({
+  fingerprint: textIn(row, 'fingerprint'),
+  nonce: textIn(row, 'nonce'),
+});
 
 const keptIn = ({ _id, expires_at }: Row) => {
   const [scope = '', key = ''] = _id.split('\n');

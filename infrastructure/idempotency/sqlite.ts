@@ -1,5 +1,5 @@
-import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
-import { numberOf, openSqlite, optionalTextOf, textOf } from '../sqlite/connection.ts';
+import type { IdempotencyStore, KeyUse } from '../../application/ports/idempotency-store.ts';
+import { numberOf, openSqlite, optionalTextOf, type Row, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 import { answerText, parseAnswer } from './answers.ts';
 
@@ -49,8 +49,7 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
         const { changes } = prepare(BEGIN).run(scope, key, use.fingerprint, use.nonce, expiresAt);
         const row = changes === 0 ? prepare(BEGUN).get(scope, key) : undefined;
         if (row === undefined) return { first: true, use };
-        const begun = { fingerprint: textOf(row, 'fingerprint'), nonce: textOf(row, 'nonce') };
-        return { first: false, use: begun };
+        return { first: false, use: useIn(row) };
       }),
     release: (scope, key, nonce) =>
       grouped(() => {
@@ -67,7 +66,7 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
         for (const row of rows) {
           after = { scope: textOf(row, 'scope'), key: textOf(row, 'key') };
           const kept = { ...after, expiresAt: numberOf(row, 'expires_at') };
-          const use = { fingerprint: textOf(row, 'fingerprint'), nonce: textOf(row, 'nonce') };
+          const use = useIn(row);
           // An answer that was put without a beginning has no nonce.
           if (use.nonce !== '') yield { ...kept, use };
           const answer = optionalTextOf(row, 'answer');
@@ -79,8 +78,11 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
       write(() => {
         prepare('DELETE FROM keys WHERE expires_at <= ?').run(now);
       }),
-    async close() {
-      connection.close();
-    },
+    close: connection.close,
   };
 }
+
+const useIn = (row: Row): KeyUse => ({
+  fingerprint: textOf(row, 'fingerprint'),
+  nonce: textOf(row, 'nonce'),
+});

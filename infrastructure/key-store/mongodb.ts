@@ -1,6 +1,6 @@
 import { Binary } from 'mongodb';
 import type { KeyStore } from '../../application/ports/key-store.ts';
-import { call, duplicatesOf, isDuplicateKey, type Row, type Rows, whereId } from '../mongodb/calls.ts';
+import { call, duplicatesOf, isDuplicateKey, type Row, rowsById } from '../mongodb/calls.ts';
 import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 
 /**
@@ -14,18 +14,19 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
   const keys = db.collection<Row>('data_keys', { readConcern: 'majority', readPreference: 'primary' });
   return {
     put: (added) =>
-      call(() =>
-        insertNew(
-          keys,
-          added.map(({ id, wrapped }) => ({ _id: id, wrapped: new Binary(wrapped) })),
-        ),
-      ),
+      call(async () => {
+        if (added.length === 0) return;
+        const rows = added.map(({ id, wrapped }) => ({ _id: id, wrapped: new Binary(wrapped) }));
+        // An existing key is left unchanged.
+        await keys.insertMany(rows, { ordered: false }).catch((error: unknown) => duplicatesOf(error, rows));
+      }),
     getMany: (keyIds) =>
       call(async () => {
-        if (keyIds.length === 0) return [];
-        const rows = await keys.find(whereId(keyIds)).toArray();
-        const found = new Map(rows.map((row) => [row._id, wrappedIn(row)]));
-        return keyIds.map((id) => found.get(id));
+        const rows = await rowsById(keys, keyIds);
+        return keyIds.map((id) => {
+          const row = rows.get(id);
+          return row && wrappedIn(row);
+        });
       }),
     destroy: (keyId) =>
       call(async () => {
@@ -50,16 +51,6 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
     ping,
     close,
   };
-}
-
-/** Inserts absent keys and leaves the others unchanged. */
-async function insertNew(keys: Rows, rows: readonly Row[]): Promise<void> {
-  if (rows.length === 0) return;
-  try {
-    await keys.insertMany(rows, { ordered: false });
-  } catch (error) {
-    duplicatesOf(error, rows);
-  }
 }
 
 function wrappedIn(row: Row): Uint8Array | 'destroyed' {

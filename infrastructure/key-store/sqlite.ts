@@ -66,11 +66,8 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
         }
       }
     },
-    ping: () =>
-      read(() => {
-        prepare(SELECT).get('');
-      }),
-    close: async () => connection.close(),
+    ping: connection.ping,
+    close: connection.close,
   };
 }
 

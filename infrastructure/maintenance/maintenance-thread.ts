@@ -1,22 +1,31 @@
 import type { Worker } from 'node:worker_threads';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { startThread } from '../threads.ts';
-import type { FromMaintenance, MaintenanceTask, ToMaintenance } from './protocol.ts';
 
 /** Small, because the thread allocates few objects. */
 const YOUNG_MIB = 2;
 /** An idle thread ends after this time, which returns its memory. */
 const IDLE_MS = 15_000;
 
-interface Waiting {
-  readonly resolve: (position: string | undefined) => void;
-  readonly reject: (error: Error) => void;
+/** Work on a database of this machine that takes long and is rare. */
+export type MaintenanceTask =
+  | { readonly kind: 'checkpoint'; readonly path: string }
+  /** Copies heads from the embedded event log for a limited time; answers with the position reached. */
+  | { readonly kind: 'heads'; readonly path: string; readonly log: string };
+
+export interface ToMaintenance {
+  readonly id: number;
+  readonly task: MaintenanceTask;
 }
+
+export type FromMaintenance =
+  | { readonly id: number; readonly kind: 'done'; readonly position: string | undefined }
+  | { readonly id: number; readonly kind: 'failed'; readonly message: string };
 
 /** One thread for work on files that would block requests (decisions 24 and 44). Starts with a task, ends when idle. */
 export class MaintenanceThread {
   #worker: Worker | undefined;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<string | undefined>>();
   #lastId = 0;
   #idle: NodeJS.Timeout | undefined;
   #ending: Promise<unknown> = Promise.resolve();
@@ -30,7 +39,9 @@ export class MaintenanceThread {
     this.#lastId += 1;
     const message: ToMaintenance = { id: this.#lastId, task };
     this.#worker.postMessage(message);
-    return new Promise((resolve, reject) => this.#waiting.set(message.id, { resolve, reject }));
+    const asked = Promise.withResolvers<string | undefined>();
+    this.#waiting.set(message.id, asked);
+    return asked.promise;
   }
 
   /** Ends the thread with its connections, before their owners close theirs: the last one removes the write-ahead log. */

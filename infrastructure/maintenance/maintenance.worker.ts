@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import { type LogHeads, openLogHeads } from '../audit/log-heads.ts';
-import type { FromMaintenance, MaintenanceTask, ToMaintenance } from './protocol.ts';
+import type { FromMaintenance, MaintenanceTask, ToMaintenance } from './maintenance-thread.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('this is the beginning of a thread');

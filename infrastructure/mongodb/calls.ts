@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Collection, type Filter, MongoBulkWriteError, MongoServerError } from 'mongodb';
+import {
+  type Collection,
+  type Filter,
+  type FindOptions,
+  MongoBulkWriteError,
+  MongoServerError,
+} from 'mongodb';
 import { z } from 'zod';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { failureOf } from './failures.ts';
@@ -28,19 +34,12 @@ export type Rows = Collection<Row>;
  * @throws {StoreUnavailable} and the operation's other errors
  */
 export async function call<T>(operation: () => Promise<T>): Promise<T> {
-  const deadline = new AbortController();
-  const late = delay(DEADLINE_MS, undefined, { signal: deadline.signal }).then(() => {
-    throw new StoreUnavailable('MongoDB did not answer in time');
-  });
-  // Ignores the error of an operation that lost the race.
-  late.catch(() => undefined);
-  const work = retrying(operation, Date.now() + DEADLINE_MS);
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    deadline.abort();
-  }
+  const late = Promise.withResolvers<never>();
+  using _timer = setTimeout(
+    () => late.reject(new StoreUnavailable('MongoDB did not answer in time')),
+    DEADLINE_MS,
+  );
+  return await Promise.race([retrying(operation, Date.now() + DEADLINE_MS), late.promise]);
 }
 
 async function retrying<T>(operation: () => Promise<T>, until: number): Promise<T> {
@@ -98,6 +97,17 @@ export function whereId(ids: readonly string[]): Filter<Row> {
   return ids.length === 1 && only !== undefined ? { _id: only } : { _id: { $in: [...ids] } };
 }
 
+/** The rows with some ids, by id. */
+export async function rowsById(
+  rows: Rows,
+  ids: readonly string[],
+  options: FindOptions = {},
+): Promise<ReadonlyMap<string, Row>> {
+  if (ids.length === 0) return new Map();
+  const found = await rows.find(whereId(ids), options).toArray();
+  return new Map(found.map((row) => [row._id, row]));
+}
+
 export function textIn(row: Row, field: string): string {
   const value = row[field];
   if (typeof value !== 'string') throw new TypeError(`field ${field} holds no text`);
@@ -117,10 +127,3 @@ export function numberIn(row: Row, field: string): number {
   if (typeof value !== 'number') throw new TypeError(`field ${field} holds no number`);
   return value;
 }
-
-/**
- * The database that a connection string names. `new URL` cannot parse it: a connection string may name
- * several hosts.
- */
-export const databaseIn = (url: string): string =>
-  /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1] ?? 'read_models';

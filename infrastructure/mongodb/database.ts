@@ -1,5 +1,5 @@
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
-import { CLIENT_OPTIONS, call, databaseIn } from './calls.ts';
+import { CLIENT_OPTIONS, call } from './calls.ts';
 
 export interface MongoOptions {
   /** A MongoDB connection string. Its database is used unless `dbName` names another. */
@@ -36,3 +36,10 @@ export async function openDatabase(
   }
   return { db, ping, close: () => client.close() };
 }
+
+/**
+ * The database that a connection string names. `new URL` cannot parse it: a connection string may name
+ * several hosts.
+ */
+const databaseIn = (url: string): string =>
+  /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1] ?? 'read_models';

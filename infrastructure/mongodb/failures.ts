@@ -10,7 +10,7 @@ import {
  * Classifies errors of the driver. `gone`: no server was found in time, or the client is closed. `transient`: a retry may
  * succeed. `final`: a retry fails again.
  */
-export type Failure = 'gone' | 'transient' | 'final';
+type Failure = 'gone' | 'transient' | 'final';
 
 export function failureOf(thrown: unknown): Failure {
   const error = reasonOf(thrown);

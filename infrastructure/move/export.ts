@@ -12,7 +12,7 @@ import { writeLines } from './lines.ts';
 import { type DataManifest, MoveError, writeManifest } from './manifest.ts';
 
 /** The stores that a move copies; everything else is rebuilt from the log. */
-export interface MovedStores {
+interface MovedStores {
   readonly events: EventStore;
   readonly answers: IdempotencyStore;
   readonly blobs: BlobStore;
@@ -20,7 +20,7 @@ export interface MovedStores {
   readonly keys: KeyStore | undefined;
 }
 
-export interface ExportFolders {
+interface ExportFolders {
   readonly to: string;
   /** Undefined leaves the keys in place. */
   readonly keysTo: string | undefined;

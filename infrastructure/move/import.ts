@@ -18,7 +18,7 @@ import {
   readKeyManifest,
 } from './manifest.ts';
 
-export interface ImportPlan {
+interface ImportPlan {
   readonly from: string;
   /** Undefined leaves the keys in place. */
   readonly keysFrom: string | undefined;
@@ -30,7 +30,7 @@ export interface ImportPlan {
   readonly report: (sentence: string) => void;
 }
 
-export interface ImportTargets {
+interface ImportTargets {
   readonly keys: KeyStore | undefined;
   readonly blobs: BlobStore;
   readonly answers: IdempotencyStore;

@@ -9,7 +9,7 @@ import { MoveError } from './manifest.ts';
 
 /** Files of an export: one line of JSON per item, with a checksum at its end. */
 
-export interface LineFile {
+interface LineFile {
   readonly lines: number;
   readonly size: number;
   readonly sha256: string;

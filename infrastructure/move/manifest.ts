@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeWhole } from '../durable-files.ts';
 import { isPosition } from '../event-store/positions.ts';
+import { storedAnswer } from '../idempotency/answers.ts';
 
 /** The manifest of an export. It is written last, so a folder without one is an incomplete export. */
 const MANIFEST = 'export.json';
@@ -27,7 +28,7 @@ const keyManifest = z.object({
   files: z.object({ 'keys.ndjson': counted }),
 });
 export type DataManifest = z.output<typeof dataManifest>;
-export type KeyManifest = z.output<typeof keyManifest>;
+type KeyManifest = z.output<typeof keyManifest>;
 
 /** An export or import that fails. The message is one sentence. */
 export class MoveError extends Error {
@@ -74,15 +75,7 @@ export const keyLine = z.object({ id: z.string(), wrapped: z.base64().nullable()
 const storedUse = { scope: z.string(), key: z.string(), expires_at: z.number() };
 export const answerLine = z.union([
   z.object({ ...storedUse, use: z.object({ fingerprint: z.string(), nonce: z.string() }) }),
-  z.object({
-    ...storedUse,
-    answer: z.object({
-      fingerprint: z.string(),
-      status: z.number(),
-      headers: z.record(z.string(), z.string()),
-      body: z.string().nullable(),
-    }),
-  }),
+  z.object({ ...storedUse, answer: storedAnswer }),
 ]);
 
 export const blobLine = z.object({

@@ -4,7 +4,7 @@ import type { OrderKey } from '../../domain/expressions/order-key.ts';
 import { beginning, entryName, SHORTEST_CUT } from './field-entries.ts';
 
 /** Index entries that cover every document of a filter; the store checks each found document again. */
-export type Access =
+type Access =
   | RangeAccess
   | { readonly kind: 'missing'; readonly field: string }
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
@@ -13,7 +13,7 @@ export type Access =
   /** Parts that together cover all documents. */
   | { readonly kind: 'union'; readonly of: readonly Access[] };
 
-export interface RangeAccess {
+interface RangeAccess {
   readonly kind: 'range';
   readonly field: string;
   readonly spans: readonly Span[];
@@ -26,7 +26,7 @@ export interface Span {
   readonly low?: Bound | undefined;
   readonly high?: Bound | undefined;
 }
-export interface Bound {
+interface Bound {
   readonly value: OrderKey;
   readonly inclusive: boolean;
   /** True when the bound was lowered to include truncated texts. */

@@ -11,7 +11,7 @@ import { isDocument } from './stored-values.ts';
  */
 
 /** UTF-16 units of a text that an entry holds; longer texts are truncated, so that searches check the document too. */
-export const HELD_UNITS = 120;
+const HELD_UNITS = 120;
 
 /** Names of system fields in entries; fields of entities never begin with `$`. */
 const SYSTEM = ['state', 'created_at', 'updated_at'] as const;

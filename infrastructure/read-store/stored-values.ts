@@ -20,6 +20,16 @@ function isPosition(text: string): text is Position {
   return text !== '';
 }
 
+/** The stored row of a parked tenant. */
+export const parkedRow = z.object({
+  tenant: z.string(),
+  position: z.string().transform(positionOf),
+  event_id: z.string(),
+  error: z.string(),
+  since: z.string(),
+  attempts: z.number(),
+});
+
 type Behind = SubscriberProgress['behind'];
 const storedBehind = z.record(z.string(), z.string());
 

@@ -34,6 +34,6 @@ export async function openSqliteSnapshotStore({ path }: { readonly path: string 
       grouped(() => {
         prepare(UPSERT).run(stream, JSON.stringify(snapshot));
       }),
-    close: async () => connection.close(),
+    close: connection.close,
   };
 }

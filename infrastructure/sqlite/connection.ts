@@ -25,10 +25,12 @@ export interface SqliteConnection {
   write<T>(change: () => T): Promise<T>;
   /** Runs `query` on one snapshot of the file. Call it inside {@link read}. */
   snapshot<T>(query: () => T): T;
-  close(): void;
+  /** Reads a page of the file. @throws {StoreUnavailable} */
+  ping(): Promise<void>;
+  close(): Promise<void>;
 }
 
-export interface SqliteOptions {
+interface SqliteOptions {
   readonly path: string;
   /** Statements to run after opening, such as pragmas of one store. */
   readonly pragmas: readonly string[];
@@ -69,7 +71,8 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
     read: (query) => retrying(query),
     write: (change) => retrying(() => transaction(change)),
     snapshot: (query) => transaction(query, 'BEGIN'),
-    close() {
+    ping: () => retrying(() => void prepare('SELECT 1 FROM sqlite_master LIMIT 1').get()),
+    async close() {
       statements.clear();
       if (db.isOpen) db.close();
     },

@@ -1,9 +1,9 @@
 import type { SqliteConnection } from './connection.ts';
 
 interface Waiting {
-  run(): void;
-  done(): void;
-  failed(error: unknown): void;
+  /** Returns the function that answers it. */
+  run(): () => void;
+  reject(error: unknown): void;
 }
 
 /** Runs writes of many requests in one transaction, and so one fsync; each is answered afterwards. */
@@ -16,12 +16,10 @@ export function groupedWrites(connection: SqliteConnection): <T>(write: () => T)
       const group = waiting;
       waiting = [];
       try {
-        await connection.write(() => {
-          for (const each of group) each.run();
-        });
-        for (const each of group) each.done();
+        const answers = await connection.write(() => group.map(({ run }) => run()));
+        for (const answer of answers) answer();
       } catch (error) {
-        for (const each of group) each.failed(error);
+        for (const { reject } of group) reject(error);
       }
     }
     flushing = false;
@@ -29,12 +27,11 @@ export function groupedWrites(connection: SqliteConnection): <T>(write: () => T)
 
   return <T>(write: () => T): Promise<T> =>
     new Promise<T>((resolve, reject) => {
-      let answer = (): void => undefined;
-      const run = (): void => {
+      const run = () => {
         const result = write();
-        answer = () => resolve(result);
+        return () => resolve(result);
       };
-      waiting.push({ run, done: () => answer(), failed: reject });
+      waiting.push({ run, reject });
       if (flushing) return;
       flushing = true;
       setImmediate(flush);

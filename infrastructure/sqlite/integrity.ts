@@ -4,14 +4,11 @@ const MOST = 20;
 
 /** What `look` finds in a database, or why it cannot be read. */
 const inspected = (path: string, look: (db: DatabaseSync) => string[]): string[] => {
-  let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { timeout: 5000 });
+    using db = new DatabaseSync(path, { timeout: 5000 });
     return look(db);
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
-  } finally {
-    db?.close();
   }
 };
 

@@ -84,7 +84,7 @@ describe('SQLite read store: short searches', () => {
     const connection = await openSqlite({ path, pragmas: [], schema: '' });
     try {
       const { number, indexes } = connection.prepare('SELECT number, indexes FROM collections').get() ?? {};
-      const { shape } = openCollection(connection, tableShape(Number(number), String(indexes)));
+      const { tables } = openCollection(connection, tableShape(Number(number), String(indexes)));
       const statements: string[] = [];
       const prepare = (sql: string) => {
         statements.push(sql);
@@ -93,7 +93,11 @@ describe('SQLite read store: short searches', () => {
       const found = (filter: string, own: Partial<PlanLimits> = {}) => {
         statements.length = 0;
         const query = { ...base, ...asked(filter, undefined, 3) };
-        const page = fewPage({ ...connection, prepare }, shape, query, { counted: 0, quick: 256, ...own });
+        const page = fewPage({ ...tables, connection: { ...connection, prepare } }, query, {
+          counted: 0,
+          quick: 256,
+          ...own,
+        });
         return page && [page.docs.map(({ id }) => id), page.next?.id];
       };
       expect(found('n == 77')).to.deep.equal([['r077'], undefined]);

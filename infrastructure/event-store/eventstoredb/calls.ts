@@ -7,17 +7,11 @@ import type { ReadSource } from './read-source.ts';
  * @throws {StoreUnavailable} at the limit; otherwise errors of the call
  */
 export async function withTimeout<T>(what: string, timeoutMs: number, call: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new StoreUnavailable(`EventStoreDB: ${what} took longer than ${timeoutMs} ms`));
-    }, timeoutMs);
-  });
-  try {
-    return await Promise.race([call(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const late = Promise.withResolvers<never>();
+  using _timer = setTimeout(() => {
+    late.reject(new StoreUnavailable(`EventStoreDB: ${what} took longer than ${timeoutMs} ms`));
+  }, timeoutMs);
+  return await Promise.race([call(), late.promise]);
 }
 
 /** Reads a stream of the client to its end, or cancels it at the time limit. */

@@ -1,5 +1,6 @@
 import type { EventData, Position as LogPosition, RecordedEvent } from '@eventstore/db-client';
 import type { NewEvent, Position, StoredEvent } from '../../../application/ports/event-store.ts';
+import { parsedJson } from '../../parsed-json.ts';
 import { formatPosition, isPosition } from '../positions.ts';
 
 const encoder = new TextEncoder();
@@ -31,20 +32,12 @@ export function encodeEvent({ id, type, data, metadata }: NewEvent): EventData {
  * are marked, so that the client keeps their bytes.
  */
 function encodeMetadata(text: string): Uint8Array {
-  if (survivesParsing(text)) return encoder.encode(text);
+  if (JSON.stringify(parsedJson(text)) === text) return encoder.encode(text);
   const bytes = encoder.encode(text);
   const marked = new Uint8Array(bytes.length + 1);
   marked[0] = VERBATIM;
   marked.set(bytes, 1);
   return marked;
-}
-
-function survivesParsing(text: string): boolean {
-  try {
-    return JSON.stringify(JSON.parse(text)) === text;
-  } catch {
-    return false;
-  }
 }
 
 /** @throws when the server sends no positions in stream reads (before 22.6) */

@@ -4,36 +4,30 @@ import type { ReadSource } from './read-source.ts';
 
 type Open = <E>(source: ReadSource<E>) => AsyncIterable<E>;
 
-/** A read that starts when it is iterated, and may consist of several reads of the client. */
-export class DeferredRead<E> implements ReadSource<E> {
-  readonly #items: AsyncGenerator<E>;
-  #cancel: (() => Promise<void>) | undefined;
-  #isCancelled = false;
-
-  /** @param items calls `open` for each read, so that it can be cancelled */
-  constructor(items: (open: Open) => AsyncGenerator<E>) {
-    this.#items = items((source) => {
-      // The client emits errors even without a reader; an `error` event without a listener ends the process.
-      source.on('error', () => undefined);
-      this.#cancel = () => source.cancel();
-      if (this.#isCancelled) source.cancel().catch(() => undefined);
-      return source;
-    });
-  }
-
-  on(): void {
+/**
+ * A read that starts when it is iterated, and may consist of several reads of the client.
+ * @param items calls `open` for each read, so that it can be cancelled
+ */
+export const deferredRead = <E>(items: (open: Open) => AsyncGenerator<E>): ReadSource<E> => {
+  let cancel: (() => Promise<void>) | undefined;
+  let isCancelled = false;
+  const all = items((source) => {
+    // The client emits errors even without a reader; an `error` event without a listener ends the process.
+    source.on('error', () => undefined);
+    cancel = () => source.cancel();
+    if (isCancelled) source.cancel().catch(() => undefined);
+    return source;
+  });
+  return {
     // The iteration reports errors.
-  }
-
-  async cancel(): Promise<void> {
-    this.#isCancelled = true;
-    await this.#cancel?.();
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<E> {
-    return this.#items;
-  }
-}
+    on: () => undefined,
+    cancel: async () => {
+      isCancelled = true;
+      await cancel?.();
+    },
+    [Symbol.asyncIterator]: () => all,
+  };
+};
 
 /** A subscription that starts later; listeners may be added before. */
 export class DeferredSubscription implements SubscriptionSource {

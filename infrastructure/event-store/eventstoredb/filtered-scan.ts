@@ -22,7 +22,7 @@ import { type Chunk, Feed } from './feed.ts';
 const SEARCH_WINDOW = 4096;
 const CHECKPOINT_INTERVAL = 32;
 
-export interface FilteredScan {
+interface FilteredScan {
   readonly from: Position | undefined;
   readonly selection: Selection;
   readonly limit: number;

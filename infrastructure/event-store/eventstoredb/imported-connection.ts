@@ -10,7 +10,7 @@ import {
 import { collect } from './calls.ts';
 import { isSystem } from './codec.ts';
 import type { Connection, SubscriptionSource } from './connection.ts';
-import { DeferredRead, DeferredSubscription } from './deferred-sources.ts';
+import { DeferredSubscription, deferredRead } from './deferred-sources.ts';
 import { importedIn } from './imported-events.ts';
 import { ImportedPositions, readNotes } from './imported-positions.ts';
 import type { ReadSource } from './read-source.ts';
@@ -44,7 +44,7 @@ export const withImportedPositions = (connection: Connection, timeoutMs: number)
         : rest;
     },
     readStream: (stream, range) =>
-      new DeferredRead<ResolvedEvent>(async function* (open) {
+      deferredRead<ResolvedEvent>(async function* (open) {
         const known = await positions();
         for await (const found of open(connection.readStream(stream, range))) {
           yield known === undefined || found.event === undefined
@@ -53,7 +53,7 @@ export const withImportedPositions = (connection: Connection, timeoutMs: number)
         }
       }),
     readAll: (range, ...more) =>
-      new DeferredRead<AllStreamResolvedEvent>(async function* (open) {
+      deferredRead<AllStreamResolvedEvent>(async function* (open) {
         const known = await positions();
         if (known === undefined) yield* open(connection.readAll(range, ...more));
         else yield* allOf({ connection, timeoutMs, known }, [range, ...more], open);

@@ -23,7 +23,7 @@ export interface PositionPair {
   readonly server: bigint;
 }
 
-export interface ImportNotes {
+interface ImportNotes {
   readonly log: ImportedLog;
   readonly pairs: readonly PositionPair[];
   /** The server's position of the last imported event; undefined while the import is not complete. */

@@ -6,7 +6,7 @@ import { formatPosition } from '../positions.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
 import type { Connection } from './connection.ts';
 
-export interface LiveSourceDeps {
+interface LiveSourceDeps {
   readonly connection: Connection;
   /** Position of the product's last event. */
   readonly head: () => Promise<Position | undefined>;

@@ -19,7 +19,7 @@ import { LateAppends } from './late-appends.ts';
 import { liveSource } from './live-source.ts';
 import { readHead, readStream, readStreams, scanAll } from './reads.ts';
 
-export interface EventStoreDbOptions {
+interface EventStoreDbOptions {
   /** `esdb://…`; may contain a user name and password, so it is never logged. */
   readonly url: string;
   /** Limit of every call (ms); an append that exceeds it may still happen. Default 5,000. */

@@ -3,7 +3,7 @@ import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
-export const BLOCK = 1024;
+const BLOCK = 1024;
 /** Events that a filtered step scans: a few milliseconds. */
 export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';

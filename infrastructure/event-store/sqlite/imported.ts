@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { numberOf, textOf } from '../../sqlite/connection.ts';
 
 /** The imported part of an embedded log. Its positions are those of the original store. */
-export interface ImportedPart {
+interface ImportedPart {
   readonly id: string;
   readonly events: number;
   /** Position of its last event, 0 when empty. Later positions follow without a gap. */
@@ -40,13 +40,9 @@ export const noteImport = (db: DatabaseSync, { id, events, last, isComplete }: I
 
 /** The imported part of a log, and how many of its events are stored. Undefined for a log without an import. */
 export const importedIn = (path: string): (ImportedPart & { readonly found: number }) | undefined => {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    const part = importedPart(db);
-    if (part === undefined) return undefined;
-    const row = db.prepare('SELECT count(*) AS found FROM events WHERE position <= ?').get(part.last);
-    return { ...part, found: numberOf(row, 'found') };
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path, { readOnly: true });
+  const part = importedPart(db);
+  if (part === undefined) return undefined;
+  const row = db.prepare('SELECT count(*) AS found FROM events WHERE position <= ?').get(part.last);
+  return { ...part, found: numberOf(row, 'found') };
 };

@@ -3,7 +3,7 @@ import { MEMORY } from '../../../application/ports/memory.ts';
 import { numberOf } from '../../sqlite/connection.ts';
 
 /** The last revision of a stream; -1 for a stream without events. */
-export interface StreamEnd {
+interface StreamEnd {
   readonly streamId: number;
   revision: number;
 }

@@ -3,12 +3,13 @@ import {
   type ExpectedRevision,
   type NewEvent,
   StoreUnavailable,
+  type StreamAppend,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { isTransient, unavailable } from '../../sqlite/errors.ts';
-import type { Append, Written } from './writer.ts';
+import type { Written } from './writer.ts';
 
-interface Waiting extends Append {
+interface Waiting extends StreamAppend {
   readonly since: number;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: Error) => void;
@@ -27,13 +28,13 @@ export class AppendQueue {
   #waiting: Waiting[] = [];
   #scheduled = false;
   #idle: (() => void)[] = [];
-  readonly #write: (appends: readonly Append[]) => Written;
+  readonly #write: (appends: readonly StreamAppend[]) => Written;
   readonly #lockTimeoutMs: number;
   readonly #logger: Logger | undefined;
 
   /** `lockTimeoutMs`: how long an append waits for another process's lock. */
   constructor(
-    write: (appends: readonly Append[]) => Written,
+    write: (appends: readonly StreamAppend[]) => Written,
     lockTimeoutMs: number,
     logger: Logger | undefined,
   ) {

@@ -11,8 +11,8 @@ import type { LogState } from './log-state.ts';
 const PAGE_EVENTS = 1000;
 const PAGE_UNITS = 2 * 1024 * 1024;
 
-/** Order of the columns in which {@link Reader} reads cells. */
-const COLUMNS = `e.position, s.name, e.revision, e.type_id, ${TEXT_COLUMNS}`;
+/** Columns of an event apart from the name of its stream, in the order in which {@link Reader} reads cells. */
+const COLUMNS = `e.position, e.revision, e.type_id, ${TEXT_COLUMNS}`;
 
 /** Matches in a range of the log, and the scanned range. Offsets are exclusive starts; 0 is before the first event. */
 export interface Step {
@@ -38,7 +38,7 @@ export class Reader {
     const stream = (bound: string, order: string) =>
       inCells(
         db.prepare(
-          `SELECT ${COLUMNS} FROM streams s JOIN events e ON e.stream_id = s.id
+          `SELECT s.name, ${COLUMNS} FROM streams s JOIN events e ON e.stream_id = s.id
            WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} ${LIMITED}`,
         ),
       );
@@ -47,7 +47,7 @@ export class Reader {
     // Follows the order of the argument without sorting; events of each stream come from the index.
     this.#streams = inCells(
       db.prepare(
-        `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, ${TEXT_COLUMNS} FROM json_each(?) j
+        `SELECT j.key, e.stream_id, ${COLUMNS} FROM json_each(?) j
          CROSS JOIN streams s ON s.name = j.value
          CROSS JOIN events e ON e.stream_id = s.id AND e.revision < ?`,
       ),
@@ -96,18 +96,7 @@ export class Reader {
         before = nth;
         streamId = numberAt(cells, 1);
       }
-      const offset = numberAt(cells, 2);
-      const stream = streams[nth] ?? '';
-      const { id, data, metadata } = this.#state.rows.texts(stream, cells[5], cells[6], cells[7]);
-      const event = {
-        id,
-        type: this.#state.types.nameOf(numberAt(cells, 4)),
-        data,
-        metadata,
-        stream,
-        revision: numberAt(cells, 3),
-        position: formatPosition(offset),
-      };
+      const event = this.#decode(streams[nth] ?? '', cells, 2);
       found[nth]?.push(event);
       units += event.data.length + event.metadata.length;
     }
@@ -155,7 +144,7 @@ export class Reader {
     if (!statement) {
       statement = inCells(
         this.#db.prepare(
-          `SELECT ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream_id
+          `SELECT s.name, ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream_id
            WHERE e.position BETWEEN ? AND ?
            ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
            ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
@@ -181,8 +170,8 @@ export class Reader {
     let lastOffset = 0;
     let units = 0;
     for (const row of rows) {
-      lastOffset = numberAt(row, 0);
-      const event = this.#decode(row, lastOffset);
+      lastOffset = numberAt(row, 1);
+      const event = this.#decode(textAt(row, 0), row, 1);
       events.push(event);
       units += event.data.length + event.metadata.length;
       if (units >= PAGE_UNITS) return { events, lastOffset, stopped: true };
@@ -190,17 +179,17 @@ export class Reader {
     return { events, lastOffset, stopped: false };
   }
 
-  #decode(row: Cells, offset: number): StoredEvent {
-    const stream = textAt(row, 1);
-    const { id, data, metadata } = this.#state.rows.texts(stream, row[4], row[5], row[6]);
+  /** @param at of the first of {@link COLUMNS} */
+  #decode(stream: string, row: Cells, at: number): StoredEvent {
+    const { id, data, metadata } = this.#state.rows.texts(stream, row[at + 3], row[at + 4], row[at + 5]);
     return {
       id,
-      type: this.#state.types.nameOf(numberAt(row, 3)),
+      type: this.#state.types.nameOf(numberAt(row, at + 2)),
       data,
       metadata,
       stream,
-      revision: numberAt(row, 2),
-      position: formatPosition(offset),
+      revision: numberAt(row, at + 1),
+      position: formatPosition(numberAt(row, at)),
     };
   }
 }

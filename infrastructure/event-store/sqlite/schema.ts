@@ -91,16 +91,12 @@ export const isPacked = (db: DatabaseSync): boolean => versionOf(db) === PACKED;
  * @returns false for a log that packs them already
  */
 export function packNewEvents(path: string): boolean {
-  const db = openDatabase(path);
-  try {
-    waitingForLocks(() => db.exec('BEGIN IMMEDIATE'));
-    const isFirst = versionOf(db) === TEXTS;
-    if (isFirst) db.exec(PACKED_SCHEMA);
-    db.exec('COMMIT');
-    return isFirst;
-  } finally {
-    db.close();
-  }
+  using db = openDatabase(path);
+  waitingForLocks(() => db.exec('BEGIN IMMEDIATE'));
+  const isFirst = versionOf(db) === TEXTS;
+  if (isFirst) db.exec(PACKED_SCHEMA);
+  db.exec('COMMIT');
+  return isFirst;
 }
 
 function waitingForLocks(step: () => void): void {

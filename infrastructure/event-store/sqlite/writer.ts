@@ -1,24 +1,16 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import {
   type AppendResult,
-  type ExpectedRevision,
-  type NewEvent,
   type Position,
   type StoredEvent,
+  type StreamAppend,
   WrongExpectedRevision,
 } from '../../../application/ports/event-store.ts';
 import { numberOf, type Row } from '../../sqlite/connection.ts';
 import { formatPosition } from '../positions.ts';
 import type { LogState } from './log-state.ts';
 
-/** An append that waits for its transaction. */
-export interface Append {
-  readonly stream: string;
-  readonly expected: ExpectedRevision;
-  readonly events: readonly NewEvent[];
-}
-
-export type Outcome = AppendResult | WrongExpectedRevision;
+type Outcome = AppendResult | WrongExpectedRevision;
 
 export interface Written {
   /** One per append, in order. */
@@ -50,7 +42,7 @@ export class Writer {
    * Checks each append on its own: one with a wrong expected revision writes nothing and does not affect the others.
    * @throws the database's error when the whole transaction failed; nothing is written then
    */
-  write(appends: readonly Append[]): Written {
+  write(appends: readonly StreamAppend[]): Written {
     const state = this.#state;
     this.#begin.run();
     try {
@@ -67,7 +59,7 @@ export class Writer {
     }
   }
 
-  #one(append: Append, stored: StoredEvent[]): Outcome {
+  #one(append: StreamAppend, stored: StoredEvent[]): Outcome {
     const { stream, expected, events } = append;
     const { lastRevisions, types, blocks, rows, isPacked } = this.#state;
     let known = lastRevisions.find(stream);
@@ -92,7 +84,7 @@ export class Writer {
   }
 
   /** Detects a retry of a written append: the events after its expected revision are exactly its own. */
-  #repeated(streamId: number, { stream, expected, events }: Append): AppendResult | undefined {
+  #repeated(streamId: number, { stream, expected, events }: StreamAppend): AppendResult | undefined {
     const first = typeof expected === 'number' ? expected + 1 : 0;
     const last = first + events.length - 1;
     const rows = this.#stored.all(streamId, first, last);
@@ -103,6 +95,6 @@ export class Writer {
   }
 }
 
-function wrong({ stream, expected }: Append, last: number): WrongExpectedRevision {
+function wrong({ stream, expected }: StreamAppend, last: number): WrongExpectedRevision {
   return new WrongExpectedRevision(stream, expected, last < 0 ? undefined : last);
 }

@@ -28,8 +28,6 @@ export function claimedLeases(db: Db): Leases {
     return tops;
   }
 
-  const highest = async (name: string): Promise<Row | undefined> => (await highestOf([name])).get(name);
-
   async function now(): Promise<number> {
     const { localTime }: { localTime?: unknown } = await db.command({ hello: 1 });
     if (!(localTime instanceof Date)) throw new TypeError('the server does not tell its time');
@@ -74,11 +72,6 @@ export function claimedLeases(db: Db): Leases {
     return row.owner !== null && left > 0 && left <= Math.max(ttlMs, LONGEST_LEASE_MS);
   }
 
-  async function fenceOf(name: string): Promise<number | undefined> {
-    const top = await highest(name);
-    return top === undefined ? undefined : numberIn(top, 'fence');
-  }
-
   return {
     async acquireAll(names, owner, ttlMs) {
       if (names.length === 0) return [];
@@ -98,10 +91,9 @@ export function claimedLeases(db: Db): Leases {
       await claims.updateOne({ _id: `${name}#${fence}`, owner }, { $set: { owner: null, expires_at: 0 } });
     },
     async isHeld(name) {
-      const [top, time] = [await highest(name), await now()];
+      const [top, time] = [(await highestOf([name])).get(name), await now()];
       return top !== undefined && isHeldAt(top, time);
     },
-    fenceOf,
     async fencesOf(names) {
       const tops = await highestOf(names);
       return new Map([...tops].map(([name, top]) => [name, numberIn(top, 'fence')]));

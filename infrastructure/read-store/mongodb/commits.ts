@@ -6,7 +6,7 @@ import {
   type GenerationId,
   leaseNameOf,
 } from '../../../application/ports/read-store.ts';
-import { type Row, type Rows, textIn, whereId } from '../../mongodb/calls.ts';
+import { type Row, type Rows, rowsById, textIn } from '../../mongodb/calls.ts';
 import { lastWrites, toRow, writeRows } from './documents.ts';
 import type { Generations } from './generations.ts';
 import type { Leases } from './leases.ts';
@@ -14,9 +14,9 @@ import { checkFence } from './progress.ts';
 import type { TransactionSession, Transactions } from './transactions.ts';
 
 /** How batches of documents are stored with their checkpoint. */
-export type Commit = (batch: BatchWrite) => Promise<void>;
+type Commit = (batch: BatchWrite) => Promise<void>;
 
-export interface CommitDeps {
+interface CommitDeps {
   readonly generations: Generations;
   readonly leases: Leases;
   /** For tests: awaited between the documents and the checkpoint. */
@@ -45,7 +45,7 @@ export interface BatchTransaction<Collection> {
  */
 export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {
   const { generations, leases, beforeCheckpoint } = deps;
-  const sessions = holderSessions(generations, transactions);
+  const inSession = holderSessions(generations, transactions);
   return async (batch) => {
     const { generation, fence, checkpoint } = batch;
     await checkFence(leases, leaseNameOf(generation), fence);
@@ -54,12 +54,11 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
       if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
       return;
     }
-    await sessions.run(generation, fence, (session) =>
+    await inSession(generation, fence, (session) =>
       writeBatch<Rows>(rows, beforeCheckpoint, {
         positions: async (collection, ids) => {
-          const options = { session, projection: { position: 1 } };
-          const found = await collection.find(whereId(ids), options).toArray();
-          return new Map(found.map((row) => [row._id, textIn(row, 'position')]));
+          const found = await rowsById(collection, ids, { session, projection: { position: 1 } });
+          return new Map([...found].map(([id, row]) => [id, textIn(row, 'position')]));
         },
         replace: async (collection, all) => {
           const operations = all.map(({ _id, ...replacement }) => ({
@@ -79,27 +78,25 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
  */
 function holderSessions(generations: Generations, transactions: Transactions) {
   const idle = new Map<string, { readonly session: TransactionSession; readonly fence: number }>();
-  return {
-    async run(
-      generation: GenerationId,
-      fence: number,
-      work: (session: ClientSession) => Promise<void>,
-    ): Promise<void> {
-      const key = leaseNameOf(generation);
-      const known = idle.get(key);
-      // A call that timed out may still run in its session, so no other call uses that session.
-      idle.delete(key);
-      const session = known?.session ?? transactions.open();
-      try {
-        if (known?.fence !== fence) await generations.noteSession(generation, fence, session.id);
-        await session.run(work);
-      } catch (error) {
-        await session.end();
-        throw error;
-      }
-      if (idle.has(key)) await session.end();
-      else idle.set(key, { session, fence });
-    },
+  return async (
+    generation: GenerationId,
+    fence: number,
+    work: (session: ClientSession) => Promise<void>,
+  ): Promise<void> => {
+    const key = leaseNameOf(generation);
+    const known = idle.get(key);
+    // A call that timed out may still run in its session, so no other call uses that session.
+    idle.delete(key);
+    const session = known?.session ?? transactions.open();
+    try {
+      if (known?.fence !== fence) await generations.noteSession(generation, fence, session.id);
+      await session.run(work);
+    } catch (error) {
+      await session.end();
+      throw error;
+    }
+    if (idle.has(key)) await session.end();
+    else idle.set(key, { session, fence });
   };
 }
 

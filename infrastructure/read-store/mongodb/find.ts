@@ -1,6 +1,6 @@
-import type { ClientSession, FindCursor } from 'mongodb';
+import type { ClientSession, Filter, FindCursor } from 'mongodb';
 import type { Cursor, EntriesQuery, FindQuery, FindResult } from '../../../application/ports/read-store.ts';
-import { type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
+import { type Row, type Rows, rowsById, textIn, textsIn } from '../../mongodb/calls.ts';
 import {
   checkSingle,
   cursorOf,
@@ -87,47 +87,34 @@ export async function findEntries(
 }
 
 function hitsOf(source: Source, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
-  if (plan.multi === undefined) return singleValued(source, plan, query, range);
+  if (plan.multi === undefined) {
+    const field = `k_${plan.name}`;
+    return inOrder(source, query, range, field, { [field]: { $gt: range.low, $lt: range.high } });
+  }
   const equals = query.equals ?? [];
   if (equals.length < plan.splitAt) return unwound(source, plan, query, range);
-  return withinHead(source, plan, query, range, encodeAll(equals.slice(0, plan.splitAt)));
-}
-
-const within = (session: ClientSession | undefined) => (session === undefined ? {} : { session });
-
-async function singleValued(
-  { rows, session }: Source,
-  plan: IndexPlan,
-  query: FindQuery,
-  range: KeyRange,
-): Promise<Hits> {
-  const field = `k_${plan.name}`;
-  const found = rows
-    .find({ tenant: query.tenant, [field]: { $gt: range.low, $lt: range.high } }, within(session))
-    .sort({ [field]: range.descending ? -1 : 1 });
-  const { page, hasMore } = await pageRows(found, query.limit);
-  return { hits: page.map((row) => ({ key: textIn(row, field), row })), hasMore };
-}
-
-/**
- * The array's field is fixed by `equals`, so one element matches, and a native multikey index gives the order of the
- * tail.
- */
-async function withinHead(
-  { rows, session }: Source,
-  plan: IndexPlan,
-  query: FindQuery,
-  range: KeyRange,
-  head: string,
-): Promise<Hits> {
+  // `equals` fixes the array's field, so one element matches, and a native multikey index gives the order of the tail.
+  const head = encodeAll(equals.slice(0, plan.splitAt));
   const field = `t_${plan.name}`;
   const low = range.low.slice(head.length);
   const bounded = range.high.startsWith(head);
   const bounds = bounded ? { $gt: low, $lt: range.high.slice(head.length) } : { $gt: low };
-  const found = rows
-    .find({ tenant: query.tenant, [`h_${plan.name}`]: head, [field]: bounds }, within(session))
-    .sort({ [field]: range.descending ? -1 : 1 });
-  const { page, hasMore } = await pageRows(found, query.limit);
+  return inOrder(source, query, range, field, { [`h_${plan.name}`]: head, [field]: bounds }, head);
+}
+
+const within = (session: ClientSession | undefined) => (session === undefined ? {} : { session });
+
+/** Reads rows in the order of a field. @param head the beginning of the keys, before the field's value */
+async function inOrder(
+  { rows, session }: Source,
+  { tenant, limit }: FindQuery,
+  { descending }: KeyRange,
+  field: string,
+  where: Filter<Row>,
+  head = '',
+): Promise<Hits> {
+  const found = rows.find({ tenant, ...where }, within(session)).sort({ [field]: descending ? -1 : 1 });
+  const { page, hasMore } = await pageRows(found, limit);
   return { hits: page.map((row) => ({ key: head + textIn(row, field), row })), hasMore };
 }
 
@@ -155,8 +142,8 @@ async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range:
     .filter(({ bytes }) => Buffer.compare(bytes, low) > 0 && Buffer.compare(bytes, high) < 0)
     .sort((a, b) => (range.descending ? -1 : 1) * Buffer.compare(a.bytes, b.bytes))
     .slice(0, query.limit + 1);
-  const documents = await rows.find({ _id: { $in: entries.map(({ id }) => id) } }, within(session)).toArray();
-  const byId = new Map(documents.map((row) => [row._id, row]));
+  const ids = entries.map(({ id }) => id);
+  const byId = await rowsById(rows, ids, within(session));
   const hits = entries.flatMap(({ id, key }) => {
     const row = byId.get(id);
     return row === undefined || row.value === null ? [] : [{ key, row }];

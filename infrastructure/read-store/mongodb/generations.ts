@@ -9,7 +9,7 @@ import {
   type GenerationId,
   leaseNameOf,
 } from '../../../application/ports/read-store.ts';
-import { insertOnce, type Row, type Rows, textIn, whereId } from '../../mongodb/calls.ts';
+import { insertOnce, type Row, type Rows, rowsById, textIn } from '../../mongodb/calls.ts';
 import { type IndexPlan, planIndex } from '../index-keys.ts';
 import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
 import { indexKeys, type Shape, TOMBSTONE_SECONDS } from './documents.ts';
@@ -29,33 +29,7 @@ export interface GenerationProgress {
   readonly isOutdated: boolean;
 }
 
-export interface Generations {
-  prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
-  /** Undefined when the generation was never prepared, or was dropped. */
-  open(generation: GenerationId, collection: string): Promise<OpenCollection | undefined>;
-  progress(generation: GenerationId): Promise<GenerationProgress | undefined>;
-  /** As `progress` for several, in one command, in their order. */
-  progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]>;
-  /**
-   * Advances fence and checkpoint; without a checkpoint, only makes the transaction write the row.
-   * @throws {Fenced}
-   */
-  advance(
-    generation: GenerationId,
-    fence: number,
-    checkpoint: Position | undefined,
-    session?: ClientSession,
-  ): Promise<void>;
-  /** Advances several as `advance` does, in one command. Returns false when any of them was refused. */
-  advanceAll(all: readonly CheckpointWrite[]): Promise<boolean>;
-  /** Stores the session of the holder's transactions. */
-  noteSession(generation: GenerationId, fence: number, id: Binary): Promise<void>;
-  /** The session stored by a holder before this fence. */
-  sessionBefore(lease: string, fence: number): Promise<Binary | undefined>;
-  /** Tags of all generations of a projection. */
-  tags(projection: string): Promise<string[]>;
-  drop(generation: GenerationId): Promise<void>;
-}
+export type Generations = ReturnType<typeof mongoGenerations>;
 
 /**
  * The format of documents in generations prepared now. Format 1, which has no mark, is JSON text under `value`
@@ -82,7 +56,7 @@ export interface Abilities {
   readonly indexFields: IndexFields | undefined;
 }
 
-export function mongoGenerations(db: Db, abilities: Abilities): Generations {
+export function mongoGenerations(db: Db, abilities: Abilities) {
   const { ttlIndexes, nestedArrays, indexFields } = abilities;
   const generations = db.collection<Row>('meta_generations');
   const specs = db.collection<Row>('meta_collections');
@@ -117,10 +91,10 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
     return found;
   }
 
+  /** In one command, in their order. */
   async function progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]> {
     const ids = all.map(generationId);
-    const rows = await generations.find(whereId(ids)).toArray();
-    const byId = new Map(rows.map((row) => [row._id, row]));
+    const byId = await rowsById(generations, ids);
     return Promise.all(
       ids.map(async (id) => {
         const row = byId.get(id);
@@ -132,7 +106,7 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
   }
 
   return {
-    async prepare(generation, collections) {
+    async prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void> {
       checkNames(generation.projection, generation.tag, collections);
       const _id = generationId(generation);
       const lease = leaseNameOf(generation);
@@ -155,7 +129,8 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
         if (known?.fields === true) await indexFields?.(rows);
       }
     },
-    async open(generation, name) {
+    /** Undefined when the generation was never prepared, or was dropped. */
+    async open(generation: GenerationId, name: string): Promise<OpenCollection | undefined> {
       const _id = `${generationId(generation)}.${name}`;
       const known = opened.get(_id);
       if (known !== undefined) return known;
@@ -167,37 +142,51 @@ export function mongoGenerations(db: Db, abilities: Abilities): Generations {
       opened.set(_id, collection);
       return collection;
     },
-    async tags(projection) {
+    /** Tags of all generations of a projection. */
+    async tags(projection: string): Promise<string[]> {
       // `@` and the character after it: every id that begins with the projection's name.
       const rows = await generations
         .find({ _id: { $gt: `${projection}@`, $lt: `${projection}A` } })
         .toArray();
       return rows.map((row) => row._id.slice(projection.length + 1)).sort();
     },
-    progress: async (generation) => (await progressOf([generation]))[0],
+    progress: async (generation: GenerationId): Promise<GenerationProgress | undefined> =>
+      (await progressOf([generation]))[0],
     progressOf,
-    async advance(generation, fence, checkpoint, session) {
+    /**
+     * Advances fence and checkpoint; without a checkpoint, only makes the transaction write the row.
+     * @throws {Fenced}
+     */
+    async advance(
+      generation: GenerationId,
+      fence: number,
+      checkpoint: Position | undefined,
+      session?: ClientSession,
+    ): Promise<void> {
       const { filter, update } = advanceOf(generation, fence, checkpoint);
       const options = session === undefined ? {} : { session };
       const { matchedCount } = await generations.updateOne(filter, update, options);
       if (matchedCount === 0) throw new Fenced(`${generationId(generation)} was moved on by another holder`);
     },
-    async advanceAll(all) {
+    /** Advances several as `advance` does, in one command. Returns false when any of them was refused. */
+    async advanceAll(all: readonly CheckpointWrite[]): Promise<boolean> {
       const updates = all.map(({ generation, fence, checkpoint }) => ({
         updateOne: advanceOf(generation, fence, checkpoint),
       }));
       const { matchedCount } = await generations.bulkWrite(updates, { ordered: false });
       return matchedCount === all.length;
     },
-    async noteSession(generation, fence, id) {
+    /** Stores the session of the holder's transactions. */
+    async noteSession(generation: GenerationId, fence: number, id: Binary): Promise<void> {
       const _id = generationId(generation);
       await generations.updateOne({ _id, fence: { $lte: fence } }, { $set: { session: id } });
     },
-    async sessionBefore(lease, fence) {
+    /** The session stored by a holder before this fence. */
+    async sessionBefore(lease: string, fence: number): Promise<Binary | undefined> {
       const row = await generations.findOne({ lease, fence: { $lt: fence } });
       return row?.session instanceof Binary ? row.session : undefined;
     },
-    async drop(generation) {
+    async drop(generation: GenerationId): Promise<void> {
       const _id = generationId(generation);
       for (const spec of await specs.find({ generation: _id }).toArray()) {
         opened.delete(spec._id);

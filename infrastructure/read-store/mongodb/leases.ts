@@ -1,6 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import { type Lease, LONGEST_LEASE_MS } from '../../../application/ports/read-leases.ts';
-import { isDuplicateKey, isRefusal, numberIn, type Row, whereId } from '../../mongodb/calls.ts';
+import { isDuplicateKey, isRefusal, numberIn, type Row, rowsById } from '../../mongodb/calls.ts';
 
 /** Leases of one database. Operations are safe to repeat. */
 export interface Leases {
@@ -8,9 +8,7 @@ export interface Leases {
   acquireAll(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
   release(lease: Lease): Promise<void>;
   isHeld(name: string): Promise<boolean>;
-  /** The fence of the lease's last holder; undefined when it was never held. */
-  fenceOf(name: string): Promise<number | undefined>;
-  /** The same for several, by name. */
+  /** The fences of the last holders, by name; without leases that were never held. */
   fencesOf(names: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -57,13 +55,9 @@ export function pipelineLeases(db: Db): Leases {
       };
       return (await leases.findOne({ _id: name, owner: { $ne: null }, ...isUnexpired })) !== null;
     },
-    async fenceOf(name) {
-      const row = await leases.findOne({ _id: name });
-      return row === null ? undefined : numberIn(row, 'fence');
-    },
     async fencesOf(names) {
-      const rows = await leases.find(whereId(names)).toArray();
-      return new Map(rows.map((row) => [row._id, numberIn(row, 'fence')]));
+      const rows = await rowsById(leases, names);
+      return new Map([...rows].map(([name, row]) => [name, numberIn(row, 'fence')]));
     },
   };
 }

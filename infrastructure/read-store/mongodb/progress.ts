@@ -9,7 +9,6 @@ import {
   type GenerationState,
   leaseNameOf,
   leaseNameOfSubscriber,
-  type ParkedTenant,
   type ReadProgress,
 } from '../../../application/ports/read-store.ts';
 import {
@@ -18,22 +17,13 @@ import {
   optionalTextIn,
   type Row,
   type Rows,
+  rowsById,
   textIn,
-  whereId,
 } from '../../mongodb/calls.ts';
-import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
+import { behindOf, optionalPosition, parkedRow, positionOf, textOfBehind } from '../stored-values.ts';
 import { type GenerationProgress, type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
 import { endTransactions } from './transactions.ts';
-
-const parkedRow = z.object({
-  tenant: z.string(),
-  position: z.string().transform(positionOf),
-  event_id: z.string(),
-  error: z.string(),
-  since: z.string(),
-  attempts: z.number(),
-});
 
 /** Checkpoints of projections and subscribers, protected by fences. */
 export function mongoProgress(db: Db, generations: Generations, leases: Leases): ReadProgress & ReadLeases {
@@ -69,21 +59,11 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     return taken;
   }
 
-  const parkedOf = (ids: readonly string[]): Promise<Row[]> =>
-    parked
-      .find({ generation: { $in: [...ids] } })
-      .sort({ tenant: 1 })
-      .toArray();
-
-  async function stateOf(generation: GenerationId): Promise<GenerationState> {
-    const asked = [generations.progress(generation), parkedOf([generationId(generation)])] as const;
-    return stateIn(...(await Promise.all(asked)));
-  }
-
   /** Two commands for all. */
   async function statesOf(all: readonly GenerationId[]): Promise<GenerationState[]> {
     const ids = all.map(generationId);
-    const [progresses, rows] = await Promise.all([generations.progressOf(all), parkedOf(ids)]);
+    const ofAll = parked.find({ generation: { $in: ids } }).sort({ tenant: 1 });
+    const [progresses, rows] = await Promise.all([generations.progressOf(all), ofAll.toArray()]);
     const rowsById = Map.groupBy(rows, (row) => textIn(row, 'generation'));
     return progresses.map((progress, at) => stateIn(progress, rowsById.get(ids[at] ?? '') ?? []));
   }
@@ -110,7 +90,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
   }
 
   return {
-    state: (generation) => call(() => stateOf(generation)),
+    state: (generation) => call(async () => (await statesOf([generation]))[0] ?? stateIn(undefined, [])),
     states: (all) => call(() => statesOf(all)),
     saveCheckpoints: (all) => call(() => saveAll(all)),
     park: (generation, fence, tenant) =>
@@ -128,8 +108,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     activeGeneration: (projection) => call(async () => activeIn(await active.findOne({ _id: projection }))),
     activeGenerations: (names) =>
       call(async () => {
-        const rows = await active.find(whereId(names)).toArray();
-        const byId = new Map(rows.map((row) => [row._id, row]));
+        const byId = await rowsById(active, names);
         return names.map((name) => activeIn(byId.get(name) ?? null));
       }),
     setActiveGeneration: (projection, state) =>
@@ -164,8 +143,11 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
 
 const stateIn = (progress: GenerationProgress | undefined, rows: readonly Row[]): GenerationState => {
   const checkpoint = optionalPosition(progress?.checkpoint || undefined);
-  const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
-  return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
+  return {
+    checkpoint,
+    parked: z.array(parkedRow).parse(rows),
+    ...(progress?.isOutdated === true && { isOutdated: true }),
+  };
 };
 
 const activeIn = (row: Row | null): ActiveGeneration => ({
@@ -175,7 +157,7 @@ const activeIn = (row: Row | null): ActiveGeneration => ({
 
 /** @throws {Fenced} */
 export async function checkFence(leases: Leases, lease: string, fence: number): Promise<void> {
-  const current = await leases.fenceOf(lease);
+  const current = (await leases.fencesOf([lease])).get(lease);
   if (current !== fence) throw new Fenced(`${lease} is at fence ${current ?? 'none'}, not ${fence}`);
 }
 

@@ -20,10 +20,12 @@ export async function searchPage(collection: OpenCollection, query: SearchQuery)
   return next === undefined ? { docs } : { docs, next };
 }
 
-export async function searchIds(
-  collection: OpenCollection,
-  query: SearchQuery,
-): Promise<{ ids: string[]; next?: Cursor }> {
+export interface FoundIds {
+  readonly ids: readonly string[];
+  readonly next?: Cursor | undefined;
+}
+
+export async function searchIds(collection: OpenCollection, query: SearchQuery): Promise<FoundIds> {
   const { page, next } = await pageOf(collection, query, {});
   const ids = page.map((row) => textIn(row, 'doc_id'));
   return next === undefined ? { ids } : { ids, next };

@@ -1,6 +1,14 @@
-import { type Db, MongoClient } from 'mongodb';
-import { leaseNameOf, type ReadStore } from '../../../application/ports/read-store.ts';
-import { CLIENT_OPTIONS, call, databaseIn, type Row, whereId } from '../../mongodb/calls.ts';
+import {
+  type Cursor,
+  type FindResult,
+  type GenerationId,
+  type ListedDoc,
+  leaseNameOf,
+  type ReadStore,
+  type StoredDoc,
+} from '../../../application/ports/read-store.ts';
+import { call, type Row, whereId } from '../../mongodb/calls.ts';
+import { type MongoOptions, type OpenDatabase, openDatabase } from '../../mongodb/database.ts';
 import { planNamed } from '../index-keys.ts';
 import { claimedLeases } from './claimed-leases.ts';
 import { orderedCommits, transactionalCommits } from './commits.ts';
@@ -8,17 +16,14 @@ import { rowId, toStoredDoc } from './documents.ts';
 import { fieldIndexOf } from './field-index.ts';
 import { findEntries } from './find.ts';
 import { findIn, findTogether } from './find-together.ts';
-import { type Abilities, mongoGenerations } from './generations.ts';
+import { type Abilities, mongoGenerations, type OpenCollection } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
 import { listRows } from './list.ts';
 import { mongoProgress } from './progress.ts';
-import { countRows, searchIds, searchPage } from './search.ts';
-import { type Transactions, transactionsOf } from './transactions.ts';
+import { countRows, type FoundIds, searchIds, searchPage } from './search.ts';
+import { transactionsOf } from './transactions.ts';
 
-export interface MongoReadStoreOptions {
-  /** A MongoDB connection string. Its database is used unless `dbName` names another; default `read_models`. */
-  readonly url: string;
-  readonly dbName?: string | undefined;
+interface MongoReadStoreOptions extends MongoOptions {
   /** For tests: abilities of the server as another one would have them. */
   readonly abilities?: Partial<Abilities> | undefined;
   /** For tests: called between the documents and the checkpoint of a batch. */
@@ -31,37 +36,42 @@ export interface MongoReadStoreOptions {
  * @throws {StoreUnavailable}
  */
 export async function openMongoReadStore(options: MongoReadStoreOptions): Promise<ReadStore> {
-  const client = new MongoClient(options.url, CLIENT_OPTIONS);
+  const opened = await openDatabase(options);
   try {
-    const db = client.db(options.dbName ?? databaseIn(options.url));
-    const complete = await call(() => knowsPipelines(db));
-    const transactions = await call(() => transactionsOf(client, db));
-    const indexFields = complete ? await call(() => fieldIndexOf(db)) : undefined;
-    const abilities = { ttlIndexes: complete, nestedArrays: complete, indexFields };
-    const { beforeCheckpoint = async () => undefined } = options;
-    return readStore(client, db, complete, transactions, beforeCheckpoint, {
-      ...abilities,
-      ...options.abilities,
-    });
+    return await readStore(opened, options);
   } catch (error) {
-    await client.close();
+    await opened.close();
     throw error;
   }
 }
 
-function readStore(
-  client: MongoClient,
-  db: Db,
-  complete: boolean,
-  transactions: Transactions | undefined,
-  beforeCheckpoint: () => Promise<void>,
-  abilities: Abilities,
-): ReadStore {
+async function readStore(
+  { db, ping, close }: OpenDatabase,
+  { beforeCheckpoint = async () => undefined, abilities }: MongoReadStoreOptions,
+): Promise<ReadStore> {
+  const complete = await call(() => knowsPipelines(db));
+  const transactions = await call(() => transactionsOf(db));
+  const indexFields = complete ? await call(() => fieldIndexOf(db)) : undefined;
   const leases: Leases = complete ? pipelineLeases(db) : claimedLeases(db);
-  const generations = mongoGenerations(db, abilities);
+  const generations = mongoGenerations(db, {
+    ...{ ttlIndexes: complete, nestedArrays: complete, indexFields },
+    ...abilities,
+  });
   const deps = { generations, leases, beforeCheckpoint };
   const commit =
     transactions === undefined ? orderedCommits(deps, !complete) : transactionalCommits(deps, transactions);
+
+  /** @param absent the answer for a generation that was never prepared, or was dropped */
+  const inCollection = <T>(
+    generation: GenerationId,
+    name: string,
+    absent: T,
+    read: (collection: OpenCollection) => T | Promise<T>,
+  ): Promise<T> =>
+    call(async () => {
+      const collection = await generations.open(generation, name);
+      return collection === undefined ? absent : read(collection);
+    });
 
   return {
     ...mongoProgress(db, generations, leases),
@@ -84,50 +94,34 @@ function readStore(
         );
       }),
     get: (generation, { collection, tenant, id }) =>
-      call(async () => {
-        const opened = await generations.open(generation, collection);
-        return toStoredDoc(await opened?.rows.findOne({ _id: rowId(tenant, id) }));
-      }),
+      inCollection<StoredDoc | undefined>(generation, collection, undefined, async ({ rows }) =>
+        toStoredDoc(await rows.findOne({ _id: rowId(tenant, id) })),
+      ),
     find: (generation, query) => call(() => findIn(generations, generation, query)),
     entries: (generation, query) =>
-      call(async () => {
-        const collection = await generations.open(generation, query.collection);
-        if (collection === undefined) return [];
-        return findEntries(collection.rows, planNamed(collection.indexes, query).plan, query);
-      }),
+      inCollection<readonly Cursor[]>(generation, query.collection, [], ({ rows, indexes }) =>
+        findEntries(rows, planNamed(indexes, query).plan, query),
+      ),
     findAll: (generation, queries) =>
       call(() => findTogether(generations, transactions, generation, queries)),
     search: (generation, query) =>
-      call(async () => {
-        const collection = await generations.open(generation, query.collection);
-        return collection === undefined ? { docs: [] } : searchPage(collection, query);
-      }),
+      inCollection<FindResult>(generation, query.collection, { docs: [] }, (opened) =>
+        searchPage(opened, query),
+      ),
     ids: (generation, query) =>
-      call(async () => {
-        const collection = await generations.open(generation, query.collection);
-        return collection === undefined ? { ids: [] } : searchIds(collection, query);
-      }),
+      inCollection<FoundIds>(generation, query.collection, { ids: [] }, (opened) => searchIds(opened, query)),
     count: (generation, selection) =>
-      call(async () => {
-        const collection = await generations.open(generation, selection.collection);
-        return collection === undefined ? 0 : countRows(collection, selection);
-      }),
+      inCollection(generation, selection.collection, 0, (opened) => countRows(opened, selection)),
     commit: (batch) => call(() => commit(batch)),
     list: (generation, name, after, limit) =>
-      call(async () => {
-        const collection = await generations.open(generation, name);
-        return collection === undefined ? [] : listRows(collection, after, limit);
-      }),
+      inCollection<ListedDoc[]>(generation, name, [], (opened) => listRows(opened, after, limit)),
     generations: (projection) => call(() => generations.tags(projection)),
     drop: (generation) =>
       call(async () => {
         await generations.drop(generation);
         await db.collection<Row>('meta_parked').deleteMany({ lease: leaseNameOf(generation) });
       }),
-    ping: () =>
-      call(async () => {
-        await db.command({ ping: 1 });
-      }),
-    close: () => client.close(),
+    ping,
+    close,
   };
 }

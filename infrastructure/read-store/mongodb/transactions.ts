@@ -35,13 +35,13 @@ const SNAPSHOT = {
 } as const;
 
 /** Undefined when the server has no transactions: a standalone one, or FerretDB. */
-export async function transactionsOf(client: MongoClient, db: Db): Promise<Transactions | undefined> {
+export async function transactionsOf(db: Db): Promise<Transactions | undefined> {
   const hello = await greet(db);
   if (typeof hello.setName !== 'string' && hello.msg !== 'isdbgrid') return undefined;
   const transactions: Transactions = {
-    open: () => transactionSession(client),
+    open: () => transactionSession(db.client),
     async run(work) {
-      const session = transactionSession(client);
+      const session = transactionSession(db.client);
       try {
         return await session.run(work);
       } finally {

@@ -30,25 +30,9 @@ import { parseDocument, positionOf, specOf } from '../stored-values.ts';
 import { type FieldWriter, fieldWriter, namesRows } from './field-index.ts';
 import { entriesSql, findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
 
-/** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
-export interface Collection {
-  readonly shape: TableShape;
-  /** Begins the writes of one transaction. */
-  writer(): CollectionWriter;
-  load(tenant: string, id: string): StoredDoc | undefined;
-  /** Like {@link load}, in the order of the ids. */
-  loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
-  find(query: FindQuery): FindResult;
-  /** The texts of all documents of a range. */
-  texts(query: RangeQuery): readonly string[];
-  entries(query: EntriesQuery): readonly Cursor[];
-}
-
-export interface CollectionWriter {
-  apply(write: DocWrite): void;
-  /** To be called at the end of the transaction. */
-  finish(): void;
-}
+/** The documents of one collection in one generation. */
+export type Collection = ReturnType<typeof openCollection>;
+export type CollectionWriter = ReturnType<Collection['writer']>;
 
 /** Above the number of documents of any collection. */
 const ALL = 2 ** 31;
@@ -62,10 +46,11 @@ export function tableShape(number: number, spec: string): TableShape {
   return { number, indexes: indexes.map(planIndex), searchable, scopedBy };
 }
 
-export function openCollection(connection: SqliteConnection, prepared: TableShape): Collection {
-  const shape = { ...prepared, namesRows: namesRows(connection, prepared) };
+/** Calls of its functions run inside the caller's transaction, if any. */
+export function openCollection(connection: SqliteConnection, shape: TableShape) {
+  const tables = { ...shape, connection, namesRows: namesRows(connection, shape) };
   const { number, indexes } = shape;
-  const upsert = connection.prepare(upsertSql(shape));
+  const upsert = connection.prepare(upsertSql(tables));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
   // One query for many ids, because a rebuild asks for many documents that do not exist yet.
   const selectMany = inCells(
@@ -77,7 +62,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
   const keys = multi.map(({ at }) => `, k${at}`).join('');
   const selectOld = connection.prepare(
-    `SELECT position${keys}${shape.scopedBy === undefined ? '' : ', doc'} FROM d${number} WHERE tenant = ? AND id = ?`,
+    `SELECT position${keys}${tables.scopedBy === undefined ? '' : ', doc'} FROM d${number} WHERE tenant = ? AND id = ?`,
   );
 
   function apply(write: DocWrite, fields: FieldWriter | undefined): void {
@@ -95,7 +80,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
       else if (plan.multi === undefined) row.push(singleKey(plan, value, id));
       else row.push(JSON.stringify(lists?.[nth++] ?? []));
     }
-    if (shape.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
+    if (tables.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
     if (multi.length === 0 && fields === undefined) {
       upsert.run(...row);
       return;
@@ -127,7 +112,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
   function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
     if (value === null || replaces === undefined || replaces.position >= position) return false;
     const row: SQLInputValue[] = [position, JSON.stringify(value)];
-    if (shape.searchable) row.push(JSON.stringify(searchedFields(value)));
+    if (tables.searchable) row.push(JSON.stringify(searchedFields(value)));
     const moved: number[] = [];
     for (const [at, plan] of indexes.entries()) {
       if (!sameKeys(plan, replaces.value, value)) {
@@ -137,7 +122,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
       }
     }
     row.push(tenant, id, replaces.position);
-    return connection.prepare(rewriteSql(shape, moved)).run(...row).changes !== 0;
+    return connection.prepare(rewriteSql(tables, moved)).run(...row).changes !== 0;
   }
 
   /** Writes only changed entries: a document may have many, and changes usually one. */
@@ -162,6 +147,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
     return { value: parseDocument(doc), position: positionOf(textOf(row, 'position')) };
   }
 
+  /** Like {@link load}, in the order of the ids. */
   function loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[] {
     // JSON in SQLite may change the bytes of other than plain texts.
     if (ids.length < SEVERAL || !ids.every((id) => PLAIN.test(id))) return ids.map((id) => load(tenant, id));
@@ -179,7 +165,7 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     checkSingle(plan);
-    const statement = inCells(connection.prepare(entriesSql(shape, at, descending)));
+    const statement = inCells(connection.prepare(entriesSql(tables, at, descending)));
     return allCells(statement, [query.tenant, low, high, query.limit]).map((cells) =>
       cursorOf(plan, textAt(cells, 0), query.equals?.length ?? 0),
     );
@@ -189,9 +175,10 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
   function inRange(query: FindQuery) {
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
-    return { plan, low, high, statement: inCells(connection.prepare(findSql(shape, at, descending))) };
+    return { plan, low, high, statement: inCells(connection.prepare(findSql(tables, at, descending))) };
   }
 
+  /** The texts of all documents of a range. */
   function texts(query: RangeQuery): readonly string[] {
     const { low, high, statement } = inRange({ ...query, limit: ALL });
     return allCells(statement, [query.tenant, low, high, ALL]).map((cells) => textAt(cells, 2));
@@ -211,13 +198,14 @@ export function openCollection(connection: SqliteConnection, prepared: TableShap
     return { docs };
   }
 
-  function writer(): CollectionWriter {
-    const { scopedBy } = shape;
-    const fields = scopedBy === undefined ? undefined : fieldWriter(connection, shape, scopedBy);
-    return { apply: (write) => apply(write, fields), finish: () => fields?.finish() };
+  /** Begins the writes of one transaction; `finish` ends them. */
+  function writer() {
+    const { scopedBy } = tables;
+    const fields = scopedBy === undefined ? undefined : fieldWriter(tables, scopedBy);
+    return { apply: (write: DocWrite) => apply(write, fields), finish: () => fields?.finish() };
   }
 
-  return { shape, writer, load, loadMany, find, texts, entries };
+  return { tables, writer, load, loadMany, find, texts, entries };
 }
 
 export function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {

@@ -1,6 +1,6 @@
 import type { FindResult, SearchQuery } from '../../../application/ports/read-store.ts';
 import { allCells, inCells } from '../../sqlite/cells.ts';
-import { LIMITED, type SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMITED } from '../../sqlite/connection.ts';
 import { accessOf } from '../field-access.ts';
 import type { IndexPlan } from '../index-keys.ts';
 import { searchedIndex } from '../searched.ts';
@@ -8,7 +8,7 @@ import { bound } from './filter-sql.ts';
 import { type PlanLimits, scopeOf } from './plan.ts';
 import { pageOf, QUICK_BYTES } from './quick.ts';
 import { searchedRange } from './slices.ts';
-import type { TableShape } from './tables.ts';
+import type { TableShape, Tables } from './tables.ts';
 
 /** Maximum of entries of one value that are read without a plan. */
 const FEW = 4;
@@ -21,28 +21,27 @@ const texts = new WeakMap<IndexPlan, string>();
  * one statement, and so needs no snapshot.
  */
 export function fewPage(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   query: SearchQuery,
   { quick, without }: PlanLimits,
 ): FindResult | undefined {
   const { filter, tenant, now, explain } = query;
-  const isPlanned = explain || quick < FEW || without?.includes('lookup') || !shape.namesRows;
+  const isPlanned = explain || quick < FEW || without?.includes('lookup') || !tables.namesRows;
   if (isPlanned || filter?.op !== '==') return undefined;
   const access = accessOf(filter, now);
-  const scope = scopeOf(shape, query);
+  const scope = scopeOf(tables, query);
   if (access?.kind !== 'range' || scope === undefined) return undefined;
   const [{ low, high } = {}] = access.spans;
   if (low === undefined || high === undefined) return undefined;
-  const { plan, at } = searchedIndex(shape, query);
-  const text = texts.get(plan) ?? fewSql(shape, at);
+  const { plan, at } = searchedIndex(tables, query);
+  const text = texts.get(plan) ?? fewSql(tables, at);
   texts.set(plan, text);
   const keys = searchedRange(plan, query);
-  const rows = allCells(inCells(connection.prepare(text)), [
+  const rows = allCells(inCells(tables.connection.prepare(text)), [
     ...[QUICK_BYTES / FEW, tenant, scope, access.field, bound(low.value), bound(high.value)],
     ...[tenant, keys.low, keys.high, FEW + 1],
   ]);
-  return rows.length > FEW ? undefined : pageOf(shape, query, rows);
+  return rows.length > FEW ? undefined : pageOf(tables, query, rows);
 }
 
 function fewSql({ number }: TableShape, at: number): string {

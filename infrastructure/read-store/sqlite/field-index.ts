@@ -4,7 +4,7 @@ import type { Scalar } from '../../../domain/core/projection.ts';
 import { allCells, type Cells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type FieldEntries, fieldEntries, heldValue, isCut } from '../field-entries.ts';
-import type { TableShape } from './tables.ts';
+import type { TableShape, Tables } from './tables.ts';
 
 /**
  * The tables of the index over fields: `f<number>` has the entries, `g<number>` the fields of each scope with their
@@ -30,9 +30,8 @@ export const MISSING = Buffer.alloc(0);
 const FILLED = 10_000;
 
 /** The fields of a scope, by name. */
-export function indexedFields(
-  connection: SqliteConnection,
-  { number }: TableShape,
+function indexedFields(
+  { connection, number }: Tables,
   tenant: string,
   scope: string,
 ): ReadonlyMap<string, IndexedField> {
@@ -57,12 +56,7 @@ export interface KnownFields {
  * Reads fields on demand, since an entity may have hundreds and a search names few. Each read also returns the field of
  * all documents.
  */
-export function knownFields(
-  connection: SqliteConnection,
-  { number }: TableShape,
-  tenant: string,
-  scope: string,
-): KnownFields {
+export function knownFields({ connection, number }: Tables, tenant: string, scope: string): KnownFields {
   const select = inCells(
     connection.prepare(
       `SELECT c.number, c.entries, c.cut, g.number, g.entries, g.cut FROM g${number} AS c
@@ -104,22 +98,11 @@ interface Counted {
   cut: number;
 }
 
-/** Writes the entries of one transaction. */
-export interface FieldWriter {
-  /** @param before the stored document, `after` the one that replaces it, `inserted` its row if it is new */
-  change(
-    tenant: string,
-    id: string,
-    before: JsonObject | undefined,
-    after: JsonObject | undefined,
-    inserted?: number,
-  ): void;
-  /** Stores the counts; to be called at the end of the transaction. */
-  finish(): void;
-}
+export type FieldWriter = ReturnType<typeof fieldWriter>;
 
-export function fieldWriter(connection: SqliteConnection, shape: TableShape, scopedBy: string): FieldWriter {
-  const { number } = shape;
+/** Writes the entries of one transaction. */
+export function fieldWriter(tables: Tables, scopedBy: string) {
+  const { connection, number } = tables;
   const insert = connection.prepare(
     `INSERT OR IGNORE INTO f${number} (field, value, id, row) VALUES (?, ?, ?, ?)`,
   );
@@ -133,7 +116,7 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
     const known = scopes.get(key);
     if (known !== undefined) return known;
     const fields = new Map<string, Counted>();
-    for (const [name, { number: nth }] of indexedFields(connection, shape, tenant, scope)) {
+    for (const [name, { number: nth }] of indexedFields(tables, tenant, scope)) {
       fields.set(name, counted(nth));
     }
     scopes.set(key, fields);
@@ -157,7 +140,7 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
       const common = known.get(COMMON);
       known.set(name, field);
       if (common === undefined) continue;
-      const before = indexedFields(connection, shape, tenant, scope).get(COMMON)?.entries ?? 0;
+      const before = indexedFields(tables, tenant, scope).get(COMMON)?.entries ?? 0;
       if (before + common.entries > FILLED) continue;
       const filled = connection
         .prepare(`INSERT INTO f${number} SELECT ?, ?, id, row FROM f${number} WHERE field = ?`)
@@ -180,7 +163,14 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
   }
 
   return {
-    change(tenant, id, before, after, inserted) {
+    /** @param before the stored document, `after` the one that replaces it, `inserted` its row if it is new */
+    change(
+      tenant: string,
+      id: string,
+      before: JsonObject | undefined,
+      after: JsonObject | undefined,
+      inserted?: number,
+    ): void {
       const old = before === undefined ? undefined : fieldEntries(before, scopedBy);
       const now = after === undefined ? undefined : fieldEntries(after, scopedBy);
       const stays = old !== undefined && old.scope === now?.scope;
@@ -199,7 +189,8 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
         put(field, value, id, row);
       }
     },
-    finish() {
+    /** Stores the counts; to be called at the end of the transaction. */
+    finish(): void {
       const update = connection.prepare(
         `UPDATE g${number} SET entries = entries + ?, cut = cut + ? WHERE number = ?`,
       );
@@ -212,16 +203,15 @@ export function fieldWriter(connection: SqliteConnection, shape: TableShape, sco
 
 /** Whether a document has its entries, for checks. */
 export function hasEntries(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   scopedBy: string,
   { tenant, id, value }: { readonly tenant: string; readonly id: string; readonly value: JsonObject },
 ): boolean {
   const wanted = fieldEntries(value, scopedBy);
   if (wanted === undefined) return true;
-  const fields = indexedFields(connection, shape, tenant, wanted.scope);
-  const entry = connection.prepare(
-    `SELECT 1 FROM f${shape.number} AS f JOIN d${shape.number} AS d ON ${shape.namesRows ? 'd.row = f.row' : 'd.id = f.id'}
+  const fields = indexedFields(tables, tenant, wanted.scope);
+  const entry = tables.connection.prepare(
+    `SELECT 1 FROM f${tables.number} AS f JOIN d${tables.number} AS d ON ${tables.namesRows ? 'd.row = f.row' : 'd.id = f.id'}
      WHERE field = ? AND value = ? AND f.id = ? AND d.tenant = ? AND d.id = f.id`,
   );
   return [...wanted.values].every(([name, each]) => {

@@ -1,4 +1,4 @@
-import { type Lease, LONGEST_LEASE_MS } from '../../../application/ports/read-leases.ts';
+import { type Lease, LONGEST_LEASE_MS, type ReadLeases } from '../../../application/ports/read-leases.ts';
 import { Fenced } from '../../../application/ports/read-store.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 
@@ -14,25 +14,17 @@ const ACQUIRE = `
     OR expires_at > CAST(:now AS REAL) + max(:ttl, ${LONGEST_LEASE_MS / 1000})
   RETURNING fence`;
 
-export interface Leases {
-  acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
-  /** All in one transaction. */
-  acquireAll(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
-  release(lease: Lease): Promise<void>;
-  isHeld(name: string): Promise<boolean>;
-}
-
 /** @param clock milliseconds since 1970 */
-export function sqliteLeases(connection: SqliteConnection, clock: () => number): Leases {
+export function sqliteLeases(connection: SqliteConnection, clock: () => number): ReadLeases {
   const acquire = (name: string, owner: string, ttlMs: number): Lease | undefined => {
     const row = connection.prepare(ACQUIRE).get({ name, owner, ttl: ttlMs / 1000, now: clock() / 1000 });
     return row === undefined ? undefined : { name, owner, fence: numberOf(row, 'fence') };
   };
   return {
-    acquire: (name, owner, ttlMs) => connection.write(() => acquire(name, owner, ttlMs)),
-    acquireAll: (names, owner, ttlMs) =>
+    acquireLease: (name, owner, ttlMs) => connection.write(() => acquire(name, owner, ttlMs)),
+    acquireLeases: (names, owner, ttlMs) =>
       connection.write(() => names.map((name) => acquire(name, owner, ttlMs))),
-    release: ({ name, owner, fence }) =>
+    releaseLease: ({ name, owner, fence }) =>
       connection.write(() => {
         connection
           .prepare(
@@ -40,7 +32,7 @@ export function sqliteLeases(connection: SqliteConnection, clock: () => number):
           )
           .run(name, owner, fence);
       }),
-    isHeld: async (name) =>
+    isLeaseHeld: async (name) =>
       connection
         .prepare(`SELECT 1 FROM leases WHERE name = :name AND owner IS NOT NULL AND expires_at > CAST(:now AS REAL)
            AND expires_at <= CAST(:now AS REAL) + ${LONGEST_LEASE_MS / 1000}`)

@@ -1,31 +1,30 @@
 import type { ListedDoc, StoredDoc } from '../../../application/ports/read-store.ts';
-import { LIMITED, type Row, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { LIMITED, type Row, textOf } from '../../sqlite/connection.ts';
 import { singleKey } from '../index-keys.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf } from '../stored-values.ts';
 import { multiKeys } from './collection.ts';
 import { hasEntries } from './field-index.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** Lists documents by tenant and id, for checks: damaged ones are reported, and do not stop the list. */
 export function listRows(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   after: { readonly tenant: string; readonly id: string } | undefined,
   limit: number,
 ): ListedDoc[] {
-  const keys = shape.indexes.map((_, at) => `, k${at}`).join('');
-  const searched = shape.searchable ? ', json(s) AS searched' : '';
-  const rows = connection
+  const keys = tables.indexes.map((_, at) => `, k${at}`).join('');
+  const searched = tables.searchable ? ', json(s) AS searched' : '';
+  const rows = tables.connection
     .prepare(
-      `SELECT tenant, id, position, doc${keys}${searched} FROM d${shape.number}
+      `SELECT tenant, id, position, doc${keys}${searched} FROM d${tables.number}
        WHERE doc IS NOT NULL AND (tenant, id) > (?, ?) ORDER BY tenant, id ${LIMITED}`,
     )
     .all(after?.tenant ?? '', after?.id ?? '', limit);
   return rows.map((row) => {
     const [tenant, id] = [textOf(row, 'tenant'), textOf(row, 'id')];
     const doc = docIn(row);
-    return { tenant, id, doc, isIndexed: doc !== undefined && isIndexed(connection, shape, row, doc) };
+    return { tenant, id, doc, isIndexed: doc !== undefined && isIndexed(tables, row, doc) };
   });
 }
 
@@ -37,18 +36,17 @@ function docIn(row: Row): StoredDoc | undefined {
   }
 }
 
-function isIndexed(connection: SqliteConnection, shape: TableShape, row: Row, { value }: StoredDoc): boolean {
+function isIndexed(tables: Tables, row: Row, { value }: StoredDoc): boolean {
   const [tenant, id] = [textOf(row, 'tenant'), textOf(row, 'id')];
-  const { number, indexes, searchable, scopedBy } = shape;
+  const { number, indexes, searchable, scopedBy } = tables;
   try {
-    if (scopedBy !== undefined && !hasEntries(connection, shape, scopedBy, { tenant, id, value }))
-      return false;
+    if (scopedBy !== undefined && !hasEntries(tables, scopedBy, { tenant, id, value })) return false;
     if (searchable && JSON.stringify(searchedFields(value)) !== row.searched) return false;
     return indexes.every((plan, at) => {
       if (plan.multi === undefined) return row[`k${at}`] === singleKey(plan, value, id);
       const keys = multiKeys(plan, value, id);
       if (row[`k${at}`] !== JSON.stringify(keys)) return false;
-      const entry = connection.prepare(
+      const entry = tables.connection.prepare(
         `SELECT 1 FROM e${number}_${at} WHERE tenant = ? AND key = ? AND id = ?`,
       );
       return keys.every((key) => entry.get(tenant, key, id) !== undefined);

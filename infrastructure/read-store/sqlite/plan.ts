@@ -1,11 +1,10 @@
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
-import type { SqliteConnection } from '../../sqlite/connection.ts';
 import { accessOf, type Choice, choose, type Source } from '../field-access.ts';
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
 import { documentsOf, type KnownFields, knownFields } from './field-index.ts';
 import { entriesIn, missingIn, PRESENT_END, type Segment, segmentOf } from './segments.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** Chooses the rows that a search reads, by the entries counted in the index over fields. */
 
@@ -51,21 +50,17 @@ const MANY = 20_000;
 /** How many times more rows a scan may need than expected, when other conditions select too. */
 const DOUBT = 8;
 
-const SCAN: Plan = { kind: 'scan', of: undefined };
+/** Of a search that the index over fields does not serve. */
+export const SCAN: Plan = { kind: 'scan', of: undefined };
 
-export function planOf(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  limits: PlanLimits,
-): Plan {
-  const fields = fieldsOf(connection, shape, query);
+export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
+  const fields = fieldsOf(tables, query);
   if (fields === undefined) return SCAN;
   const of = documentsOf(fields);
   const isAllowed = (kind: Plan['kind']): boolean => limits.without?.includes(kind) !== true;
   const order = orderOf(query, fields, of);
   if (order?.isExact && isAllowed('order')) return order;
-  const choice = isAllowed('lookup') ? choiceOf(connection, shape, query, fields, limits) : undefined;
+  const choice = isAllowed('lookup') ? choiceOf(tables, query, fields, limits) : undefined;
   if (choice !== undefined) {
     const lookup = lookupOf(choice, fields, of);
     const isOrdered = query.sort === undefined || order !== undefined;
@@ -77,19 +72,14 @@ export function planOf(
 }
 
 /** The entries of a count; undefined when a scan is as good. */
-export function countPlanOf(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  limits: PlanLimits,
-): Plan {
-  const fields = fieldsOf(connection, shape, query);
+export function countPlanOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
+  const fields = fieldsOf(tables, query);
   if (fields === undefined || limits.without?.includes('lookup') === true) return SCAN;
   const of = documentsOf(fields);
   if (query.filter === undefined) {
     return { kind: 'lookup', fields: [], segments: [], entries: of, isExact: true, isDistinct: true, of };
   }
-  const choice = choiceOf(connection, shape, query, fields, limits);
+  const choice = choiceOf(tables, query, fields, limits);
   if (choice === undefined) return { kind: 'scan', of };
   const lookup = lookupOf(choice, fields, of);
   // Several sources may return the same document; duplicates are removed in memory.
@@ -97,20 +87,16 @@ export function countPlanOf(
   return isCheap ? lookup : { kind: 'scan', of };
 }
 
-function fieldsOf(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-): KnownFields | undefined {
-  const scope = scopeOf(shape, query);
-  return scope === undefined ? undefined : knownFields(connection, shape, query.tenant, scope);
+function fieldsOf(tables: Tables, query: SearchQuery): KnownFields | undefined {
+  const scope = scopeOf(tables, query);
+  return scope === undefined ? undefined : knownFields(tables, query.tenant, scope);
 }
 
 /** The scope of the index over fields that a search is in; undefined for searches that cannot use it. */
-export function scopeOf(shape: TableShape, query: SearchQuery): string | undefined {
-  const { plan } = searchedIndex(shape, query);
+export function scopeOf(tables: Tables, query: SearchQuery): string | undefined {
+  const { plan } = searchedIndex(tables, query);
   const [scope, ...others] = query.equals ?? [];
-  const isScoped = shape.scopedBy !== undefined && plan.paths[0]?.join('.') === shape.scopedBy;
+  const isScoped = tables.scopedBy !== undefined && plan.paths[0]?.join('.') === tables.scopedBy;
   return isScoped && typeof scope === 'string' && others.length === 0 ? scope : undefined;
 }
 
@@ -144,8 +130,7 @@ function orderOf(
 }
 
 function choiceOf(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   { filter, now }: SearchQuery,
   fields: KnownFields,
   { counted }: PlanLimits,
@@ -156,7 +141,7 @@ function choiceOf(
     const segments = segmentsOf(source, fields, documentsOf(fields));
     let entries = 0;
     for (const segment of segments ?? []) {
-      entries += entriesIn(connection, shape, segment, most - entries);
+      entries += entriesIn(tables, segment, most - entries);
       if (entries >= most) return undefined;
     }
     return segments === undefined ? undefined : entries;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   type ActiveGeneration,
   type CheckpointWrite,
@@ -8,8 +9,8 @@ import {
   leaseNameOfSubscriber,
   type ReadProgress,
 } from '../../../application/ports/read-store.ts';
-import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
-import { behindOf, optionalPosition, positionOf, textOfBehind } from '../stored-values.ts';
+import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { behindOf, optionalPosition, parkedRow, positionOf, textOfBehind } from '../stored-values.ts';
 import { checkFence } from './leases.ts';
 
 /** One statement, so that checkpoint and parked tenants are consistent. */
@@ -79,16 +80,7 @@ export function sqliteProgress(connection: SqliteConnection): ReadProgress {
 function stateOf(connection: SqliteConnection, { projection, tag }: GenerationId): GenerationState {
   const rows = connection.prepare(STATE).all(projection, tag);
   const [first] = rows;
-  const parked = rows
-    .filter((row) => row.tenant !== null)
-    .map((row) => ({
-      tenant: textOf(row, 'tenant'),
-      position: positionOf(textOf(row, 'position')),
-      event_id: textOf(row, 'event_id'),
-      error: textOf(row, 'error'),
-      since: textOf(row, 'since'),
-      attempts: numberOf(row, 'attempts'),
-    }));
+  const parked = z.array(parkedRow).parse(rows.filter((row) => row.tenant !== null));
   return { checkpoint: optionalPosition(first && optionalTextOf(first, 'checkpoint')), parked };
 }
 

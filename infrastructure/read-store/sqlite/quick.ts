@@ -2,21 +2,20 @@ import type { FindResult, JsonObject, SearchQuery } from '../../../application/p
 import type { FilterField } from '../../../domain/expressions/filter-tree.ts';
 import { selects } from '../../../domain/expressions/matches.ts';
 import { allCells, type Cells, inCells, iterateCells, textAt } from '../../sqlite/cells.ts';
-import { LIMITED, type SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMITED } from '../../sqlite/connection.ts';
 import { pageRoom } from '../page-room.ts';
 import { scalarIn, searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { endOf, type Hit, inOrder, isDescending, sortedValue } from './hits.ts';
 import { countPlanOf, explained, type Plan, type PlanLimits, planOf } from './plan.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 import { baseOf, sliceOf, startOf } from './ways.ts';
 
 /** Pages that few entries answer: planned and read in one step, to be called in a snapshot, so that both are of one moment. */
 
 /** The plan of a search so short that it need not wait for others; undefined for any other. */
 export function quickPlanOf(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   query: SearchQuery,
   limits: PlanLimits,
   kind: 'page' | 'count',
@@ -24,7 +23,7 @@ export function quickPlanOf(
   const { quick } = limits;
   if (quick === 0) return undefined;
   const few = { ...limits, counted: quick };
-  const plan = (kind === 'page' ? planOf : countPlanOf)(connection, shape, query, few);
+  const plan = (kind === 'page' ? planOf : countPlanOf)(tables, query, few);
   switch (plan.kind) {
     case 'scan':
       return plan.of !== undefined && plan.of <= quick ? plan : undefined;
@@ -44,32 +43,23 @@ export const QUICK_BYTES = 512 * 1024;
 
 /** The page, or the plan of a short search that must be read in slices; undefined for any other search. */
 export function quickPage(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   query: SearchQuery,
   limits: PlanLimits,
 ): { readonly page: FindResult } | { readonly plan: Plan } | undefined {
-  const plan = quickPlanOf(connection, shape, query, limits, 'page');
+  const plan = quickPlanOf(tables, query, limits, 'page');
   if (plan === undefined || plan.kind === 'scan') return plan && { plan };
-  const page =
-    plan.kind === 'order'
-      ? orderPage(connection, shape, query, plan)
-      : lookupPage(connection, shape, query, plan);
+  const page = plan.kind === 'order' ? orderPage(tables, query, plan) : lookupPage(tables, query, plan);
   if (page === undefined) return { plan };
   return { page: query.explain ? { ...page, plan: explained(plan) } : page };
 }
 
 /** Reads entries in the order of the list, with their documents. */
-function orderPage(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  plan: PlanOf<'order'>,
-): FindResult {
-  const { plan: key } = searchedIndex(shape, query);
+function orderPage(tables: Tables, query: SearchQuery, plan: PlanOf<'order'>): FindResult {
+  const { plan: key } = searchedIndex(tables, query);
   const isBoolean = query.sort?.field.type === 'boolean';
   if (query.sort !== undefined) sortedAfter(query.after, query.sort);
-  const base = baseOf(connection, shape, query, isDescending(query) ? 'DESC' : 'ASC');
+  const base = baseOf(tables, query, isDescending(query) ? 'DESC' : 'ASC');
   const { segments, after } = startOf(plan.segments, query);
   const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
   const docs: { id: string; value: JsonObject }[] = [];
@@ -78,7 +68,7 @@ function orderPage(
     const { table, where, params, direction } = sliceOf(base, segment, nth === 0 ? after : undefined);
     const select = `SELECT at, id, doc FROM ${table} WHERE ${where} ORDER BY at ${direction}, wanted ${direction} ${LIMITED}`;
     const rest = query.limit + 1 - docs.length;
-    for (const cells of iterateCells(inCells(connection.prepare(select)), [...params, rest])) {
+    for (const cells of iterateCells(inCells(tables.connection.prepare(select)), [...params, rest])) {
       const doc = textAt(cells, 2);
       if (!hasRoom(doc)) return last === undefined ? { docs } : { docs, next: endOf(key, query, last) };
       const id = textAt(cells, 1);
@@ -91,29 +81,27 @@ function orderPage(
 
 /** Reads the documents of few entries; undefined when they are too large. */
 function lookupPage(
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   query: SearchQuery,
   { segments, entries }: PlanOf<'lookup'>,
 ): FindResult | undefined {
-  const base = baseOf(connection, shape, query, 'ASC');
+  const base = baseOf(tables, query, 'ASC');
   const rows = new Map<string, Cells>();
   for (const segment of segments) {
     const { key, table, where, params } = sliceOf(base, segment);
     const select = `SELECT id, iif(octet_length(doc) <= ?, doc, NULL), ${key} FROM ${table} WHERE ${where}`;
-    for (const cells of allCells(inCells(connection.prepare(select)), [QUICK_BYTES / entries, ...params])) {
+    for (const cells of allCells(inCells(tables.connection.prepare(select)), [
+      QUICK_BYTES / entries,
+      ...params,
+    ])) {
       rows.set(textAt(cells, 0), cells);
     }
   }
-  return pageOf(shape, query, [...rows.values()]);
+  return pageOf(tables, query, [...rows.values()]);
 }
 
 /** Selects and sorts documents. @param rows id, text and key of each; without a text the page is undefined */
-export function pageOf(
-  shape: TableShape,
-  query: SearchQuery,
-  rows: readonly Cells[],
-): FindResult | undefined {
+export function pageOf(tables: Tables, query: SearchQuery, rows: readonly Cells[]): FindResult | undefined {
   const { filter, sort, now, limit } = query;
   const after = sort && sortedAfter(query.after, sort);
   const byOrder = inOrder(isDescending(query));
@@ -129,5 +117,7 @@ export function pageOf(
   const page = hits.sort(byOrder).slice(0, limit);
   const docs = page.map(({ id, doc }) => ({ id, value: doc }));
   const last = hits.length > limit ? page.at(-1) : undefined;
-  return last === undefined ? { docs } : { docs, next: endOf(searchedIndex(shape, query).plan, query, last) };
+  return last === undefined
+    ? { docs }
+    : { docs, next: endOf(searchedIndex(tables, query).plan, query, last) };
 }

@@ -16,7 +16,7 @@ interface Waiter {
 }
 
 /** Runs a search in a slot, with its deadline (on the clock of `performance.now()`). */
-export type SearchSlots = <T>(
+type SearchSlots = <T>(
   tenant: string,
   search: (deadline: number) => Promise<T>,
   /** Time limit instead of the usual one. */

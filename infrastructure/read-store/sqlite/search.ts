@@ -5,7 +5,7 @@ import type {
   SearchQuery,
   Selection,
 } from '../../../application/ports/read-store.ts';
-import { LIMITED, numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { LIMITED, numberOf, optionalTextOf, textOf } from '../../sqlite/connection.ts';
 import { pageRoom } from '../page-room.ts';
 import { searchedIndex } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
@@ -20,9 +20,9 @@ import {
   isDescending,
   sortedValue,
 } from './hits.ts';
-import { countPlanOf, explained, type Plan, planOf } from './plan.ts';
+import { countPlanOf, explained, type Plan, planOf, SCAN } from './plan.ts';
 import { isPlain, rangeWay, type Scan, type Slice, searchedRange, slices, type Way } from './slices.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 import { segmentsWay } from './ways.ts';
 
 /** A found row without its document: only documents of the final page are read. */
@@ -42,8 +42,6 @@ interface FoundPage {
   readonly next: Cursor | undefined;
   readonly plan: Plan;
 }
-
-const SCAN: Plan = { kind: 'scan', of: undefined };
 
 /** Undefined for an unknown generation. @throws {SearchGivenUp} */
 export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindResult | undefined> {
@@ -79,7 +77,7 @@ export async function searchIds(
 /** Like {@link searchPage}. */
 export async function countRows(scan: Scan, selection: Selection): Promise<number | undefined> {
   const query = { ...selection, limit: 1 };
-  const plan = scan.plan ?? (await scan.step((...on) => countPlanOf(...on, query, scan.limits)));
+  const plan = scan.plan ?? (await scan.step((tables) => countPlanOf(tables, query, scan.limits)));
   if (plan === undefined) return undefined;
   if (plan.kind === 'lookup' && plan.isExact) return plan.entries;
   const condition = conditionOf(selection);
@@ -87,7 +85,7 @@ export async function countRows(scan: Scan, selection: Selection): Promise<numbe
   const isOnce = plan.kind !== 'lookup' || plan.isDistinct;
   const ids = new Set<string>();
   let count = 0;
-  const isKnown = await slices(scan, way, ({ connection, table, where, params }) => {
+  const isKnown = await slices(scan, way, ({ table, where, params }, connection) => {
     const sql = `SELECT ${isOnce ? 'count(*) AS n' : 'id'} FROM ${table} WHERE ${where} AND ${condition.text}`;
     for (const row of connection.prepareOnce(sql).iterate(...params, ...condition.params)) {
       if (isOnce) count += numberOf(row, 'n');
@@ -104,9 +102,9 @@ function documentsOf(
   query: SearchQuery,
   { page, next }: Omit<FoundPage, 'plan'>,
 ): Promise<FindResult | undefined> {
-  return step((connection, shape) => {
-    const stored = connection.prepare(
-      `SELECT position, doc FROM d${shape.number} WHERE tenant = ? AND id = ?`,
+  return step((tables) => {
+    const stored = tables.connection.prepare(
+      `SELECT position, doc FROM d${tables.number} WHERE tenant = ? AND id = ?`,
     );
     const docs: { id: string; value: JsonObject }[] = [];
     const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
@@ -115,7 +113,7 @@ function documentsOf(
       const now = stored.get(query.tenant, row.id);
       const doc = now === undefined ? undefined : optionalTextOf(now, 'doc');
       const isSame = now !== undefined && textOf(now, 'position') === row.position;
-      if (doc !== undefined && (isSame || isSelected(connection, shape, query, row.id))) {
+      if (doc !== undefined && (isSame || isSelected(tables, query, row.id))) {
         if (!hasRoom(doc)) return end === undefined ? { docs } : { docs, next: end };
         docs.push({ id: row.id, value: parseDocument(doc) });
       }
@@ -126,18 +124,13 @@ function documentsOf(
 }
 
 /** Whether a document that changed since it was found still matches. */
-function isSelected(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  id: string,
-): boolean {
+function isSelected(tables: Tables, query: SearchQuery, id: string): boolean {
   const { text, params } = conditionOf(query);
-  const { plan, at } = searchedIndex(shape, query);
+  const { plan, at } = searchedIndex(tables, query);
   const { low, high } = searchedRange(plan, query);
   const where = `tenant = ? AND id = ? AND k${at} > ? AND k${at} < ? AND ${text}`;
-  const sql = `SELECT 1 FROM d${shape.number} WHERE ${where}`;
-  return connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
+  const sql = `SELECT 1 FROM d${tables.number} WHERE ${where}`;
+  return tables.connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
 }
 
 async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undefined> {
@@ -146,13 +139,13 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
   const after = afterSql(query);
   const plan = isPlain(query)
     ? SCAN
-    : (scan.plan ?? (await scan.step((...on) => planOf(...on, query, scan.limits))));
+    : (scan.plan ?? (await scan.step((tables) => planOf(tables, query, scan.limits))));
   if (plan === undefined) return undefined;
   const { way, by, isInOrder } = readingOf(plan, query);
   const isBoolean = sort?.field.type === 'boolean';
   let rows: PlacedHit[] = [];
-  const isKnown = await slices(scan, way, (slice) => {
-    const { connection, table, where, params } = slice;
+  const isKnown = await slices(scan, way, (slice, connection) => {
+    const { table, where, params } = slice;
     const sorted = by(slice);
     const sql = `SELECT ${sorted.text} AS sorted, id, position FROM ${table}
       WHERE ${where} AND ${condition.text} AND ${after.text} ORDER BY ${sorted.order} ${LIMITED}`;
@@ -170,7 +163,7 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
     return isInOrder && rows.length > limit;
   });
   if (!isKnown) return undefined;
-  const key = await scan.step((_, shape) => searchedIndex(shape, query).plan);
+  const key = await scan.step((tables) => searchedIndex(tables, query).plan);
   if (key === undefined) return undefined;
   const page = rows
     .slice(0, limit)

@@ -50,7 +50,7 @@ export function sqliteSearches(on: {
       connection.read(() =>
         sinceDrops(() => {
           const collection = collectionOf(generation, name);
-          return collection === undefined ? undefined : step(connection, collection.shape);
+          return collection === undefined ? undefined : step(collection.tables);
         }),
       );
   }
@@ -74,7 +74,7 @@ export function sqliteSearches(on: {
   async function shortPlan(generation: GenerationId, query: SearchQuery, kind: 'page' | 'count') {
     if (kind === 'page' && isPlain(query)) return {};
     const step = searching(generation, query.collection);
-    const plan = await step((...read) => quickPlanOf(...read, query, limits, kind));
+    const plan = await step((tables) => quickPlanOf(tables, query, limits, kind));
     return plan && { plan };
   }
 
@@ -85,9 +85,9 @@ export function sqliteSearches(on: {
           const collection = collectionOf(generation, query.collection);
           if (collection === undefined) return { page: { docs: [] } };
           if (isPlain(query)) return { page: plainPage(collection, query) };
-          const few = fewPage(connection, collection.shape, query, limits);
+          const few = fewPage(collection.tables, query, limits);
           if (few !== undefined) return { page: few };
-          return connection.snapshot(() => quickPage(connection, collection.shape, query, limits));
+          return connection.snapshot(() => quickPage(collection.tables, query, limits));
         }),
       );
       if (quick !== undefined && 'page' in quick) return quick.page;
@@ -106,7 +106,7 @@ export function sqliteSearches(on: {
 
 /** A page in the order of the index, without a filter. */
 function plainPage(collection: Collection, query: SearchQuery): FindResult {
-  searchedIndex(collection.shape, query);
+  searchedIndex(collection.tables, query);
   const page = collection.find(query);
   return query.explain ? { ...page, plan: 'scan' } : page;
 }

@@ -1,9 +1,9 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { LIMITED, numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMITED, numberOf } from '../../sqlite/connection.ts';
 import type { Span } from '../field-access.ts';
 import { type IndexedField, MISSING } from './field-index.ts';
 import { bound, type Sql } from './filter-sql.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** A part of the index over fields, or documents by id. */
 export type Segment = Entries | { readonly ids: readonly string[] };
@@ -31,16 +31,11 @@ export const segmentOf = (field: number, { low, high }: Span): Segment => ({
   high: high === undefined ? PRESENT_END : { ...high, value: bound(high.value) },
 });
 
-export function entriesIn(
-  connection: SqliteConnection,
-  shape: TableShape,
-  segment: Segment,
-  most: number,
-): number {
+export function entriesIn(tables: Tables, segment: Segment, most: number): number {
   if ('ids' in segment) return segment.ids.length;
   const { text, params } = segmentSql(segment);
-  const counted = connection.prepare(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM f${shape.number} WHERE ${text} ${LIMITED})`,
+  const counted = tables.connection.prepare(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM f${tables.number} WHERE ${text} ${LIMITED})`,
   );
   return numberOf(counted.get(...params, most), 'n');
 }

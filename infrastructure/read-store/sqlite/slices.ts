@@ -5,7 +5,7 @@ import { LIMITED, numberOf, optionalTextOf, type SqliteConnection } from '../../
 import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
 import { searchedIndex } from '../searched.ts';
 import type { Plan, PlanLimits } from './plan.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /**
  * Searches scan an index range in slices, one statement each, with a tick in between, because SQLite blocks this
@@ -25,9 +25,7 @@ const FIRST_BYTES = 256 * 1024;
 const LEAST_BYTES = 64 * 1024;
 
 /** Runs one step; undefined for an unknown generation. */
-export type Step = <T>(
-  step: (connection: SqliteConnection, shape: TableShape) => T,
-) => Promise<T | undefined>;
+export type Step = <T>(step: (tables: Tables) => T) => Promise<T | undefined>;
 
 /** A running search. */
 export interface Scan {
@@ -42,7 +40,6 @@ export interface Scan {
 }
 
 export interface Slice {
-  readonly connection: SqliteConnection;
   readonly table: string;
   /** The index column. */
   readonly key: string;
@@ -55,8 +52,7 @@ export interface Slice {
 
 /** Takes the next slice of the rows of a search. */
 export type Way = (
-  connection: SqliteConnection,
-  shape: TableShape,
+  tables: Tables,
   most: Size,
 ) => {
   /** Undefined when no rows are left. */
@@ -77,14 +73,14 @@ export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
 /** The range of the query's index. @param whole in one slice */
 export function rangeWay(query: SearchQuery, whole: boolean): Way {
   let rest: KeyRange | undefined;
-  return (connection, shape, most) => {
-    const { plan, at } = searchedIndex(shape, query);
+  return (tables, most) => {
+    const { plan, at } = searchedIndex(tables, query);
     rest ??= searchedRange(plan, query);
-    const [table, key] = [`d${shape.number}`, `k${at}`];
+    const [table, key] = [`d${tables.number}`, `k${at}`];
     const { low, high, descending } = rest;
     const direction = descending ? 'DESC' : 'ASC';
-    const part = { connection, table, key, direction, at: 'NULL' } as const;
-    const size = whole ? undefined : sizeOf(part, [query.tenant, low, high], most);
+    const part = { table, key, direction, at: 'NULL' } as const;
+    const size = whole ? undefined : sizeOf(tables.connection, part, [query.tenant, low, high], most);
     const last = size?.last;
     // One bound per side: with two, SQLite would seek by one and scan to the other.
     const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
@@ -106,15 +102,15 @@ export function rangeWay(query: SearchQuery, whole: boolean): Way {
 export async function slices(
   { step, limits, deadline, turn }: Scan,
   way: Way,
-  look: (slice: Slice) => boolean,
+  look: (slice: Slice, connection: SqliteConnection) => boolean,
 ): Promise<boolean> {
   let most = { rows: limits.firstRows, bytes: FIRST_BYTES };
   for (;;) {
     if (performance.now() > deadline) throw new SearchGivenUp('a search took too long');
-    const done = await step((connection, shape) => {
+    const done = await step((tables) => {
       const began = process.threadCpuUsage();
-      const { slice, size, isLast } = way(connection, shape, most);
-      const enough = slice === undefined || look(slice);
+      const { slice, size, isLast } = way(tables, most);
+      const enough = slice === undefined || look(slice, tables.connection);
       if (size !== undefined) {
         const used = process.threadCpuUsage(began);
         const took = (used.user + used.system) / 1000;
@@ -143,7 +139,8 @@ function grown(most: Size, last: Size, growth: number): Size {
 
 /** Size of the next slice: at least one row; `last` is its last key when more may follow. */
 function sizeOf(
-  { connection, table, key, direction }: Pick<Slice, 'connection' | 'table' | 'key' | 'direction'>,
+  connection: SqliteConnection,
+  { table, key, direction }: Pick<Slice, 'table' | 'key' | 'direction'>,
   range: readonly string[],
   most: Size,
 ): Size & { readonly last: string | undefined } {

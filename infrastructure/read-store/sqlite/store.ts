@@ -28,7 +28,7 @@ import { createSql, dropSql, sweepSql } from './tables.ts';
 /** Documents that are parsed in one tick of the event loop. */
 const PARSED = 1_000;
 
-export interface SqliteReadStoreOptions {
+interface SqliteReadStoreOptions {
   readonly path: string;
   /** Divides the thread among searches; default: one tick between two slices. */
   readonly turns?: SearchSlices | undefined;
@@ -50,7 +50,6 @@ export async function openSqliteReadStore({
 }: SqliteReadStoreOptions): Promise<ReadStore> {
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
-  const leases = sqliteLeases(connection, clock);
   const collections = new Map<string, Collection>();
 
   /** Undefined for a generation that was never prepared, or was dropped. */
@@ -81,16 +80,10 @@ export async function openSqliteReadStore({
     }
   }
 
-  function load(generation: GenerationId, { collection, tenant, id }: DocKey): StoredDoc | undefined {
-    return collectionOf(generation, collection)?.load(tenant, id);
-  }
-
   function loadMany(generation: GenerationId, keys: readonly DocKey[]): (StoredDoc | undefined)[] {
     const found = new Array<StoredDoc | undefined>(keys.length).fill(undefined);
-    for (const [, places] of Map.groupBy(
-      keys.keys(),
-      (at) => `${keys[at]?.collection}/${keys[at]?.tenant}`,
-    )) {
+    const groups = Map.groupBy(keys.keys(), (at) => `${keys[at]?.collection}/${keys[at]?.tenant}`);
+    for (const places of groups.values()) {
       const those = places.flatMap((at) => keys[at] ?? []);
       const [first] = those;
       const collection = first && collectionOf(generation, first.collection);
@@ -115,12 +108,14 @@ export async function openSqliteReadStore({
 
   return {
     ...sqliteProgress(connection),
+    ...sqliteLeases(connection, clock),
     async prepare(generation, specs) {
       checkNames(generation.projection, generation.tag, specs);
       await write(() => prepareGeneration(connection, generation, specs));
     },
     load: (generation, keys) => read(() => sinceDrops(() => loadMany(generation, keys))),
-    get: (generation, key) => read(() => sinceDrops(() => load(generation, key))),
+    get: (generation, { collection, tenant, id }) =>
+      read(() => sinceDrops(() => collectionOf(generation, collection)?.load(tenant, id))),
     find: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
     entries: (generation, query) =>
@@ -148,7 +143,10 @@ export async function openSqliteReadStore({
           for (const each of writes) {
             const known = writers.get(each.collection);
             const writer = known ?? collectionOf(generation, each.collection)?.writer();
-            if (writer === undefined) throw unprepared(generation, each.collection);
+            if (writer === undefined) {
+              const { projection, tag } = generation;
+              throw new Error(`collection ${each.collection} of ${projection}@${tag} is not prepared`);
+            }
             if (known === undefined) writers.set(each.collection, writer);
             writer.apply(each);
           }
@@ -159,7 +157,7 @@ export async function openSqliteReadStore({
       read(() =>
         sinceDrops(() => {
           const opened = collectionOf(generation, collection);
-          return opened === undefined ? [] : listRows(connection, opened.shape, after, limit);
+          return opened === undefined ? [] : listRows(opened.tables, after, limit);
         }),
       ),
     generations: (projection) =>
@@ -172,23 +170,12 @@ export async function openSqliteReadStore({
       await write(() => dropGeneration(connection, generation));
       collections.clear();
     },
-    acquireLease: leases.acquire,
-    acquireLeases: leases.acquireAll,
-    releaseLease: leases.release,
-    isLeaseHeld: leases.isHeld,
-    ping: () =>
-      read(() => {
-        prepare('SELECT 1 FROM leases LIMIT 1').get();
-      }),
-    async close() {
+    ping: connection.ping,
+    close() {
       collections.clear();
-      connection.close();
+      return connection.close();
     },
   };
-}
-
-function unprepared({ projection, tag }: GenerationId, collection: string): Error {
-  return new Error(`collection ${collection} of ${projection}@${tag} is not prepared`);
 }
 
 function prepareGeneration(

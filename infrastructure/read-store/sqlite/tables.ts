@@ -1,4 +1,4 @@
-import { LIMITED } from '../../sqlite/connection.ts';
+import { LIMITED, type SqliteConnection } from '../../sqlite/connection.ts';
 import type { IndexPlan } from '../index-keys.ts';
 
 /**
@@ -16,6 +16,11 @@ export interface TableShape {
   readonly scopedBy?: string | undefined;
   /** Whether entries of the index over fields name rows; those of generations before version 3 of `records` do not. */
   readonly namesRows?: boolean;
+}
+
+/** The tables of a collection, on a connection. */
+export interface Tables extends TableShape {
+  readonly connection: SqliteConnection;
 }
 
 export function createSql({ number, indexes, searchable, scopedBy }: TableShape): string {

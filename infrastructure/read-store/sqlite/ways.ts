@@ -2,14 +2,14 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
 import type { Scalar } from '../../../domain/core/projection.ts';
 import { compareKeys } from '../../../domain/expressions/compare.ts';
-import { numberOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { numberOf, textOf } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import { MISSING } from './field-index.ts';
 import type { Sql } from './filter-sql.ts';
 import type { Plan } from './plan.ts';
 import { type Entries, type Segment, segmentSql } from './segments.ts';
 import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
-import type { TableShape } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** Rows that are read without measuring their size. */
 const UNSIZED = 32;
@@ -25,10 +25,10 @@ export function segmentsWay(
   const begin = plan.kind === 'order' ? startOf(plan.segments, query) : { segments: plan.segments };
   const rest = [...begin.segments];
   let place = begin.after;
-  return (connection, shape, most) => {
+  return (tables, most) => {
     const [segment] = rest;
     if (segment === undefined) return { slice: undefined, size: undefined, isLast: true };
-    const base = baseOf(connection, shape, query, direction);
+    const base = baseOf(tables, query, direction);
     if ('ids' in segment) {
       rest.shift();
       return { slice: sliceOf(base, segment), size: undefined, isLast: rest.length === 0 };
@@ -71,8 +71,7 @@ const whole = (value: string | number | boolean): string | number =>
 
 /** Values that all slices of one search share. */
 interface Base {
-  readonly connection: SqliteConnection;
-  readonly shape: TableShape;
+  readonly tables: Tables;
   readonly tenant: string;
   readonly key: string;
   readonly direction: 'ASC' | 'DESC';
@@ -80,18 +79,12 @@ interface Base {
   readonly range: readonly SQLInputValue[];
 }
 
-export function baseOf(
-  connection: SqliteConnection,
-  shape: TableShape,
-  query: SearchQuery,
-  direction: 'ASC' | 'DESC',
-): Base {
-  const { plan, at } = searchedIndex(shape, query);
+export function baseOf(tables: Tables, query: SearchQuery, direction: 'ASC' | 'DESC'): Base {
+  const { plan, at } = searchedIndex(tables, query);
   const { low, high } = searchedRange(plan, query);
   const [key, { tenant }] = [`k${at}`, query];
   return {
-    connection,
-    shape,
+    tables,
     tenant,
     key,
     direction,
@@ -107,21 +100,21 @@ export const sliceOf = (base: Base, segment: Segment, after?: Place): Slice =>
     : ofEntries(base, boundsOf(segment, after, undefined, base.direction));
 
 /** The documents of the entries that a condition selects. */
-function ofEntries({ shape, tenant, within, range, ...base }: Base, entries: Sql): Slice {
-  const [place, isThere] = shape.namesRows ? ['row', 'row = place'] : ['NULL', 'id = wanted'];
+function ofEntries({ tables, tenant, within, range, ...base }: Base, entries: Sql): Slice {
+  const [place, isThere] = tables.namesRows ? ['row', 'row = place'] : ['NULL', 'id = wanted'];
   return {
     ...base,
-    table: `(SELECT value AS at, id AS wanted, ${place} AS place FROM f${shape.number} WHERE ${entries.text}) CROSS JOIN d${shape.number}`,
+    table: `(SELECT value AS at, id AS wanted, ${place} AS place FROM f${tables.number} WHERE ${entries.text}) CROSS JOIN d${tables.number}`,
     where: `tenant = ? AND ${isThere} AND ${within}`,
     params: [...entries.params, tenant, ...range],
     at: 'at',
   };
 }
 
-function ofIds({ shape, tenant, within, range, ...base }: Base, ids: readonly string[]): Slice {
+function ofIds({ tables, tenant, within, range, ...base }: Base, ids: readonly string[]): Slice {
   return {
     ...base,
-    table: `d${shape.number}`,
+    table: `d${tables.number}`,
     where: `tenant = ? AND id IN (${ids.map(() => '?').join(', ')}) AND ${within}`,
     params: [tenant, ...ids, ...range],
     at: 'NULL',
@@ -134,10 +127,10 @@ function partOf(
   place: Place | undefined,
   most: Size,
 ): { slice: Slice; size: Size; last: Place | undefined } {
-  const { connection, shape, direction } = base;
-  const table = `f${shape.number}`;
+  const { tables, direction } = base;
+  const table = `f${tables.number}`;
   const from = boundsOf(segment, place, undefined, direction);
-  const lastOf = connection.prepare(
+  const lastOf = tables.connection.prepare(
     `SELECT value, id FROM ${table} WHERE ${from.text} ORDER BY value ${direction}, id ${direction} LIMIT 1 OFFSET ?`,
   );
   for (let rows = most.rows; ; rows = Math.max(1, Math.floor(rows / 2))) {
@@ -147,7 +140,7 @@ function partOf(
     const slice = ofEntries(base, chunk);
     let { bytes } = most;
     if (rows > UNSIZED) {
-      const sized = connection.prepare(
+      const sized = tables.connection.prepare(
         `SELECT ifnull(sum(octet_length(s)), 0) AS bytes FROM ${slice.table} WHERE ${slice.where}`,
       );
       bytes = numberOf(sized.get(...slice.params), 'bytes');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ProgressReports } from '../../../api/threads/progress-reports.ts';
-import type { ProjectionProgress } from '../../../api/threads/protocol.ts';
+import type { ProjectionProgress } from '../../../api/threads/projections.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const made = (projection: string, checkpoint: string, tag = 'v1'): ProjectionProgress => ({

@@ -18,11 +18,7 @@ const OWN_HASH = '"hash":"';
 const METADATA = 0;
 
 /** An event's id and texts. */
-export interface EventTexts {
-  readonly id: string;
-  readonly data: string;
-  readonly metadata: string;
-}
+export type EventTexts = Omit<NewEvent, 'type'>;
 
 /**
  * Stores an event's id, data and metadata in some 350 bytes instead of 860: keys of JSON once for all events, ids,
