@@ -39,6 +39,14 @@ export const threadedEmbedder = (options: {
   readonly modelPackage?: string;
 }): Embedder => new ThreadedEmbedder(options.logger, options.modelPackage ?? MODEL_PACKAGE);
 
+/** The embedder of `EMBEDDING_MODEL=off`. */
+export const noEmbedder: Embedder = {
+  model: BUNDLED_MODEL,
+  dimensions: DIMENSIONS,
+  embed: () => Promise.reject(new EmbedderUnavailable('The embedding model is switched off.')),
+  close: () => Promise.resolve(),
+};
+
 class ThreadedEmbedder implements Embedder {
   readonly model = BUNDLED_MODEL;
   readonly dimensions = DIMENSIONS;

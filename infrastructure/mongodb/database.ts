@@ -7,7 +7,7 @@ export interface MongoOptions {
   readonly dbName?: string | undefined;
 }
 
-export interface OpenDatabase {
+export interface OpenDatabase extends AsyncDisposable {
   readonly db: Db;
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -34,7 +34,8 @@ export async function openDatabase(
     await client.close();
     throw error;
   }
-  return { db, ping, close: () => client.close() };
+  const close = (): Promise<void> => client.close();
+  return { db, ping, close, [Symbol.asyncDispose]: close };
 }
 
 /**

@@ -31,13 +31,9 @@ const expectNone = (path: string): void => {
 /** @param variable names the database in errors, since its address may contain a password */
 const expectEmptyDatabase = async (url: string, variable: string, withKeys: boolean): Promise<void> => {
   const { openDurableDatabase } = await import('../mongodb/database.ts');
-  const { db, close } = await openDurableDatabase({ url });
-  try {
-    const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
-    const found = names.find((name) => !name.startsWith('system.') && (withKeys || name !== 'data_keys'));
-    if (found !== undefined)
-      throw new MoveError(`The database of ${variable} is not empty: it has ${found}.`);
-  } finally {
-    await close();
-  }
+  await using database = await openDurableDatabase({ url });
+  const collections = await database.db.listCollections({}, { nameOnly: true }).toArray();
+  const names = collections.map(({ name }) => name);
+  const found = names.find((name) => !name.startsWith('system.') && (withKeys || name !== 'data_keys'));
+  if (found !== undefined) throw new MoveError(`The database of ${variable} is not empty: it has ${found}.`);
 };

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { EmbedderUnavailable } from '../../../application/ports/embedder.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { noEmbedder } from '../../../infrastructure/embedding/no-embedder.ts';
-import { threadedEmbedder } from '../../../infrastructure/embedding/threaded-embedder.ts';
+import { noEmbedder, threadedEmbedder } from '../../../infrastructure/embedding/threaded-embedder.ts';
 import { normalised } from '../../../infrastructure/embedding/vectors.ts';
 import { rejection } from '../../support/eventually.ts';
 import { testLogger } from '../../support/fakes.ts';
