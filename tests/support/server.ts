@@ -121,10 +121,10 @@ process.on('exit', () => {
 
 /** For `after` hooks: kills the running servers, except shared ones, and removes their folders. */
 export const cleanUp = async (): Promise<void> => {
-  for (const child of running.keys()) child.kill('SIGKILL');
-  await Promise.all(
-    [...running.keys()].map((child) => new Promise((resolve) => child.once('exit', resolve))),
-  );
+  // Those that have ended stay in the map until their output is closed.
+  const living = [...running.keys()].filter(({ exitCode, signalCode }) => (exitCode ?? signalCode) === null);
+  for (const child of living) child.kill('SIGKILL');
+  await Promise.all(living.map((child) => new Promise((resolve) => child.once('exit', resolve))));
   const stores = [...eventStores.values()];
   eventStores.clear();
   for (const store of stores) await (await store).stop();
