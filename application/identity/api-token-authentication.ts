@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { invalidCredential, tenantSuspended } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import {
   type ApiToken,
   apiTokenStream,
@@ -15,7 +16,7 @@ import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
-import { PLATFORM, streamName } from '../core/events/stream-name.ts';
+import { streamName } from '../core/events/stream-name.ts';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';

@@ -1,4 +1,5 @@
 import { existing } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import {
   apiTokenStream,
   assignPrefix,
@@ -14,7 +15,6 @@ import type { Written } from '../core/commands/command.ts';
 import type { UserPrincipal } from '../core/commands/principal.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { TokenSecrets } from '../ports/token-secrets.ts';
 import type { TokenFamily } from '../ports/tokens.ts';

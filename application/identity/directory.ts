@@ -1,3 +1,4 @@
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { type Extension, extensionStream } from '../../domain/extensions/extension.ts';
 import { emailStream } from '../../domain/identity/email.ts';
 import { platformAdminStream, type RegisteredPlatformAdmin } from '../../domain/identity/platform-admin.ts';
@@ -5,7 +6,6 @@ import { type RegisteredUser, userStream } from '../../domain/identity/user.ts';
 import { type ExistingTenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { TenantRights } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 

@@ -1,4 +1,5 @@
 import { isRefusal } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import {
   claimEmail,
   EmailClaimed,
@@ -9,7 +10,6 @@ import {
 import { UserForgotten, UserRegistered } from '../../domain/identity/user.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { type Cause, dataOf } from '../core/events/event-codec.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';

@@ -1,4 +1,5 @@
 import { existing, isRefusal, notFound } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import type { Changes } from '../../domain/core/stream-type.ts';
 import type { AdminChange } from '../../domain/identity/admins.ts';
 import {
@@ -11,7 +12,6 @@ import type { CommandContext, Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import { withdrawRights } from './admin-withdrawals.ts';

@@ -1,7 +1,7 @@
 import { DomainError, tenantSuspended } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Passwords } from '../ports/passwords.ts';

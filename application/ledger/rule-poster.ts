@@ -1,3 +1,4 @@
+import { PLATFORM } from '../../domain/core/platform.ts';
 import {
   POSTING_RULES,
   type PostingRule,
@@ -8,7 +9,7 @@ import { tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import { inTurns, type Turn } from '../core/concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
-import { PLATFORM, streamName } from '../core/events/stream-name.ts';
+import { streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 import { StateHistory } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';

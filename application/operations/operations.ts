@@ -1,8 +1,8 @@
 import { notFound } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { operationsStream, requestRetry } from '../../domain/operations/operations.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import type { ProjectionRunner, ProjectionStatus } from '../core/projections/projection-runner.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../domain/core/canonical-json.ts';
+import { canonicalJson, isSameJson } from '../../domain/core/canonical-json.ts';
 import type { Projection } from '../../domain/core/projection.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import { Generation, type GenerationDeps } from '../core/projections/generation.ts';
@@ -239,7 +239,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
 const isSame = (a: StoredDoc | undefined, b: StoredDoc | 'damaged' | undefined): boolean =>
   a === undefined || b === undefined || b === 'damaged'
     ? a === b
-    : a.position === b.position && canonicalJson(a.value) === canonicalJson(b.value);
+    : a.position === b.position && isSameJson(a.value, b.value);
 
 /**
  * Whether two documents differ for good.

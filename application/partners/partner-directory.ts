@@ -1,6 +1,6 @@
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { type ExistingPartner, isPartnerId, partnerStream } from '../../domain/partners/partner.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 
 /** Looks up partners in their folded streams, so that a new one is found at once. */
 export class PartnerDirectory {

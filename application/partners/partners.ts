@@ -1,4 +1,5 @@
 import { existing, notFound, violated } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import {
   type ChangePartner,
   changePartner,
@@ -13,7 +14,6 @@ import { isTenantId, tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 

@@ -1,4 +1,5 @@
 import { existing, invalidAt, notFound, violated } from '../../domain/core/errors.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
@@ -17,7 +18,6 @@ import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';

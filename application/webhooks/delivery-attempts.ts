@@ -1,3 +1,4 @@
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { type Tenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import { type AttemptOutcome, deliveryStream, dropDelivery } from '../../domain/webhooks/delivery.ts';
 import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/retry-delay.ts';
@@ -10,7 +11,6 @@ import {
 import type { Written } from '../core/commands/command.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
-import { PLATFORM } from '../core/events/stream-name.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { monotonic } from '../core/runtime/timers.ts';
 import { continueSpan } from '../core/runtime/tracing.ts';

@@ -1,10 +1,8 @@
+import { PLATFORM } from './platform.ts';
 import { type DocumentReader, type PageRequest, type Scalar, touch } from './projection.ts';
 
 type Finder = Pick<DocumentReader, 'find'>;
 type Getter = Pick<DocumentReader, 'get'>;
-
-/** The tenant of documents that belong to no tenant. */
-export const PLATFORM = 'platform';
 
 const touches = <D extends object>(name: string, tenantId?: string) => {
   const apply = (id: string, change: (document: D | undefined) => D | undefined) =>

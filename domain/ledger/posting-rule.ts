@@ -3,7 +3,6 @@ import { isSameJson } from '../core/canonical-json.ts';
 import { type FieldIssue, invalid, notFound, violated } from '../core/errors.ts';
 import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
-import type { JsonValue } from '../entities/fields.ts';
 import { parseCondition } from '../expressions/condition.ts';
 import { AmountProblem, minorUnits } from './rule-amounts.ts';
 import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
@@ -119,7 +118,7 @@ export const changeRule = (
   const before = ruleOf(state, id);
   const after = changed(before, change);
   requireRule(after);
-  if (isSameJson(asJson(after), asJson(contentOf(before)))) return [];
+  if (isSameJson(after, contentOf(before))) return [];
   return decided(PostingRuleChanged, { rule_id: id, ...after });
 };
 
@@ -147,9 +146,6 @@ export const contentOf = ({
   lines,
   mode,
 });
-
-/** Rule content is JSON without undefined values. */
-const asJson = (content: RuleContent): JsonValue => JSON.parse(JSON.stringify(content));
 
 const changed = (before: PostingRule, change: RuleChange): RuleContent =>
   contentOf({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defined, defineEvent, type EventOf } from '../core/event.ts';
+import { PLATFORM } from '../core/platform.ts';
 import { type Changes, changedMembers, folded, onlyIn, type StreamType } from '../core/stream-type.ts';
 import { ssoEvents, ssoOf, type TenantSso } from './sso.ts';
 
@@ -137,7 +138,7 @@ const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
 
 /** Reserves `platform` and `partner_…`, which name the platform's own streams. */
 export const isTenantId = (id: string): boolean =>
-  SLUG.test(id) && id !== 'platform' && !id.startsWith('partner_');
+  SLUG.test(id) && id !== PLATFORM && !id.startsWith('partner_');
 
 /** @throws `already_exists` */
 export const createTenant = (state: Tenant, command: CreateTenant): readonly TenantEvent[] => {

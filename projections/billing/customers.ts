@@ -1,4 +1,5 @@
 import { type Customer, handedOver, overlaps, renamed, type Tenure } from '../../domain/billing/tenure.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { type DocumentReader, every, iso, projection, touch } from '../../domain/core/projection.ts';
 import type { TenantEvent } from '../../domain/tenancy/tenant.ts';
 import { cutDay } from './metered-days.ts';
@@ -17,8 +18,6 @@ export interface CustomerDoc {
   /** `<partner>/<end>/` of each ended tenure, `<partner>/~` of the present one. */
   readonly ends: readonly string[];
 }
-
-const PLATFORM = 'platform';
 
 const endOf = ({ partner_id, to }: Tenure): string => `${partner_id}/${to === null ? '~' : `${to.at}/`}`;
 

@@ -1,5 +1,6 @@
 import type { InvoiceEvent } from '../../domain/billing/invoice.ts';
 import { foldInvoice, type Invoice, type InvoiceState } from '../../domain/billing/invoice-view.ts';
+import { platformCollection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   type Page,
@@ -35,8 +36,6 @@ export interface InvoiceFilter {
   readonly state?: InvoiceState | 'live' | undefined;
 }
 
-const PLATFORM = 'platform';
-
 const facet = ({ customer_id, state }: InvoiceFilter): string =>
   JSON.stringify([customer_id ?? null, state ?? null]);
 
@@ -56,8 +55,10 @@ const invoice = (event: Folded): Touch =>
     return { invoice: folded, generated_at: folded.generated_at, facets: facetsOf(folded) };
   });
 
+const issuings = platformCollection<IssuingDoc>('issuing');
+
 const issuing = ({ data, tenantId }: Folded, change: () => IssuingDoc | undefined): Touch =>
-  touch<IssuingDoc>('issuing', `${tenantId}/${data.invoice_id}`, change, PLATFORM);
+  issuings.touch(`${tenantId}/${data.invoice_id}`, change);
 
 /** `partner_<p>.invoices-<customer>` */
 const customerOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
@@ -117,5 +118,4 @@ export const invoiceById = async (
 ): Promise<Invoice | undefined> => (await reader.get<InvoiceDoc>('invoices', scope, id))?.invoice;
 
 /** Invoices of all partners, in the order in which issuing began. */
-export const issuingInvoices = (reader: DocumentReader, page: PageRequest): Promise<Page<IssuingDoc>> =>
-  reader.find('issuing', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });
+export const issuingInvoices = issuings.list('by_since', 'asc');

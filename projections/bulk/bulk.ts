@@ -1,6 +1,6 @@
 import { type BulkState, bulkStream, CHUNK, processedOf } from '../../domain/bulk/session.ts';
 import type { BulkEvent, RowError, Sample } from '../../domain/bulk/session-events.ts';
-import { collection } from '../../domain/core/collection.ts';
+import { collection, platformCollection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   iso,
@@ -42,9 +42,10 @@ interface BulkRunningDoc {
   readonly since: string;
 }
 
+const committing = platformCollection<BulkRunningDoc>('bulk_running');
+
 /** Errors and ids displayed per session (decisions, section 5). */
 const SHOWN = CHUNK;
-const PLATFORM = 'platform';
 
 type Folded = BulkEvent & Pick<ProjectedEvent, 'tenantId' | 'at' | 'revision'>;
 
@@ -74,7 +75,7 @@ const details = (
 const ended = (event: Folded): readonly Touch[] => [session(event), markRunning(event, () => undefined)];
 
 const markRunning = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
-  touch<BulkRunningDoc>('bulk_running', `${tenantId}/${data.session_id}`, change, PLATFORM);
+  committing.touch(`${tenantId}/${data.session_id}`, change);
 
 export const bulkProjection = projection<BulkEvent>({
   name: 'bulk',
@@ -123,7 +124,7 @@ export const bulkProjection = projection<BulkEvent>({
 
 const sessions = collection<BulkSessionDoc>('bulk_sessions');
 const listed = sessions.listOf('by_created_at', 'desc');
-const running = collection<BulkRunningDoc>('bulk_running').list('by_since', 'asc');
+const running = committing.list('by_since', 'asc');
 
 /** Newest first. */
 export const bulkSessionsOf = (reader: DocumentReader, tenantId: string, page: PageRequest) =>
@@ -137,7 +138,7 @@ const PAGE = 1000;
 export const runningSessions = async function* (reader: DocumentReader) {
   let after: PageEnd | undefined;
   do {
-    const { docs, next } = await running(reader, PLATFORM, { limit: PAGE, after });
+    const { docs, next } = await running(reader, { limit: PAGE, after });
     yield docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
     after = next;
   } while (after !== undefined);
@@ -148,7 +149,7 @@ const MOST_SESSIONS = 200;
 
 /** Rows of the first 200 sessions in commit that are not processed yet, of all tenants. */
 export const queuedRows = async (reader: DocumentReader): Promise<number> => {
-  const { docs } = await running(reader, PLATFORM, { limit: MOST_SESSIONS, after: undefined });
+  const { docs } = await running(reader, { limit: MOST_SESSIONS, after: undefined });
   let rows = 0;
   for (const { tenant_id, session_id } of docs) {
     const doc = await sessions.get(reader, tenant_id, session_id);

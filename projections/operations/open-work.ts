@@ -1,4 +1,5 @@
-import { PLATFORM, platformCollection } from '../../domain/core/collection.ts';
+import { platformCollection } from '../../domain/core/collection.ts';
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { type DocumentReader, iso, type PageEnd, projection } from '../../domain/core/projection.ts';
 import type { PostingFailureEvent } from '../../domain/ledger/posting-failure.ts';
 import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';

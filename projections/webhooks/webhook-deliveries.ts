@@ -1,4 +1,4 @@
-import { collection } from '../../domain/core/collection.ts';
+import { collection, platformCollection } from '../../domain/core/collection.ts';
 import type { EventMeta } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
@@ -41,7 +41,7 @@ interface EndpointDoc {
   readonly subscription_id: string;
 }
 
-const PLATFORM = 'platform';
+const endpoints = platformCollection<EndpointDoc>('webhook_lanes');
 
 const queueOf = (isOrdered: boolean) => (isOrdered ? 'ordered' : 'parallel');
 
@@ -83,11 +83,9 @@ export const webhookDeliveriesProjection = projection<DeliveryEvent>({
   on: {
     DeliveryScheduled: (event) => [
       ...fold(event),
-      touch<EndpointDoc>(
-        'webhook_lanes',
+      endpoints.touch(
         `${event.tenantId}.${event.data.subscription_id}`,
-        (lane) => lane ?? { tenant_id: event.tenantId, subscription_id: event.data.subscription_id },
-        PLATFORM,
+        (known) => known ?? { tenant_id: event.tenantId, subscription_id: event.data.subscription_id },
       ),
     ],
     DeliverySucceeded: fold,
@@ -176,13 +174,11 @@ export const deadLettersOf = async function* (
   }
 };
 
-const listEndpoints = collection<EndpointDoc>('webhook_lanes').list('by_tenant', 'asc');
-
 /** Subscriptions with deliveries, of all tenants. */
 export const endpointsOf = async function* (
   reader: DocumentReader,
 ): AsyncIterable<{ readonly tenantId: string; readonly subscriptionId: string }> {
-  const endpoints = every((page) => listEndpoints(reader, PLATFORM, page));
-  for await (const { tenant_id: tenantId, subscription_id: subscriptionId } of endpoints)
+  const all = every((page) => endpoints.list('by_tenant', 'asc')(reader, page));
+  for await (const { tenant_id: tenantId, subscription_id: subscriptionId } of all)
     yield { tenantId, subscriptionId };
 };

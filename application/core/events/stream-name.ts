@@ -25,6 +25,3 @@ export const ownerOf = (stream: string): string => stream.slice(0, Math.max(0, s
 
 /** The prefix of the names of all streams of a tenant. */
 export const tenantPrefix = (tenantId: string): string => `${tenantId}.`;
-
-/** Owner of the platform's own streams (tenants, platform admins). */
-export const PLATFORM = 'platform';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { UserForgotten } from '../../../domain/identity/user.ts';
 import { MessageDeleted } from '../../../domain/messaging/conversation.ts';
 import { TenantCreated, tenantStream } from '../../../domain/tenancy/tenant.ts';
@@ -6,7 +7,7 @@ import type { EventStore, StoredEvent } from '../../ports/event-store.ts';
 import type { KeyStore } from '../../ports/key-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
-import { PLATFORM, streamName } from '../events/stream-name.ts';
+import { streamName } from '../events/stream-name.ts';
 import { WithDeps } from '../with-deps.ts';
 import { firstAdminKeyId, personKeyId, textKeyOf } from './key-ids.ts';
 import type { KeyRing } from './key-ring.ts';

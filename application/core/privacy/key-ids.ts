@@ -1,5 +1,5 @@
 import type { Owner } from '../../../domain/core/event.ts';
-import { PLATFORM } from '../events/stream-name.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 
 /** Kinds of data keys in ids of the form `<tenant>/<kind>-<id>`. */
 

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { ApiTokenPrincipal } from '../../../application/core/commands/principal.ts';
 import { StreamStates } from '../../../application/core/commands/stream-states.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { LiveFeed } from '../../../application/core/subscriptions/live-feed.ts';
 import { ApiTokenAuthentication, tailHash } from '../../../application/identity/api-token-authentication.ts';
 import { ApiTokens } from '../../../application/identity/api-tokens.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { SnapshotStore } from '../../../application/ports/snapshot-store.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import type { Lifetime } from '../../../domain/identity/api-token.ts';
 import { changeTenant, createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { causeOf } from '../../support/book.ts';

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { Extensions } from '../../../application/extensions/extensions.ts';
 import { Authentication } from '../../../application/identity/authentication.ts';
 import {
@@ -10,6 +9,7 @@ import {
 } from '../../../application/identity/authentication-claims.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
 import { causeOf } from '../../support/book.ts';

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { RequestContext } from '../../../application/core/commands/request-context.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { Extensions } from '../../../application/extensions/extensions.ts';
 import { Authentication } from '../../../application/identity/authentication.ts';
 import {
@@ -10,6 +9,7 @@ import {
   tenantTokenLifetime,
 } from '../../../application/identity/authentication-claims.ts';
 import { Identity } from '../../../application/identity/identity.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { extensionStream } from '../../../domain/extensions/extension.ts';
 import { registerUser, replacePassword, userStream } from '../../../domain/identity/user.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';

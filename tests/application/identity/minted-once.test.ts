@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { ApiTokens } from '../../../application/identity/api-tokens.ts';
 import {
   tenantTokenClaims,
   tenantTokenLifetime,
 } from '../../../application/identity/authentication-claims.ts';
 import { Impersonation } from '../../../application/identity/impersonation.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { randomTokenSecrets } from '../../../infrastructure/identity/token-secrets.ts';

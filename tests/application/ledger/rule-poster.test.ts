@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type { EventOf } from '../../../domain/core/event.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import { createPartner, partnerStream } from '../../../domain/partners/partner.ts';
 import { causeOf } from '../../support/book.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { PostingRules } from '../../../application/ledger/posting-rules.ts';
 import { rulePoster } from '../../../application/ledger/rule-poster.ts';
 import { RuleRunner } from '../../../application/ledger/rule-runner.ts';
@@ -8,6 +7,7 @@ import { PartnerDirectory } from '../../../application/partners/partner-director
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
 import { defineEvent } from '../../../domain/core/event.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
 import { type PostingFailureEvent, postingFailureEvents } from '../../../domain/ledger/posting-failure.ts';
 import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';

@@ -1,6 +1,5 @@
 import type { RequestContext } from '../../../application/core/commands/request-context.ts';
 import type { RecordedEvent } from '../../../application/core/events/event-codec.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import { Entries } from '../../../application/ledger/entries.ts';
 import { LedgerJournal } from '../../../application/ledger/journal.ts';
@@ -8,6 +7,7 @@ import { PostingProcess, postingFinisher } from '../../../application/ledger/pos
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { EventDefinition } from '../../../domain/core/event.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import type { EntryEvent } from '../../../domain/ledger/entry.ts';
 import type { JournalEvent, PostingEvent } from '../../../domain/ledger/journal.ts';
 import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';

@@ -1,6 +1,5 @@
 import { uuidFromName } from '../../../application/core/commands/request-context.ts';
 import { FairLimiter } from '../../../application/core/concurrency/fair-limiter.ts';
-import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import type { LeaseOptions } from '../../../application/core/subscriptions/lease.ts';
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
 import { storedBody } from '../../../application/webhooks/body.ts';
@@ -9,6 +8,7 @@ import { DeliveryBatches } from '../../../application/webhooks/delivery-batches.
 import { DeliveryPressure } from '../../../application/webhooks/delivery-pressure.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
 import type { PendingDeliveries } from '../../../application/webhooks/endpoint-queue.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import {
   type DeliveryEvent,
