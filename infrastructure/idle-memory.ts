@@ -2,8 +2,10 @@
 const SAMPLE_MS = 1_000;
 /** Processor time (ms) of a second in which a thread counts as idle; timers and polls take 5 to 15. */
 const IDLE_MS = 25;
-/** Idle seconds before a collection. */
-const IDLE_SAMPLES = 3;
+/** Idle seconds before the collection after the start. */
+const STARTED_SAMPLES = 3;
+/** Idle seconds before later ones, which also discard compiled code: load slows down for seconds after a short pause. */
+const IDLE_SAMPLES = 30;
 /** Processor time (ms) of busy seconds after which a thread may hold enough garbage for another collection. */
 const WORKED_MS = 1_000;
 
@@ -11,12 +13,14 @@ const WORKED_MS = 1_000;
 export const dueWhenIdle = (): ((used: number) => boolean) => {
   // The start counts as enough work.
   let worked = WORKED_MS;
+  let samples = STARTED_SAMPLES;
   let idle = 0;
   return (used) => {
     if (used > IDLE_MS) worked += used;
     idle = used <= IDLE_MS ? idle + 1 : 0;
-    if (idle < IDLE_SAMPLES || worked < WORKED_MS) return false;
+    if (idle < samples || worked < WORKED_MS) return false;
     worked = 0;
+    samples = IDLE_SAMPLES;
     return true;
   };
 };

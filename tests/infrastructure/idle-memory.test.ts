@@ -13,9 +13,14 @@ describe('A collection in idle times', () => {
     expect(dueAfter([900, 10, 10, 40, 10, 10, 10, ...idle(500)])).to.deep.equal([7]);
   });
 
-  it('is due again only after a second of processor time', () => {
-    const work = (seconds: number): number[] => new Array(seconds).fill(300);
-    expect(dueAfter([...idle(3), ...work(3), ...idle(10), ...work(1), ...idle(10)])).to.deep.equal([3, 20]);
+  const work = (seconds: number): number[] => new Array(seconds).fill(300);
+
+  it('is due again only after a second of processor time and thirty idle seconds', () => {
+    expect(dueAfter([...idle(3), ...work(3), ...idle(40), ...work(1), ...idle(40)])).to.deep.equal([3, 77]);
+  });
+
+  it('is not due in a short pause of load', () => {
+    expect(dueAfter([...idle(3), ...work(10), ...idle(29), ...work(10), ...idle(29)])).to.deep.equal([3]);
   });
 
   it('is not due again for the timers of an idle thread', () => {
