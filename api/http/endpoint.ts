@@ -185,10 +185,13 @@ export class Endpoint {
     const query = queryOf(search);
     checkNamed(principal, query);
     if (this.route.openQuery !== true) checkQueryNames(query, this.#queryNames);
-    const key = this.#keyed ? request.headersDistinct['idempotency-key'] : undefined;
+    const { headers } = request;
+    // Node makes the lists of all headers when one is asked for.
+    const isGiven = this.#keyed && headers['idempotency-key'] !== undefined;
+    const key = isGiven ? request.headersDistinct['idempotency-key'] : undefined;
     return {
       query: check(this.route.query, query),
-      minPosition: this.#minPosition(request.headers['x-min-position']),
+      minPosition: this.#minPosition(headers['x-min-position']),
       key: key === undefined ? undefined : parseIdempotencyKey(key),
     };
   }

@@ -6,9 +6,10 @@ import { whenAnswered } from './answer-end.ts';
 const MAX_WAITING = 64;
 
 interface Line {
-  waiting: number;
-  /** Resolves when the newest request of the connection is answered. */
-  last: Promise<void>;
+  /** Requests that are not answered yet. */
+  open: number;
+  /** Starts those behind the first, in order. */
+  readonly starts: (() => void)[];
 }
 
 /**
@@ -26,20 +27,22 @@ export class Pipelined {
 
   /** Waits until the earlier requests of the connection are answered; undefined without one. */
   turn({ socket }: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
-    const line = this.#lines.get(socket) ?? { waiting: 0, last: Promise.resolve() };
-    this.#lines.set(socket, line);
-    const before = line.waiting === 0 ? undefined : line.last;
-    line.waiting += 1;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    line.last = promise;
+    let line = this.#lines.get(socket);
+    if (line === undefined) {
+      line = { open: 0, starts: [] };
+      this.#lines.set(socket, line);
+    }
+    const { starts } = line;
+    const waits = line.open === 0 ? undefined : new Promise<void>((resolve) => void starts.push(resolve));
+    line.open += 1;
     whenAnswered(response, () => {
-      line.waiting -= 1;
-      resolve();
+      line.open -= 1;
+      starts.shift()?.();
     });
-    if (line.waiting > MAX_WAITING && !socket.destroyed) {
+    if (line.open > MAX_WAITING && !socket.destroyed) {
       socket.destroy();
       this.#onCut();
     }
-    return before;
+    return waits;
   }
 }

@@ -44,8 +44,8 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
  * takes the first of two.
  * @throws `validation_failed`
  */
-export const checkHost = ({ headersDistinct, httpVersion }: IncomingMessage): void => {
-  const hosts = headersDistinct.host?.length ?? 0;
+export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1) {
     throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be given once.' }]);
   }

@@ -89,8 +89,8 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
 
   /** Present display names by id; `[erased]` for an unknown id. */
   async names(tenantId: string, userIds: readonly string[]): Promise<(userId: string) => string> {
-    const names = await this.#texts(tenantId, userIds, 'displayName');
-    return (id) => names.get(id) ?? ERASED;
+    const names = userIds.length === 0 ? undefined : await this.#texts(tenantId, userIds, 'displayName');
+    return (id) => names?.get(id) ?? ERASED;
   }
 
   async #texts(tenantId: string, userIds: readonly string[], field: 'email' | 'displayName') {

@@ -94,9 +94,10 @@ export class Envelopes extends WithDeps<{ directory: Directory; streams: Streams
 
   /** Names of the people in a sealed text, whose key is loaded in the tick in which this resolves. */
   async #names(tenantId: string, sealed: string): Promise<(userId: string) => string> {
-    const stored = (await this.deps.keys.open(sealed)) ?? '';
-    const nameOf = await this.deps.directory.names(tenantId, storedMentions(stored));
-    await this.deps.keys.load([sealedKeyId(sealed)]);
+    const mentioned = storedMentions((await this.deps.keys.open(sealed)) ?? '');
+    const nameOf = await this.deps.directory.names(tenantId, mentioned);
+    // Reading names may have taken ticks.
+    if (mentioned.length > 0) await this.deps.keys.load([sealedKeyId(sealed)]);
     return nameOf;
   }
 }

@@ -16,7 +16,8 @@ export class RecentValues<V> {
 
   /** @returns whether it was there */
   delete(key: string): boolean {
-    return this.#young.delete(key) || this.#old.delete(key);
+    const wasOld = this.#old.delete(key);
+    return this.#young.delete(key) || wasOld;
   }
 
   set(key: string, value: V): void {

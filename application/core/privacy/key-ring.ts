@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { StoreUnavailable } from '../../ports/event-store.ts';
 import type { KeyStore, WrappedKey } from '../../ports/key-store.ts';
-import { evictOldest } from '../memory/evict-oldest.ts';
+import { RecentValues } from '../memory/recent-values.ts';
 import { randomBytes } from '../runtime/random.ts';
 import { setImmediate } from '../runtime/timers.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
@@ -21,7 +21,7 @@ const MAX_CACHED_KEYS = 5_000;
 const MAX_CACHED_TEXT_KEYS = 5_000;
 /** Keys are evicted in bulk, once this many exceed the limit. */
 const SLACK = 500;
-const MAX_SEALED_TEXTS = 1_000;
+const RECENT_TEXTS = 500;
 
 /** The key id of a sealed text, as `<tenant>/<kind>-<id>`. */
 export const sealedKeyId = (sealed: string): string => sealed.slice(3, sealed.lastIndexOf(':'));
@@ -39,7 +39,7 @@ export class KeyRing {
   /** Keys created here that may not be on disk yet. */
   readonly #unsaved = new Map<string, WrappedKey>();
   /** Recently sealed texts by key id, since a new text is opened several times at once; dropped with their keys. */
-  readonly #sealedTexts = new Map<string, { readonly sealed: string; readonly text: string }>();
+  readonly #sealedTexts = new RecentValues<{ readonly sealed: string; readonly text: string }>(RECENT_TEXTS);
 
   /** @param masterKey the secret `MASTER_KEY`, from which the wrapping key is derived */
   constructor(store: KeyStore, masterKey: string) {
@@ -184,7 +184,6 @@ export class KeyRing {
     if (key === 'destroyed') return `v1:${id}:`;
     const sealed = `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
     this.#sealedTexts.set(id, { sealed, text });
-    evictOldest(this.#sealedTexts, MAX_SEALED_TEXTS);
     return sealed;
   }
 

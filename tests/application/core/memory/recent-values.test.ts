@@ -18,4 +18,13 @@ describe('recent values', () => {
     expect(['1', '3', '4', '1'].map((key) => recent.delete(key))).to.deep.equal([true, true, false, false]);
     expect(['1', '2', '3'].map((key) => recent.get(key))).to.deep.equal([undefined, 2, undefined]);
   });
+
+  it('deletes a value from both generations', () => {
+    const recent = new RecentValues<number>(1);
+    recent.set('a', 1);
+    recent.set('b', 2);
+    recent.set('a', 3);
+    expect(recent.delete('a')).to.equal(true);
+    expect(recent.get('a')).to.equal(undefined);
+  });
 });
