@@ -29,6 +29,8 @@ const OF_RAW = 0.8;
 const WARM_UP = 3;
 const ASK = '/api/v1/tenant/ai/assistant/ask';
 const BACKFILL = '/api/v1/tenant/rag/backfill';
+/** Maximum time of a backfill of the bench. */
+const BACKFILL_MS = 300_000;
 const ENTITY = 'documents';
 
 const FIELDS: Field[] = [
@@ -50,7 +52,7 @@ export const benchAssistantSpeed = (scale: number): Promise<Line[]> =>
     await corpus.close();
     const embedder = threadedEmbedder({ logger: createLogger('error') });
     const platform = await startPlatformChild(folder);
-    const connection = await Connection.open(platform.port);
+    const connection = await Connection.open(platform.port, BACKFILL_MS);
     try {
       return [
         ...(await timeQuestions(connection, embedder, sizes, scaled(100, scale, 10))),
