@@ -13,7 +13,7 @@ import { openSqliteHeadStore } from '../infrastructure/audit/sqlite-heads.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import { createLogger } from '../infrastructure/logger.ts';
 import { chainAndSealing } from './audit-costs.ts';
-import { inFolder } from './http/platform.ts';
+import { inFolder, nodeOptions } from './http/platform.ts';
 import { fillLog, newCodec, TENANT } from './logs.ts';
 import { type Line, mebibytes, microseconds, perSecond } from './report.ts';
 import { alternate, scaled } from './rounds.ts';
@@ -122,7 +122,11 @@ const memoryOf = async (task: 'export' | 'verify', whole: string, tenth: string)
 
 const peakOf = async (task: string, path: string): Promise<number> => {
   const script = fileURLToPath(new URL('./audit-memory.ts', import.meta.url));
-  const child = spawn(process.execPath, [script, task, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  // The server exports, with the options of `npm start`; a verifier runs wherever its reader is.
+  const options = task === 'export' ? nodeOptions : [];
+  const child = spawn(process.execPath, [...options, script, task, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
     text += part;
