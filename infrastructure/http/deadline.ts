@@ -13,18 +13,22 @@ export const withDeadline = async <T>(
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
   given?.throwIfAborted();
-  const late = new AbortController();
-  using _timer = setTimeout(() => late.abort(TIMED_OUT), timeoutMs);
-  const signal = given === undefined ? late.signal : AbortSignal.any([given, late.signal]);
+  const ended = new AbortController();
   const over = Promise.withResolvers<never>();
-  const stop = (): void => over.reject(signal.reason);
-  signal.addEventListener('abort', stop);
+  const end = (reason: unknown): void => {
+    ended.abort(reason);
+    over.reject(reason);
+  };
+  const stop = (): void => end(given?.reason);
+  using _timer = setTimeout(() => end(TIMED_OUT), timeoutMs);
+  given?.addEventListener('abort', stop);
+  const { signal } = ended;
   try {
     return await Promise.race([run(signal), over.promise]);
   } catch (error) {
     // An error after the deadline is reported as the deadline.
     throw signal.aborted ? signal.reason : error;
   } finally {
-    signal.removeEventListener('abort', stop);
+    given?.removeEventListener('abort', stop);
   }
 };

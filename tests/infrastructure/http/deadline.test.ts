@@ -44,7 +44,5 @@ describe('A deadline', () => {
     const signal = await withDeadline(LONG_MS, stop.signal, async (own) => own);
     expect(getEventListeners(signal, 'abort')).to.deep.equal([]);
     expect(getEventListeners(stop.signal, 'abort')).to.deep.equal([]);
-    stop.abort();
-    expect(signal.aborted).to.equal(true);
   });
 });
