@@ -168,7 +168,7 @@ const record = (useCases: UseCases, tenantId: string, nth: number) => {
     { account_code: `A${at % ACCOUNTS}`, debit: 100 + at },
     { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
   ]).flat();
-  const make = () => useCases.entries.contentOf(tenantId, { date, lines });
+  const make = () => useCases.entries.checkedContent(tenantId, { date, lines });
   const entry = { id: ids.next(), source: { kind: 'bench' }, make };
   return useCases.posting.postOnce(tenantId, entry, contextOf('ann'));
 };

@@ -16,12 +16,12 @@ import { uuidFromName } from '../core/commands/request-context.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { inTurns } from '../core/concurrency/tenant-turns.ts';
-import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
-import { StateHistory } from '../core/subscriptions/past-states.ts';
+import { PastStates } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
-import type { EventStore, StoredEvent } from '../ports/event-store.ts';
+import type { StoredEvent } from '../ports/event-store.ts';
 import { envelopeText, storedBody } from './body.ts';
 import { WEBHOOK_SOURCES, type WebhookEventData, webhookDataOf } from './event-data.ts';
 
@@ -36,11 +36,9 @@ const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated
  */
 export const webhookFanOut = (deps: {
   readonly streams: Streams;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
   readonly states: StreamStates;
 }): Subscriber => {
-  const history = new StateHistory(
+  const history = new PastStates(
     subscriptionsStream,
     CHANGES.map(({ type }) => type),
     deps,
@@ -69,7 +67,8 @@ export const webhookFanOut = (deps: {
   };
   /** The deliveries of an event, by the subscriptions at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
-    if (history.apply(event)) return [];
+    // A change of the subscriptions themselves.
+    if (history.evolve(event)) return [];
     const content = webhookDataOf(event);
     if (content === undefined) return [];
     const stream = streamName(event.tenantId, subscriptionsStream.category, SUBSCRIPTIONS);
