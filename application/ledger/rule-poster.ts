@@ -8,7 +8,7 @@ import {
 } from '../../domain/ledger/posting-rule.ts';
 import { tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
-import { inTurns, type Turn } from '../core/concurrency/tenant-turns.ts';
+import { type Quantum, runInGroups } from '../core/concurrency/background-scheduler.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
@@ -114,7 +114,7 @@ export const rulePoster = (deps: {
   };
 
   /** Applies concurrently; postings reach the journal in log order. */
-  const runAll = (applications: readonly RuleApplication[], turn?: Turn): Promise<void> => {
+  const runAll = (applications: readonly RuleApplication[], quantum?: Quantum): Promise<void> => {
     let before = Promise.resolve();
     const works = applications.map((application) => () => {
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ export const rulePoster = (deps: {
       before = reached.then(() => released);
       return runner.run(application, contextOf(application), { reached, release }).finally(release);
     });
-    return inTurns(works, turn);
+    return runInGroups(works, quantum);
   };
 
   return {
@@ -130,14 +130,14 @@ export const rulePoster = (deps: {
     types: [...SOURCE_TYPES, ...rules.types],
     begin: () => rules.reset(),
     skips,
-    handle: async (event, turn) => {
-      await runAll(await applicationsOf(event), turn);
+    handle: async (event, quantum) => {
+      await runAll(await applicationsOf(event), quantum);
     },
-    handleAll: async (events, turn) => {
+    handleAll: async (events, quantum) => {
       try {
         const all: RuleApplication[] = [];
         for (const event of events) all.push(...(await applicationsOf(event)));
-        await runAll(all, turn);
+        await runAll(all, quantum);
       } catch (error) {
         // The events will come again, but the cached states are already past them.
         rules.reset();

@@ -15,7 +15,7 @@ import {
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { inTurns } from '../core/concurrency/tenant-turns.ts';
+import { runInGroups } from '../core/concurrency/background-scheduler.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
@@ -86,10 +86,10 @@ export const webhookFanOut = (deps: {
     const known = history.cached(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
     return known !== undefined && Object.values(known.byId).every(({ state }) => state !== 'active');
   };
-  const handleAll: Subscriber['handleAll'] = async (events, turn) => {
+  const handleAll: Subscriber['handleAll'] = async (events, quantum) => {
     const deliveries: (() => Promise<void>)[] = [];
     for (const event of events) for (const each of await deliveriesOf(event)) deliveries.push(each);
-    await inTurns(deliveries, turn);
+    await runInGroups(deliveries, quantum);
   };
   return {
     name: WEBHOOK_FAN_OUT,
@@ -97,7 +97,7 @@ export const webhookFanOut = (deps: {
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     skips,
-    handle: (event, turn) => handleAll([event], turn),
+    handle: (event, quantum) => handleAll([event], quantum),
     handleAll,
   };
 };

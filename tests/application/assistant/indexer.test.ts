@@ -162,7 +162,7 @@ describe('the indexer', () => {
     expect(await texts('other')).to.deep.equal(['theirs']);
     expect(await withVectors('other')).to.deep.equal(['c']);
     await handle(created('d', 'after that'));
-    expect(await withVectors(), 'in its turn').to.not.include('d');
+    expect(await withVectors(), 'with the completion').to.not.include('d');
     gate.resolve();
     await completion.idle();
     expect((await withVectors()).toSorted()).to.deep.equal(['a', 'b', 'd']);

@@ -91,7 +91,7 @@ describe('The subscriber of posting rules', () => {
     const slow = (events: EventStore): EventStore => ({
       ...events,
       append: async (stream, expected, appended) => {
-        for (let turn = 0; turn < (appended[0]?.id.charCodeAt(35) ?? 0) % 7; turn += 1) {
+        for (let tick = 0; tick < (appended[0]?.id.charCodeAt(35) ?? 0) % 7; tick += 1) {
           await new Promise((resolve) => setImmediate(resolve));
         }
         return events.append(stream, expected, appended);
