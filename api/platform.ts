@@ -148,7 +148,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       store: stores.reads,
       follower,
       codec,
-      turns: core.turns,
+      scheduler: core.scheduler,
       room: queueRoom(),
       onRunning: subscriberLags(core),
     };

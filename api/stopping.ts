@@ -33,7 +33,7 @@ export const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
  * Ends the process on a signal, also while it starts: the first process of a container would otherwise ignore them.
  * The last line of the log says after how long and what was left.
- * @param isMember a process of a group, which stops when its supervisor sends SIGTERM, in its turn
+ * @param isMember a process of a group, which stops when its supervisor sends it SIGTERM
  * @returns announces the platform once it exists
  */
 export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: Stoppable) => void) => {

@@ -8,7 +8,7 @@ import { inFolder, startPlatformChild } from './http/platform.ts';
 import { partnerToken } from './http/tokens.ts';
 import { causeOf, ids, newCodec } from './logs.ts';
 import { type Line, milliseconds } from './report.ts';
-import { inTurns, scaled } from './rounds.ts';
+import { alternateCases, scaled } from './rounds.ts';
 import { contextOf, createTenant, NONE, withUseCases } from './use-cases.ts';
 
 const LARGE = 1_000_000;
@@ -111,7 +111,7 @@ const time = async (port: number, many: number, scale: number): Promise<Line> =>
   const connection = await Connection.open(port);
   const counts = { large: many, small: SMALL };
   try {
-    const { large: value, small: yardstick } = await inTurns(scaled(400, scale, 100), async (kind) => {
+    const { large: value, small: yardstick } = await alternateCases(scaled(400, scale, 100), async (kind) => {
       const body = await connection.ask(requestBytes('GET', PATH, { token: partnerToken(kind) }));
       if (!body.includes(`"quantity":${counts[kind]},`)) throw new Error(body.slice(0, 500));
     });

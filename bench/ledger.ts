@@ -4,7 +4,7 @@ import { BODY, conversationsPath, inFolder, messagesPath, startPlatformChild } f
 import { tenantToken } from './http/tokens.ts';
 import { ids } from './logs.ts';
 import { type Line, milliseconds, perSecond } from './report.ts';
-import { alternate, inTurns, scaled } from './rounds.ts';
+import { alternate, alternateCases, scaled } from './rounds.ts';
 import {
   contextOf,
   createTenant,
@@ -52,7 +52,7 @@ export const benchLedger = (scale: number): Promise<Line[]> =>
 const timeReports = async ({ port }: Child, many: number, scale: number): Promise<Line> => {
   const connection = await Connection.open(port);
   try {
-    const { large: value, small: yardstick } = await inTurns(scaled(200, scale, 40), async (kind) => {
+    const { large: value, small: yardstick } = await alternateCases(scaled(200, scale, 40), async (kind) => {
       const token = tenantToken(kind, 'ann');
       for (const path of REPORTS) await connection.ask(requestBytes('GET', path, { token }));
     });
@@ -168,7 +168,7 @@ const record = (useCases: UseCases, tenantId: string, nth: number) => {
     { account_code: `A${at % ACCOUNTS}`, debit: 100 + at },
     { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
   ]).flat();
-  const make = () => useCases.entries.contentOf(tenantId, { date, lines });
+  const make = () => useCases.entries.checkedContent(tenantId, { date, lines });
   const entry = { id: ids.next(), source: { kind: 'bench' }, make };
   return useCases.posting.postOnce(tenantId, entry, contextOf('ann'));
 };

@@ -19,7 +19,7 @@ export const alternate = async <Name extends string>(
 };
 
 /** Median times of a large and a small case in alternation, each first equally often; the first quarter is warm-up. */
-export const inTurns = async (
+export const alternateCases = async (
   rounds: number,
   ask: (kind: 'large' | 'small') => Promise<unknown>,
 ): Promise<{ large: number; small: number }> => {

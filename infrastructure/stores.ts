@@ -45,13 +45,13 @@ export const openStores = async (
   /** Opens a store, and retries while its server is unavailable. */
   opened: <S>(open: () => Promise<S>) => Promise<S> = (open) => open(),
   /** Divides the thread among searches. */
-  turns?: SearchSlices,
+  timeSlices?: SearchSlices,
 ): Promise<Stores> => {
   makeFolder(resolve(config.DATA_DIR));
   const file = (name: string): string => join(config.DATA_DIR, name);
   const maintenance = new MaintenanceThread();
   const events = await opened(() => openEvents(config, logger, maintenance));
-  const reads = await opened(() => openReads(config, turns));
+  const reads = await opened(() => openReads(config, timeSlices));
   const keys = await opened(() => openKeys(config));
   const answers = await opened(() => openAnswers(config));
   const blobs = await opened(() => openBlobs(config));
@@ -101,9 +101,9 @@ export const openLogImport = async (config: Config): Promise<LogImport> => {
 };
 
 /** Opens the read store only. */
-export const openReads = async (config: Config, turns?: SearchSlices): Promise<ReadStore> => {
+export const openReads = async (config: Config, timeSlices?: SearchSlices): Promise<ReadStore> => {
   if (config.MONGODB_URL === undefined)
-    return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db'), turns });
+    return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db'), timeSlices });
   const { openMongoReadStore } = await import('./read-store/mongodb/store.ts');
   return openMongoReadStore({ url: config.MONGODB_URL });
 };

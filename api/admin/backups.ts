@@ -21,7 +21,7 @@ const embeddedKeys = (config: Config): string => {
 };
 
 /** Files that no backup contains, since they would open every other backup. */
-const sayWhatToKeep = ({ DATA_DIR, MASTER_KEY }: Config): void => {
+const sayWhatIsLeftOut = ({ DATA_DIR, MASTER_KEY }: Config): void => {
   const secrets = join(DATA_DIR, 'development-secrets.json');
   say(
     MASTER_KEY === undefined && existsSync(secrets)
@@ -46,7 +46,7 @@ export const backup: AdminCommand = {
     say(
       `Backed up to ${position === '' ? 'an empty log' : `position ${position}`}. Read models are not in it: they are folded anew.`,
     );
-    sayWhatToKeep(config);
+    sayWhatIsLeftOut(config);
   },
 };
 

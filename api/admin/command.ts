@@ -61,8 +61,8 @@ const FLAG = { type: 'boolean', default: false } as const;
 export const emailOption = z.email().max(320);
 
 /**
- * Checks in production that the configuration has the secrets that the command uses. A server needs both variables of
- * the first admin; a command may have either one alone.
+ * The configuration; in production it must have the secrets in `uses`. Leaves out the variables of the first admin, of
+ * which a server needs both or none.
  */
 export const adminConfig = (...uses: readonly RequiredSecret[]): Config =>
   readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined }, uses);

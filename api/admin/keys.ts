@@ -25,7 +25,7 @@ const stepSchema = familySchema.extend({ prepare: z.boolean(), force: z.boolean(
 type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
 
 /** The operator's next action after a step, for keys in the environment and in the data folder. */
-const sayWhatFollows = ({ secret, lives }: Family, done: Rotated): void => {
+const sayNextStep = ({ secret, lives }: Family, done: Rotated): void => {
   if (done === 'prepared') {
     say('Restart every server: all of them then verify with the new key, and none signs with it.');
     say('After that: rotate-key without --prepare.');
@@ -88,7 +88,7 @@ export const rotateKey: AdminCommand = {
     const step = options.prepare ? 'prepare' : 'rotate';
     const config = adminConfig(chosen.secret);
     const apply = config[chosen.secret] === undefined ? rotateInFolder : printForEnvironment;
-    sayWhatFollows(chosen, apply(config, chosen, step, options.force));
+    sayNextStep(chosen, apply(config, chosen, step, options.force));
     if (options.force) say('What a key that was dropped has signed is refused from then on.');
   },
 };

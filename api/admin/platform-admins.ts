@@ -42,8 +42,8 @@ const withCore = async (
 const VARIABLE = 'PLATFORM_ADMIN_PASSWORD';
 
 /**
- * A new password: from the environment, unless that names another admin; else the first line of standard input, which a
- * terminal does not echo. Never from an argument, which other users of the machine could read.
+ * A new password: of the environment if that names this admin or none, else the first line of standard input. Never an
+ * argument, which other users of the machine could read.
  * @throws {Refusal}
  */
 const newPassword = async (email: string): Promise<string> => {

@@ -37,7 +37,7 @@ export const metricsOfGroup = (member: Member, own: HttpMetrics): HttpMetrics =>
   return { ...own, expose: async () => (await member.scrape()) ?? own.expose() };
 };
 
-/** Each process takes its share of the sockets, since connections are handed out in turn. */
+/** A process's part of the limits: connections are handed out round robin. */
 export const shareOf = ({ perUser, perTenant }: SocketLimits, processes: number): SocketLimits => ({
   perUser: Math.ceil(perUser / processes),
   perTenant: Math.ceil(perTenant / processes),

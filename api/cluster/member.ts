@@ -17,7 +17,7 @@ export type Place = z.output<typeof place>;
 /** Timeout (ms) of a scrape of all processes' metrics. */
 const SCRAPE_MS = 2000;
 /** Interval (ms) at which taken rate-limit tokens are sent to the other processes. */
-const TELL_MS = 50;
+const REPORT_MS = 50;
 /** Maximum of callers in a batch; a full batch is sent at once. */
 const MOST_TAKES = 5000;
 
@@ -28,7 +28,7 @@ export class Member implements SharedTakes {
   readonly #scrapes = new Map<number, (text: string | undefined) => void>();
   #lastScrape = 0;
   #taken = new Map<string, [bucket: string, caller: string, tokens: number]>();
-  #telling: NodeJS.Timeout | undefined;
+  #reporting: NodeJS.Timeout | undefined;
   #onTaken: (bucket: string, caller: string, tokens: number) => void = () => undefined;
   #snapshot: () => Promise<readonly object[]> = () => Promise.resolve([]);
 
@@ -85,17 +85,17 @@ export class Member implements SharedTakes {
     const known = this.#taken.get(key);
     if (known === undefined) this.#taken.set(key, [bucket, caller, 1]);
     else known[2] += 1;
-    if (this.#taken.size >= MOST_TAKES) this.#tell();
-    else this.#telling ??= setTimeout(() => this.#tell(), TELL_MS).unref();
+    if (this.#taken.size >= MOST_TAKES) this.#report();
+    else this.#reporting ??= setTimeout(() => this.#report(), REPORT_MS).unref();
   }
 
   onTaken(listener: (bucket: string, caller: string, tokens: number) => void): void {
     this.#onTaken = listener;
   }
 
-  #tell(): void {
-    clearTimeout(this.#telling);
-    this.#telling = undefined;
+  #report(): void {
+    clearTimeout(this.#reporting);
+    this.#reporting = undefined;
     const takes: Takes = [...this.#taken.values()];
     this.#taken = new Map();
     this.#send({ kind: 'taken', takes });

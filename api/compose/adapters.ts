@@ -22,7 +22,7 @@ export interface Adapters {
     config: Config,
     logger: Logger,
     opened: <S>(open: () => Promise<S>) => Promise<S>,
-    turns: SearchSlices,
+    timeSlices: SearchSlices,
   ) => Promise<Stores>;
   readonly guardedHttp: (options: GuardOptions) => OutboundHttp;
   readonly passwords: () => Passwords;

@@ -2,9 +2,9 @@ import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import { CommandHandler } from '../../application/core/commands/command-handler.ts';
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
+import { BackgroundScheduler } from '../../application/core/concurrency/background-scheduler.ts';
 import { withGatheredCalls } from '../../application/core/concurrency/gathered-calls.ts';
 import { type StoreWait, withoutWait } from '../../application/core/concurrency/store-wait.ts';
-import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { Erasures } from '../../application/core/privacy/erasures.ts';
@@ -43,7 +43,7 @@ export interface Core<S = Secrets> {
   /** This process's only reader of the log. */
   readonly follower: LogFollower;
   /** Shares this process between the background work of tenants. */
-  readonly turns: TenantTurns;
+  readonly scheduler: BackgroundScheduler;
   readonly keys: KeyRing;
   readonly erasures: Erasures;
   readonly codec: EventCodec;
@@ -98,7 +98,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     metrics,
     stores,
     follower: new LogFollower({ events: stores.events, logger }),
-    turns: new TenantTurns({
+    scheduler: new BackgroundScheduler({
       longestRead: () => readModels.longestWait(),
       weightOf: (tenantId) => weightOf(directory, tenantId),
     }),

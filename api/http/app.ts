@@ -7,7 +7,7 @@ import { startSpan, traceIdOf } from '../../application/core/runtime/tracing.ts'
 import { SearchGivenUp } from '../../application/ports/searches.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { docsRoutes } from '../openapi/docs.ts';
-import { dropRest } from './body-turns.ts';
+import { dropRest } from './body-slices.ts';
 import { ownerOf, tenantOf } from './checks.ts';
 import { crossOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
@@ -138,7 +138,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   };
 
   const answer = async (exchange: Exchange): Promise<void> => {
-    const waits = pipelined.turn(exchange.request, exchange.response);
+    const waits = pipelined.waitForEarlier(exchange.request, exchange.response);
     if (waits !== undefined) await waits;
     if (exchange.request.socket.destroyed) return;
     const began = monotonic();

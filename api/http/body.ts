@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
-import { readInTurns } from './body-turns.ts';
+import { readInSlices } from './body-slices.ts';
 import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
 import { LongLists } from './long-lists.ts';
@@ -168,7 +168,7 @@ const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    readInTurns(request, slice, (chunk) => {
+    readInSlices(request, slice, (chunk) => {
       size += chunk.length;
       if (size <= limit) chunks.push(chunk);
       else {

@@ -26,7 +26,7 @@ export class Pipelined {
   }
 
   /** Waits until the earlier requests of the connection are answered; undefined without one. */
-  turn({ socket }: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
+  waitForEarlier({ socket }: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
     let line = this.#lines.get(socket);
     if (line === undefined) {
       line = { open: 0, starts: [] };

@@ -139,7 +139,7 @@ export interface Route {
   readonly honoursIfMatch?: boolean;
   /** A few requests of a tenant run at a time, see `expensive-requests.ts`. */
   readonly expensive?: boolean;
-  /** Starts at once instead of in its owner's turn, so that monitoring gets answers from a busy process. */
+  /** Starts at once instead of in its owner's time slice, so that monitoring gets answers from a busy process. */
   readonly isPrompt?: boolean;
   /** Maximum bytes of a body; default 1 MiB. */
   readonly bodyLimit?: number;

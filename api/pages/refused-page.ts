@@ -12,18 +12,18 @@ export interface Refused {
   readonly seconds: string | undefined;
 }
 
-const whenAgain = (seconds: string | undefined): string =>
+const retryTime = (seconds: string | undefined): string =>
   seconds === undefined ? 'later' : `in ${seconds} ${seconds === '1' ? 'second' : 'seconds'}`;
 
 const BACK = 'Go back in your browser: what you entered is still there.';
 
 const textOf = ({ status, message, seconds }: Refused): { title: string; said: string; next: string } => {
   if (status === 429) {
-    const said = `Your answers have not been sent, because too many came from your network. Please try again ${whenAgain(seconds)}.`;
+    const said = `Your answers have not been sent, because too many came from your network. Please try again ${retryTime(seconds)}.`;
     return { title: 'Please wait a moment', said, next: `Nothing is lost. ${BACK}` };
   }
   if (status >= 500) {
-    const said = `Something went wrong on our side. Please try again ${whenAgain(seconds)}.`;
+    const said = `Something went wrong on our side. Please try again ${retryTime(seconds)}.`;
     return { title: 'Not sent yet', said, next: `${BACK} Sending it twice counts once.` };
   }
   const said = `Your answers could not be read, and have not been sent. ${message}`;

@@ -27,7 +27,6 @@ export interface ThreadData {
 }
 
 /** Messages between the main thread and the projections' thread of the same release, so they are not validated. */
-
 export type ToProjections =
   /** The log has grown, with the new events if they came from a remote store; others are read from it. */
   | { readonly kind: 'appended'; readonly growths: readonly LogGrowth[] }

@@ -13,7 +13,6 @@ export interface RetrievalThreadData {
 }
 
 /** Messages between the main thread and the search thread of the same release, so they are not validated. */
-
 export interface ToRetrieval {
   readonly id: number;
   readonly tenantId: string;

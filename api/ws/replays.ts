@@ -60,7 +60,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
   readonly #ofTenant = new FairLimiter(OF_TENANT);
   readonly #pagesOfUser = new TokenBuckets(PAGES_PER_MINUTE.ofUser, PAGES_PER_MINUTE.ofUser);
   readonly #pagesOfTenant = new TokenBuckets(PAGES_PER_MINUTE.ofTenant, PAGES_PER_MINUTE.ofTenant);
-  readonly #turns = new FairLimiter({ total: 4, perTenant: 2, reserved: 0 });
+  readonly #reads = new FairLimiter({ total: 4, perTenant: 2, reserved: 0 });
 
   /** Sends a peer the envelopes it is owed, then makes it live. Replays beyond the limits wait. */
   async run(peer: Peer): Promise<void> {
@@ -199,7 +199,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
     const { peer, retries } = replay;
     try {
       return await retries.retry(async () => {
-        const giveBack = await this.#turns.take(peer.tenantId, peer.userId);
+        const giveBack = await this.#reads.take(peer.tenantId, peer.userId);
         try {
           if (!peer.isOpen) throw new Interrupted();
           // Counted from the first try.

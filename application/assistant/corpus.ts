@@ -118,18 +118,18 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
 
   /** Deletes a source; a record's attachments too. */
   async delete(tenantId: string, key: SourceKey, ifPresent: boolean): Promise<void> {
-    await this.deps.store.bury(tenantId, key, GONE, ifPresent);
+    await this.deps.store.putTombstone(tenantId, key, GONE, ifPresent);
     if (key.kind !== 'entity_record') return;
     for (const id of await this.deps.store.attachmentsOf(tenantId, key.id))
-      await this.deps.store.bury(tenantId, { kind: 'attachment', id }, GONE, ifPresent);
+      await this.deps.store.putTombstone(tenantId, { kind: 'attachment', id }, GONE, ifPresent);
   }
 
   /** Removes the text of a changed source that the tenant may not index; a backfill restores it. */
   forget(tenantId: string, key: SourceKey, revision: string): Promise<void> {
-    return this.deps.store.bury(tenantId, key, revision, true);
+    return this.deps.store.putTombstone(tenantId, key, revision, true);
   }
 
-  /** Whether the corpus holds no source of a tenant, not even a buried one. */
+  /** Whether the corpus holds no source of a tenant, not even a tombstone. */
   isEmpty(tenantId: string): Promise<boolean> {
     return this.deps.store.isEmpty(tenantId);
   }
@@ -139,7 +139,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
     return (await this.deps.store.heads(tenantId, keys)).map((head) => {
       if (head === undefined || head.revision < ATTACHMENT_REVISION) return false;
-      if (head.buried) return head.revision === GONE;
+      if (head.isTombstone) return head.revision === GONE;
       return head.hashes.length === 0 || this.#isCurrent(head);
     });
   }
@@ -151,11 +151,11 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   #isDue({ document, chunks, head }: Plan): boolean {
     if (head === undefined) return true;
     if (head.revision > document.revision) return false;
-    return head.buried || !this.#hasSame(head, chunks);
+    return head.isTombstone || !this.#hasSame(head, chunks);
   }
 
   #hasSame(head: SourceHead, chunks: readonly Chunk[]): boolean {
-    if (head.buried || head.hashes.length !== chunks.length) return false;
+    if (head.isTombstone || head.hashes.length !== chunks.length) return false;
     if (chunks.length > 0 && !this.#isCurrent(head)) return false;
     return chunks.every(({ hash }, index) => head.hashes[index] === hash);
   }
@@ -191,7 +191,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   async #knownVectors(tenantId: string, plans: readonly Plan[]): Promise<Map<string, Float32Array>> {
     const known = new Map<string, Float32Array>();
     const kept = plans.filter(({ chunks, head }) => {
-      if (head === undefined || head.buried || !this.#isCurrent(head)) return false;
+      if (head === undefined || head.isTombstone || !this.#isCurrent(head)) return false;
       const hashes = new Set(head.hashes);
       return chunks.some(({ hash }) => hashes.has(hash));
     });
@@ -226,7 +226,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
 }
 
 const outcomeOf = ({ chunks, head }: Plan): Outcome => {
-  const before = head === undefined || head.buried ? 0 : head.hashes.length;
+  const before = head === undefined || head.isTombstone ? 0 : head.hashes.length;
   if (before === 0) return chunks.length === 0 ? 'skipped' : 'added';
   return 'updated';
 };

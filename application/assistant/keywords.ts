@@ -96,6 +96,7 @@ interface KeywordScores {
 
 /** Most words of a question; the rarest ones are kept. */
 const MAX_TERMS = 64;
+/** Parameters of BM25. */
 const K1 = 1.2;
 const B = 0.5;
 /** A smaller corpus counts as this many rows, since in a corpus of three every word would be common. */
@@ -103,7 +104,7 @@ const LEAST_ROWS = 100;
 /** Two words count as related when one is the start of the other and has at least this many characters. */
 const BEGINNING = 5;
 /** Weight of a related word, as a share of an exact match. */
-const KIN = 0.6;
+const RELATED_WEIGHT = 0.6;
 
 /** Bits for the word's count in a posting, which combines row and count in one number, to keep lists small. */
 const COUNT_BITS = 6;
@@ -175,7 +176,7 @@ export class KeywordIndex {
       /** Each row's best score for the word and its related words. */
       const gained = new Map<number, number>();
       for (const form of this.#formsOf(term)) {
-        const share = form === term ? 1 : KIN;
+        const share = form === term ? 1 : RELATED_WEIGHT;
         for (const entry of this.#postings.get(form) ?? []) {
           const row = Math.floor(entry / 2 ** COUNT_BITS);
           const count = (entry % 2 ** COUNT_BITS) * share;

@@ -19,7 +19,7 @@ const CARRIED_CHARACTERS = 500;
 const CARRIED_WEIGHT = 0.5;
 
 /** "And in 2025?", "what about Lyon", "how much is it": questions that refer to earlier ones. */
-const GOES_ON = /^\s*(?:and|but|or|also|then|so|what about|how about|what else|why|since when)\b/iu;
+const CONTINUES = /^\s*(?:and|but|or|also|then|so|what about|how about|what else|why|since when)\b/iu;
 const POINTS_BACK =
   /\b(?:it|its|they|them|their|that one|this one|those|these|he|him|his|she|her|there|same)\b/iu;
 
@@ -41,4 +41,5 @@ export const searchTextsOf = (message: string, history: readonly Turn[] = []): S
 };
 
 const dependsOnEarlier = (message: string, terms: readonly string[]): boolean =>
-  terms.length <= 1 || (terms.length <= SHORT_WORDS && (GOES_ON.test(message) || POINTS_BACK.test(message)));
+  terms.length <= 1 ||
+  (terms.length <= SHORT_WORDS && (CONTINUES.test(message) || POINTS_BACK.test(message)));

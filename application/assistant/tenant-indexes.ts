@@ -118,11 +118,11 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
     const fresh = changes.filter((change) => (held.taken.get(nameOfSource(change)) ?? 0) < change.seq);
     for (const change of fresh) {
-      if (!change.buried) continue;
+      if (!change.isTombstone) continue;
       held.index.remove(change);
       held.taken.set(nameOfSource(change), change.seq);
     }
-    const live = fresh.filter(({ buried }) => !buried);
+    const live = fresh.filter(({ isTombstone }) => !isTombstone);
     for (let from = 0; from < live.length; from += GROUP) {
       const some = live.slice(from, from + GROUP);
       const sources = await store.load(tenantId, some);
@@ -131,7 +131,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       for (const [place, source] of sources.entries()) {
         const change = some[place];
         if (change === undefined) continue;
-        // Buried meanwhile: the next refresh sees that change.
+        // Removed meanwhile: the next refresh sees that change.
         if (source === undefined) held.index.remove(change);
         else this.#take(held, source);
         held.taken.set(nameOfSource(change), source?.seq ?? change.seq);

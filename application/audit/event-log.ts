@@ -129,13 +129,13 @@ const entryOf = (stored: StoredEvent): Entry => {
     at: metadata.occurred_at,
     actor: metadata.actor,
     impersonatedBy: metadata.impersonated_by,
-    ...whatOf(stored, metadata.$correlationId),
+    ...actionOf(stored, metadata.$correlationId),
     position: stored.position,
     request_id: metadata.$correlationId,
   };
 };
 
-const whatOf = (stored: StoredEvent, requestId: string): Pick<Entry, 'action' | 'subject'> => {
+const actionOf = (stored: StoredEvent, requestId: string): Pick<Entry, 'action' | 'subject'> => {
   const action = snakeCase(stored.type);
   if (stored.type === ImpersonatedRequestMade.type) {
     const request = ImpersonatedRequestMade.schema.parse(JSON.parse(stored.data));

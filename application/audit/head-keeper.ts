@@ -21,7 +21,7 @@ const BATCH = 2048;
 /** How long a proof waits for the hashes to reach the end of the log. */
 const WAIT_MS = 5000;
 /** How long this class follows the log itself after the store failed to. */
-const ALONE_MS = 300_000;
+const SELF_FOLLOW_MS = 300_000;
 
 interface Waiting {
   readonly target: Position;
@@ -46,7 +46,7 @@ export class HeadKeeper extends WithDeps<{
   /** Aborted when the stored hashes must be read again. */
   #round = new AbortController();
   /** Until then (ms of the process) this class follows the log itself, since `advance` of the store failed. */
-  #aloneUntil = 0;
+  #selfFollowUntil = 0;
   readonly #waiting = new Set<Waiting>();
   /** Set when the keeper has ended; proofs then fail at once. */
   #isOver = false;
@@ -56,7 +56,7 @@ export class HeadKeeper extends WithDeps<{
     while (!signal.aborted) {
       this.#round = new AbortController();
       const round = AbortSignal.any([signal, this.#round.signal]);
-      const advance = monotonic() < this.#aloneUntil ? undefined : heads.advance?.bind(heads);
+      const advance = monotonic() < this.#selfFollowUntil ? undefined : heads.advance?.bind(heads);
       this.#noted = new Map();
       this.#position = undefined;
       try {
@@ -112,12 +112,12 @@ export class HeadKeeper extends WithDeps<{
     const alone = new AbortController();
     this.#flushed = monotonic();
     const handle = async (batch: EventBatch): Promise<void> => {
-      this.#noteAll(batch.events);
+      this.#collectHeads(batch.events);
       this.#reached(batch.position);
       const isDue = monotonic() - this.#flushed >= FLUSH_MS;
       if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
-      if (this.#aloneUntil > 0 && monotonic() >= this.#aloneUntil) {
-        this.#aloneUntil = 0;
+      if (this.#selfFollowUntil > 0 && monotonic() >= this.#selfFollowUntil) {
+        this.#selfFollowUntil = 0;
         alone.abort();
         return this.#flush();
       }
@@ -151,7 +151,7 @@ export class HeadKeeper extends WithDeps<{
     try {
       return await advance();
     } catch (error) {
-      this.#aloneUntil = monotonic() + ALONE_MS;
+      this.#selfFollowUntil = monotonic() + SELF_FOLLOW_MS;
       throw error;
     }
   }
@@ -177,7 +177,7 @@ export class HeadKeeper extends WithDeps<{
   }
 
   /** Keeps the last event of each stream in the batch, searching from its end. */
-  #noteAll(events: readonly StoredEvent[]): void {
+  #collectHeads(events: readonly StoredEvent[]): void {
     const seen = new Set<string>();
     for (let at = events.length - 1; at >= 0; at -= 1) {
       const event = events[at];

@@ -70,7 +70,7 @@ export class Invoices extends WithDeps<{
       if ((await stream.refresh()).revision !== revision) throw new Moved();
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
-    const { events, state, position } = await whileItMoves(() =>
+    const { events, state, position } = await retryMoved(() =>
       stream.execute(context, {
         prepare,
         decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
@@ -155,7 +155,7 @@ class Moved extends Error {}
 const MOVES = 20;
 
 /** @throws `unavailable` */
-const whileItMoves = async <T>(work: () => Promise<T>): Promise<T> => {
+const retryMoved = async <T>(work: () => Promise<T>): Promise<T> => {
   for (let moves = 0; moves < MOVES; moves += 1) {
     try {
       return await work();

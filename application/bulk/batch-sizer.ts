@@ -8,7 +8,7 @@ export type ForegroundLoad = Pick<ReadModels, 'requestCount' | 'longestWait' | '
 
 /** Requests per second above which the foreground is busy, and the interval (ms) of measuring them. */
 const BUSY = 40;
-const LOOK_MS = 100;
+const MEASURE_MS = 100;
 /** Rows per batch while the foreground is busy: one tick of work. */
 const BUSY_ROWS = 24;
 /** Further rows wait while a request has waited longer than this (ms) for a read model. */
@@ -26,7 +26,7 @@ export class BatchSizer {
   #isBusy = false;
   /** Value and time of the last measurement. */
   #requestCount: number;
-  #lookedAt: number;
+  #measuredAt: number;
   /** Rows written while the foreground was busy that the read model may not have folded yet. */
   #ahead: { readonly rows: number; readonly position: Position }[] = [];
 
@@ -35,17 +35,17 @@ export class BatchSizer {
     this.#most = most;
     this.#now = now;
     this.#requestCount = foreground.requestCount;
-    this.#lookedAt = now();
+    this.#measuredAt = now();
   }
 
   size(): number {
-    this.#look();
+    this.#measure();
     return this.#isBusy ? Math.min(this.#most, BUSY_ROWS) : this.#most;
   }
 
   /** Resolves when the next batch may start. */
   async ready(): Promise<void> {
-    this.#look();
+    this.#measure();
     const deadline = this.#now() + MAX_BREAK_MS;
     while (this.#foreground.longestWait() > WAITS_MS && this.#now() < deadline) {
       await pause(1);
@@ -80,14 +80,14 @@ export class BatchSizer {
     }
   }
 
-  #look(): void {
+  #measure(): void {
     const now = this.#now();
-    const ms = now - this.#lookedAt;
-    if (ms < LOOK_MS) return;
+    const ms = now - this.#measuredAt;
+    if (ms < MEASURE_MS) return;
     const { requestCount } = this.#foreground;
     this.#isBusy = ((requestCount - this.#requestCount) / ms) * 1000 > BUSY;
     if (!this.#isBusy) this.#ahead = [];
     this.#requestCount = requestCount;
-    this.#lookedAt = now;
+    this.#measuredAt = now;
   }
 }

@@ -1,6 +1,6 @@
 import { notProcessable } from '../../domain/bulk/outcomes.ts';
+import type { BackgroundScheduler } from '../core/concurrency/background-scheduler.ts';
 import { Interrupted, isTransient, OutOfReach, type RetryPolicy } from '../core/concurrency/retry-policy.ts';
-import type { TenantTurns } from '../core/concurrency/tenant-turns.ts';
 import type { Logger } from '../ports/logger.ts';
 import { BatchSizer, type ForegroundLoad } from './batch-sizer.ts';
 import type { Frozen } from './frozen-rows.ts';
@@ -20,8 +20,8 @@ import { RowQueue } from './row-queue.ts';
 export interface RowLoopDeps extends RowDeps {
   /** Load of requests, which have priority over a commit. */
   readonly foreground: ForegroundLoad;
-  /** Each batch of rows takes a turn of its tenant. */
-  readonly turns: TenantTurns;
+  /** Each batch of rows takes a quantum of its tenant. */
+  readonly scheduler: BackgroundScheduler;
   readonly logger: Logger;
   /** Rows processed at the same time. */
   readonly width: number;
@@ -124,9 +124,9 @@ export class RowLoop {
   async #apply(rows: readonly number[]): Promise<void> {
     for (const row of rows) this.#open.add(row);
     const ids = rows.map((row) => this.#idOf(row));
-    const turn = await this.#deps.turns.take(this.#run.tenantId, 'bulkRows');
-    await turn.begin();
-    const settled = await this.#operation.apply(ids, this.#isRerun).finally(turn.end);
+    const quantum = await this.#deps.scheduler.take(this.#run.tenantId, 'bulkRows');
+    await quantum.begin();
+    const settled = await this.#operation.apply(ids, this.#isRerun).finally(quantum.end);
     const finished = await Promise.allSettled(rows.map((row, at) => this.#finishRow(row, settled[at])));
     this.#sizer.wrote(settled);
     for (const each of finished) if (each.status === 'rejected') throw each.reason;

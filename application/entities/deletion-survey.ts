@@ -28,7 +28,7 @@ export const surveyDeletion = async (
   const deleted = new Map<string, string>();
   const cleared = new Map<string, string>();
   const blockers: Blocker[] = [];
-  let looked = 0;
+  let surveyed = 0;
   const result = (isWhole: boolean): DeletionSurvey => {
     for (const id of deleted.keys()) cleared.delete(id);
     const standing = blockers.filter(({ referrerId }) => !deleted.has(referrerId));
@@ -58,8 +58,8 @@ export const surveyDeletion = async (
     const next: string[] = [];
     for (const targetId of level) {
       for await (const referrer of finder.referrers(tenantId, targetId)) {
-        looked += 1;
-        if (looked > most) return result(false);
+        surveyed += 1;
+        if (surveyed > most) return result(false);
         const { id, entity_name: entityName } = referrer;
         if (id === rootId || deleted.has(id)) continue;
         const found = await fateOf(referrer, targetId);

@@ -36,7 +36,7 @@ const ANSWER_MS = 2000;
 const WAIT_MS = 3000;
 const POLL_MS = 15;
 const TRIES = 8;
-const LOOKED = 200;
+const SURVEYED = 200;
 
 /**
  * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First all
@@ -50,8 +50,8 @@ export class Deletions extends WithDeps<{
   readonly finder: RecordFinder;
   /** Called with a position that the caller must read, even when the answer is an error. */
   readonly answered: (tenantId: string, position: Position) => void;
-  /** Records looked at before a deletion starts; default 200. */
-  readonly looked?: number;
+  /** Records surveyed before a deletion starts; default 200. */
+  readonly surveyed?: number;
   readonly clock: Clock;
   /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
   readonly waitMs?: number;
@@ -187,7 +187,7 @@ export class Deletions extends WithDeps<{
     const state = await this.deps.links.fresh(tenantId, id);
     startDeletion(state, entityName, { deletionId: '', ifVersion });
     if (state.status !== 'live' || !state.referenced) return;
-    const survey = await surveyDeletion(this.deps, tenantId, id, this.deps.looked ?? LOOKED);
+    const survey = await surveyDeletion(this.deps, tenantId, id, this.deps.surveyed ?? SURVEYED);
     if (!survey.isWhole) return;
     const blocker = await this.#marks.firstThatHolds(tenantId, survey.blockers);
     if (blocker !== undefined) throw inUse(blocker);

@@ -30,12 +30,12 @@ export const noteNotifier = (deps: { readonly streams: Streams }): Subscriber =>
       },
     }));
   };
-  const handleAll: Subscriber['handleAll'] = (events, turn) =>
-    raiseAll(deps.streams, events.flatMap(notificationsOf), turn);
+  const handleAll: Subscriber['handleAll'] = (events, quantum) =>
+    raiseAll(deps.streams, events.flatMap(notificationsOf), quantum);
   return {
     name: 'note-notifier',
     types: [NoteAdded.type],
-    handle: (event, turn) => handleAll([event], turn),
+    handle: (event, quantum) => handleAll([event], quantum),
     handleAll,
   };
 };

@@ -153,7 +153,7 @@ export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonl
 
   /** Registers the references. */
   async register(links: readonly Link[]): Promise<void> {
-    for (const link of links) this.#found.set(keyOf(link), await this.#look(link));
+    for (const link of links) this.#found.set(keyOf(link), await this.#resolve(link));
   }
 
   /** @throws {LinksChanged} */
@@ -182,7 +182,7 @@ export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonl
     }
   }
 
-  async #look(link: Link): Promise<{ registration: string | undefined; exists: boolean }> {
+  async #resolve(link: Link): Promise<{ registration: string | undefined; exists: boolean }> {
     const { tenantId, recordId, entityName } = this.deps.writer;
     if (link.kind === 'user')
       return { registration: undefined, exists: await this.deps.links.exists(tenantId, link) };

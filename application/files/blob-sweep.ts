@@ -10,7 +10,7 @@ import type { Logger } from '../ports/logger.ts';
 const ORPHAN_AGE_MS = 3_600_000;
 const EVERY_MS = 3_600_000;
 /** Yields after this many blobs. */
-const BREATH = 100;
+const PAUSE_EVERY = 100;
 
 interface SweepDeps {
   readonly blobs: BlobStore;
@@ -40,7 +40,7 @@ export const sweepBlobs = async (
   for await (const { ref, at } of blobs.list()) {
     if (signal?.aborted) return since;
     seen += 1;
-    if (seen % BREATH === 0) await pause(1);
+    if (seen % PAUSE_EVERY === 0) await pause(1);
     if (at >= before || at < since || (await isWanted(ref))) continue;
     await blobs.delete(ref, before);
     removed += 1;

@@ -64,7 +64,7 @@ export class Entries extends WithDeps<{
     const id = context.newId();
     const earlier = await this.#earlier(tenantId, id, context);
     if (earlier !== undefined) return draftIn(earlier);
-    const content = await this.contentOf(tenantId, given);
+    const content = await this.checkedContent(tenantId, given);
     return draftIn(
       await this.#stream(tenantId, id).execute(context, (state) =>
         draftEntry(state, { id, content, source }),
@@ -135,7 +135,7 @@ export class Entries extends WithDeps<{
     await this.deps.posting.settle(tenantId, id);
     // A recorded entry is not checked again, since the chart may have changed.
     if (!isVacant((await this.#stream(tenantId, id).load()).state, redraft)) return undefined;
-    const content = await this.contentOf(tenantId, given);
+    const content = await this.checkedContent(tenantId, given);
     const outcome = await this.#stream(tenantId, id).execute(context, (state) =>
       draftEntry(state, { id, content, source, redraft }),
     );
@@ -146,7 +146,7 @@ export class Entries extends WithDeps<{
    * Fills in currency and memo, replaces account codes by the chart's spelling, and checks that the sides balance.
    * @throws as {@link draft}
    */
-  async contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
+  async checkedContent(tenantId: string, given: GivenEntry): Promise<Content> {
     const checked = checkedLines(given.lines);
     const currency = given.currency ?? (await ledgerSettingsOf(this.deps, tenantId)).currency;
     requireCurrency(given.lines, currency);

@@ -37,7 +37,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Entries } from './entries.ts';
 import type { LedgerJournal } from './journal.ts';
-import { readSource } from './posting-sources.ts';
+import { readSource } from './rule-poster.ts';
 import { entryIdOf, type RuleRunner } from './rule-runner.ts';
 
 export type WrittenRule = Written<{ readonly rule: PostingRule }>;
@@ -100,7 +100,7 @@ export class PostingRules extends WithDeps<{
     const { timezone = 'UTC', currency = '' } = tenant ?? {};
     const { matches, entry } = applyRule(rule, { payload, at: clock.now(), timezone, currency });
     if (entry === undefined) return { matches };
-    const content = await entries.contentOf(tenantId, entry);
+    const content = await entries.checkedContent(tenantId, entry);
     if (rule.mode === 'post') await journal.check(tenantId, (state) => checkPosting(state, { content }));
     return { matches: true, entry: { content, rule } };
   }

@@ -1,3 +1,4 @@
+import { InvoiceIssued } from '../../domain/billing/invoice.ts';
 import { PLATFORM } from '../../domain/core/platform.ts';
 import {
   POSTING_RULES,
@@ -7,16 +8,59 @@ import {
 } from '../../domain/ledger/posting-rule.ts';
 import { tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
-import { inTurns, type Turn } from '../core/concurrency/tenant-turns.ts';
-import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
-import { streamName } from '../core/events/stream-name.ts';
+import { type Quantum, runInGroups } from '../core/concurrency/background-scheduler.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { ownerOf, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
-import { StateHistory } from '../core/subscriptions/past-states.ts';
+import { PastStates } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
-import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import { readSource, ruleTenantOf, SOURCE_TYPES } from './posting-sources.ts';
-import { entryIdOf, type RuleApplication, type RuleRunner } from './rule-runner.ts';
+import type { StoredEvent } from '../ports/event-store.ts';
+import { WEBHOOK_SOURCES, webhookDataOf } from '../webhooks/event-data.ts';
+import { entryIdOf, type RuleApplication, type RuleRunner, type SourceEvent } from './rule-runner.ts';
+
+/** Events that webhooks deliver, and issued invoices of partners (decisions, section 9). */
+const SOURCE_TYPES: readonly string[] = [...WEBHOOK_SOURCES, InvoiceIssued.type];
+
+const PARTNER = 'partner_';
+
+/**
+ * An event's name and data as webhooks deliver them, for its own tenant; of an issued invoice those of the invoice, for the
+ * partner's home tenant. Undefined for an event that no rule applies to.
+ */
+export const readSource = async (
+  event: LoggedEvent,
+  partners: PartnerDirectory,
+): Promise<SourceEvent | undefined> => {
+  const invoice = dataOf(InvoiceIssued, event);
+  if (invoice === undefined) {
+    const content = webhookDataOf(event);
+    return content && { kind: content.event, tenantId: event.tenantId, payload: content.data };
+  }
+  if (!event.tenantId.startsWith(PARTNER)) return undefined;
+  const partner = await partners.find(event.tenantId.slice(PARTNER.length));
+  const tenantId = partner?.home_tenant_id;
+  if (tenantId === undefined || tenantId === null) return undefined;
+  const { invoice_id, number, customer, window, revision, currency, upstream_ref, issued_at } = invoice;
+  const { wholesale, retail, margin } = invoice.totals;
+  const totals = { wholesale, retail, margin };
+  const payload = {
+    invoice_id,
+    number,
+    customer,
+    window,
+    revision,
+    currency,
+    totals,
+    upstream_ref,
+    issued_at,
+  };
+  return { kind: 'partner_invoice.issued', tenantId, payload };
+};
+
+/** The tenant whose rules apply, if known without decoding the event. */
+const ruleTenantOf = ({ type, stream }: StoredEvent): string | undefined =>
+  WEBHOOK_SOURCES.some((source) => source === type) ? ownerOf(stream) : undefined;
 
 /**
  * Applies to each event the posting rules that were active just before it, if the tenant had the ledger then. Ids of
@@ -25,17 +69,15 @@ import { entryIdOf, type RuleApplication, type RuleRunner } from './rule-runner.
 export const rulePoster = (deps: {
   readonly runner: RuleRunner;
   readonly partners: PartnerDirectory;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
   readonly states: StreamStates;
 }): Subscriber => {
   const { runner, partners } = deps;
-  const rules = new StateHistory(
+  const rules = new PastStates(
     postingRulesStream,
     postingRuleEvents.map(({ type }) => type),
     deps,
   );
-  const tenants = new StateHistory(tenantStream, [], deps);
+  const tenants = new PastStates(tenantStream, [], deps);
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
     const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
@@ -55,7 +97,8 @@ export const rulePoster = (deps: {
   };
 
   const applicationsOf = async (event: LoggedEvent): Promise<readonly RuleApplication[]> => {
-    if (rules.apply(event)) return [];
+    // A change of the rules themselves.
+    if (rules.evolve(event)) return [];
     const source = await readSource(event, partners);
     if (source === undefined) return [];
     const found = await applicable(event, source.kind, source.tenantId);
@@ -71,7 +114,7 @@ export const rulePoster = (deps: {
   };
 
   /** Applies concurrently; postings reach the journal in log order. */
-  const runAll = (applications: readonly RuleApplication[], turn?: Turn): Promise<void> => {
+  const runAll = (applications: readonly RuleApplication[], quantum?: Quantum): Promise<void> => {
     let before = Promise.resolve();
     const works = applications.map((application) => () => {
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -79,7 +122,7 @@ export const rulePoster = (deps: {
       before = reached.then(() => released);
       return runner.run(application, contextOf(application), { reached, release }).finally(release);
     });
-    return inTurns(works, turn);
+    return runInGroups(works, quantum);
   };
 
   return {
@@ -87,14 +130,14 @@ export const rulePoster = (deps: {
     types: [...SOURCE_TYPES, ...rules.types],
     begin: () => rules.reset(),
     skips,
-    handle: async (event, turn) => {
-      await runAll(await applicationsOf(event), turn);
+    handle: async (event, quantum) => {
+      await runAll(await applicationsOf(event), quantum);
     },
-    handleAll: async (events, turn) => {
+    handleAll: async (events, quantum) => {
       try {
         const all: RuleApplication[] = [];
         for (const event of events) all.push(...(await applicationsOf(event)));
-        await runAll(all, turn);
+        await runAll(all, quantum);
       } catch (error) {
         // The events will come again, but the cached states are already past them.
         rules.reset();

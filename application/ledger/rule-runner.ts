@@ -10,6 +10,7 @@ import {
 } from '../../domain/ledger/posting-failure.ts';
 import type { PostingRule } from '../../domain/ledger/posting-rule.ts';
 import { applyRule } from '../../domain/ledger/rule-entry.ts';
+import type { SourceKind } from '../../domain/ledger/rule-sources.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
@@ -20,7 +21,13 @@ import { type EventStore, EventTooLarge } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Entries } from './entries.ts';
 import type { PostingProcess, Slot } from './posting-process.ts';
-import type { SourceEvent } from './posting-sources.ts';
+
+export interface SourceEvent {
+  readonly kind: SourceKind;
+  /** The tenant whose rules apply and whose journal they post to. */
+  readonly tenantId: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
 
 /** A rule and an event to apply it to. */
 export interface RuleApplication {
@@ -130,7 +137,7 @@ export class RuleRunner extends WithDeps<{
       await entries.draftOnce(tenantId, { ...entry, given, redraft }, context);
       return;
     }
-    const make = () => entries.contentOf(tenantId, given);
+    const make = () => entries.checkedContent(tenantId, given);
     await posting.postOnce(tenantId, { ...entry, make }, context, slot);
   }
 

@@ -40,15 +40,15 @@ export const mentionNotifier = (deps: { readonly streams: Streams; readonly keys
       },
     }));
   };
-  const handleAll: Subscriber['handleAll'] = async (events, turn) => {
+  const handleAll: Subscriber['handleAll'] = async (events, quantum) => {
     const all: CausedNotification[] = [];
     for (const event of events) for (const each of await notificationsOf(event)) all.push(each);
-    await raiseAll(deps.streams, all, turn);
+    await raiseAll(deps.streams, all, quantum);
   };
   return {
     name: 'mention-notifier',
     types: [MessageSent.type],
-    handle: (event, turn) => handleAll([event], turn),
+    handle: (event, quantum) => handleAll([event], quantum),
     handleAll,
   };
 };

@@ -1,6 +1,6 @@
 import { inboxStream, type RaiseNotification, raiseNotification } from '../../domain/notifications/inbox.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { inTurns, type Turn } from '../core/concurrency/tenant-turns.ts';
+import { type Quantum, runInGroups } from '../core/concurrency/background-scheduler.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 
@@ -17,7 +17,7 @@ export interface CausedNotification {
 export const raiseAll = async (
   streams: Streams,
   notifications: readonly CausedNotification[],
-  turn?: Turn,
+  quantum?: Quantum,
 ): Promise<void> => {
   /** The position of the last source for each person. */
   const last = new Map<string, string>();
@@ -35,5 +35,5 @@ export const raiseAll = async (
       );
     };
   });
-  await inTurns(raises, turn);
+  await runInGroups(raises, quantum);
 };

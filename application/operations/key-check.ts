@@ -43,7 +43,7 @@ export class KeyCheck extends WithDeps<{
       for (const id of this.#keysIn(event)) if (!wanted.has(id)) wanted.set(id, name);
     }
     // Loads all together; one by one only to find those that cannot be read.
-    await this.deps.keys.load([...wanted.keys()]).catch(unlessAway);
+    await this.deps.keys.load([...wanted.keys()]).catch(ignoreUnlessUnavailable);
     for (const [id, name] of wanted) {
       if (this.#damaged.has(id)) continue;
       try {
@@ -137,6 +137,6 @@ export class KeyCheck extends WithDeps<{
 const isSealed = (text: unknown): boolean =>
   typeof text === 'string' && text.startsWith('v1:') && text.lastIndexOf(':') > 3;
 
-const unlessAway = (error: unknown): void => {
+const ignoreUnlessUnavailable = (error: unknown): void => {
   if (error instanceof StoreUnavailable) throw error;
 };

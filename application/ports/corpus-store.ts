@@ -30,10 +30,10 @@ export interface CorpusSource extends SourceKey {
   readonly chunks: readonly CorpusChunk[];
 }
 
-/** A source without its texts; a buried one has no chunks. */
+/** A source without its texts. A tombstone, of a removed source, has no chunks. */
 export interface SourceHead extends SourceKey {
   readonly revision: string;
-  readonly buried: boolean;
+  readonly isTombstone: boolean;
   readonly model: string | null;
   /** Hashes of its chunks, in order. */
   readonly hashes: readonly string[];
@@ -42,7 +42,7 @@ export interface SourceHead extends SourceKey {
 interface SourceChange extends SourceKey {
   /** Grows with every change of the tenant's corpus. */
   readonly seq: number;
-  readonly buried: boolean;
+  readonly isTombstone: boolean;
 }
 
 /** A source as it was at `seq`. */
@@ -65,7 +65,7 @@ export interface BackfillRun {
 export interface CorpusStore {
   /** How long (ms) a change may appear after one with a higher `seq`. */
   readonly settlesWithin: number;
-  /** Whether the tenant has no source, not even a buried one. */
+  /** Whether the tenant has no source, not even a tombstone. */
   isEmpty(tenantId: string): Promise<boolean>;
   heads(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (SourceHead | undefined)[]>;
   /**
@@ -76,15 +76,15 @@ export interface CorpusStore {
   /** Sets a later revision of an unchanged source. False when its revision is not `from`. */
   advance(tenantId: string, key: SourceKey, from: string, to: string): Promise<boolean>;
   /**
-   * Removes the chunks of a source and keeps its revision, so that no older revision is stored again.
+   * Replaces a source by a tombstone, which keeps its revision, so that no older revision is stored again.
    * @param ifPresent does nothing when the source does not exist
    */
-  bury(tenantId: string, key: SourceKey, revision: string, ifPresent: boolean): Promise<void>;
-  /** Attachments of a record that are not buried. */
+  putTombstone(tenantId: string, key: SourceKey, revision: string, ifPresent: boolean): Promise<void>;
+  /** Attachments of a record, without tombstones. */
   attachmentsOf(tenantId: string, recordId: string): Promise<readonly string[]>;
   /** Sources that changed after `seq`, in order of `seq`. */
   changes(tenantId: string, after: number): Promise<readonly SourceChange[]>;
-  /** Undefined for a source that does not exist or is buried. */
+  /** Undefined for a source that does not exist or is a tombstone. */
   load(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (StoredSource | undefined)[]>;
   /** Sources of all tenants with texts and without vectors, in key order. */
   withoutVectors(limit: number): Promise<readonly (SourceKey & { readonly tenantId: string })[]>;

@@ -13,7 +13,7 @@ export const MEMORY = {
   tail: { maxCount: 512, maxBytes: 32 * MIB },
   /** Pages of the log shared by followers that are further behind. */
   pages: { maxCount: 2048, maxBytes: 32 * MIB },
-  /** Characters of events that wait for a tenant's turn (two bytes each at most), in all and per tenant. */
+  /** Characters of events that wait for a tenant's quantum (two bytes each at most), in all and per tenant. */
   queues: { maxChars: 16 * MIB, ofTenant: { events: 1024, chars: MIB } },
   /** Known last revisions of streams: entries in each of two generations, and streams that were only read. */
   lastRevisions: { maxCount: 20_000, maxNoted: 1024 },

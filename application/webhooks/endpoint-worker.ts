@@ -91,7 +91,7 @@ export class EndpointWorker {
   }
 
   #signal(position?: Position): void {
-    this.#saw(position);
+    this.#advanceSeen(position);
     this.#isWoken = true;
     this.#wakeUp();
   }
@@ -104,7 +104,7 @@ export class EndpointWorker {
     const { position } = scheduledEvent;
     const isNext = this.#caughtUp && this.#hasSlot && !this.#stopping.aborted;
     if (isNext && !this.queue.isUnderWay(id)) {
-      this.#saw(position);
+      this.#advanceSeen(position);
       // Without a free slot the event is dropped, since thousands may wait; it is read again later.
       this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { scheduledEvent } : {});
     } else this.#signal(position);
@@ -253,7 +253,7 @@ export class EndpointWorker {
   async #send(id: string, hints: AttemptHints): Promise<void> {
     const { attempts, sleep } = this.#deps;
     const result = await attempts.attempt(this.#name.tenantId, id, this.#calls, hints);
-    this.#saw(result?.position);
+    this.#advanceSeen(result?.position);
     if (result === undefined) {
       this.#isStale = true;
       await sleep(MUST_WAIT_MS, this.#calls);
@@ -264,13 +264,13 @@ export class EndpointWorker {
   async #drop(waiting: readonly Due[]): Promise<'gone' | undefined> {
     if (waiting.length === 0) return this.queue.underWay === 0 ? 'gone' : this.#wait(undefined);
     for (const { id } of waiting) {
-      this.#saw(await this.#deps.attempts.drop(this.#name.tenantId, id));
+      this.#advanceSeen(await this.#deps.attempts.drop(this.#name.tenantId, id));
       this.queue.end(id);
     }
     return undefined;
   }
 
-  #saw(position: Position | undefined): void {
+  #advanceSeen(position: Position | undefined): void {
     this.#seen = latest(this.#seen, position);
   }
 

@@ -15,13 +15,13 @@ import {
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { StreamStates } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { inTurns } from '../core/concurrency/tenant-turns.ts';
-import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { runInGroups } from '../core/concurrency/background-scheduler.ts';
+import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf, streamName } from '../core/events/stream-name.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
-import { StateHistory } from '../core/subscriptions/past-states.ts';
+import { PastStates } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
-import type { EventStore, StoredEvent } from '../ports/event-store.ts';
+import type { StoredEvent } from '../ports/event-store.ts';
 import { envelopeText, storedBody } from './body.ts';
 import { WEBHOOK_SOURCES, type WebhookEventData, webhookDataOf } from './event-data.ts';
 
@@ -36,11 +36,9 @@ const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated
  */
 export const webhookFanOut = (deps: {
   readonly streams: Streams;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
   readonly states: StreamStates;
 }): Subscriber => {
-  const history = new StateHistory(
+  const history = new PastStates(
     subscriptionsStream,
     CHANGES.map(({ type }) => type),
     deps,
@@ -69,7 +67,8 @@ export const webhookFanOut = (deps: {
   };
   /** The deliveries of an event, by the subscriptions at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
-    if (history.apply(event)) return [];
+    // A change of the subscriptions themselves.
+    if (history.evolve(event)) return [];
     const content = webhookDataOf(event);
     if (content === undefined) return [];
     const stream = streamName(event.tenantId, subscriptionsStream.category, SUBSCRIPTIONS);
@@ -87,10 +86,10 @@ export const webhookFanOut = (deps: {
     const known = history.cached(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
     return known !== undefined && Object.values(known.byId).every(({ state }) => state !== 'active');
   };
-  const handleAll: Subscriber['handleAll'] = async (events, turn) => {
+  const handleAll: Subscriber['handleAll'] = async (events, quantum) => {
     const deliveries: (() => Promise<void>)[] = [];
     for (const event of events) for (const each of await deliveriesOf(event)) deliveries.push(each);
-    await inTurns(deliveries, turn);
+    await runInGroups(deliveries, quantum);
   };
   return {
     name: WEBHOOK_FAN_OUT,
@@ -98,7 +97,7 @@ export const webhookFanOut = (deps: {
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     skips,
-    handle: (event, turn) => handleAll([event], turn),
+    handle: (event, quantum) => handleAll([event], quantum),
     handleAll,
   };
 };

@@ -68,7 +68,7 @@ const makeBooks = (folder: string): Promise<void> =>
           { account_code: `A${(nth + 1) % ACCOUNTS}`, credit: 100 + nth },
         ];
         const given = { date: `2026-0${1 + (nth % 9)}-15`, lines };
-        const make = () => useCases.entries.contentOf(TENANT, given);
+        const make = () => useCases.entries.checkedContent(TENANT, given);
         const entry = { id: ids.next(), source: { kind: 'bench' }, make };
         return useCases.posting.postOnce(TENANT, entry, contextOf('ann'));
       },

@@ -165,7 +165,6 @@ export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Sco
  * A lookup prefix of API tokens finds a token's tenant. It lives in the platform's streams and is written before the
  * token, so that each token can be found; a candidate whose token was never minted is ignored.
  */
-
 export const TokenPrefixAssigned = defineEvent(
   'TokenPrefixAssigned',
   z.object({ prefix: z.string(), tenant_id: z.string(), token_id: z.string() }),

@@ -153,7 +153,7 @@ export const resolveLines = <L extends { readonly account_code: string }>(
   });
 
 /** Adds each account's name to its first line. @param lines as {@link resolveLines} */
-export const withNames = (chart: Chart, lines: readonly Line[]): PostedLine[] => {
+export const withAccountNames = (chart: Chart, lines: readonly Line[]): PostedLine[] => {
   const named = new Set<string>();
   return lines.map((line) => {
     const { account_code: code } = line;

@@ -30,7 +30,7 @@ import {
   type PostingEvent,
   PostingRefused,
   resolveLines,
-  withNames,
+  withAccountNames,
 } from './journal.ts';
 
 /**
@@ -76,7 +76,7 @@ export const postEntry = (state: Entry, attempt: PostingAttempt): readonly Entry
 };
 
 /**
- * Posts the present draft, or a new one; a refusal discards either.
+ * Drafts the entry unless it is a draft, and starts its posting; a refusal discards the draft.
  * @throws `immutable`, {@link PostingInProgress}, `unbalanced`, `payload_too_large`
  */
 export const postNewEntry = (
@@ -223,7 +223,7 @@ export const answerPosting = (journal: Journal, command: AnswerPosting): readonl
     date: content.date,
     memo: content.memo,
     currency: content.currency,
-    lines: withNames(journal.chart, lines),
+    lines: withAccountNames(journal.chart, lines),
     total: lines.reduce((sum, each) => sum + each.debit, 0),
     source: command.source,
     drafted_at: command.draftedAt,

@@ -89,7 +89,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
       const part = newPart();
       if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
       const isNewer = (await stat(part)).mtimeMs >= before;
-      if (isNewer) await link(part, path).catch(unlessThere);
+      if (isNewer) await link(part, path).catch(ignoreExisting);
       await rm(part, { force: true });
     },
 
@@ -131,6 +131,6 @@ const unavailable = (error: unknown): unknown =>
     ? new StoreUnavailable('the blob folder cannot be written', { cause: error })
     : error;
 
-const unlessThere = (error: unknown): void => {
+const ignoreExisting = (error: unknown): void => {
   if (codeOf(error) !== 'EEXIST') throw error;
 };

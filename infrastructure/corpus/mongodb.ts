@@ -112,7 +112,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
         return (await sources.updateOne(where, { $set: { revision: to } })).matchedCount > 0;
       }),
     isEmpty: (tenantId) => call(async () => (await sources.findOne({ tenant: tenantId })) === null),
-    bury: async (tenantId, key, revision, ifPresent) => {
+    putTombstone: async (tenantId, key, revision, ifPresent) => {
       const nothing = { buried: true, parent: null, title: '', model: null, hashes: [], texts: [] };
       await call(() => replace(tenantId, key, revision, { ...nothing, vectors: null }, !ifPresent));
     },

@@ -22,7 +22,13 @@ const flag = z.union([z.boolean(), z.number().transform((value) => value === 1)]
 const key = { kind: z.enum(SOURCE_KINDS), id: z.string() };
 const common = { revision: z.string(), model: z.string().nullable(), hashes: list };
 
-const headRow = z.object({ ...common, buried: flag });
+/** The stored name of the flag is `buried`. */
+const withTombstone = <R extends { readonly buried: boolean }>({ buried, ...row }: R) => ({
+  ...row,
+  isTombstone: buried,
+});
+
+const headRow = z.object({ ...common, buried: flag }).transform(withTombstone);
 const sourceRow = z.object({
   ...common,
   seq: z.number(),
@@ -31,7 +37,7 @@ const sourceRow = z.object({
   texts: list,
 });
 
-export const changeRow = z.object({ ...key, seq: z.number(), buried: flag });
+export const changeRow = z.object({ ...key, seq: z.number(), buried: flag }).transform(withTombstone);
 export const keyRow = z
   .object({ ...key, tenant: z.string() })
   .transform(({ tenant, ...rest }) => ({ tenantId: tenant, ...rest }));

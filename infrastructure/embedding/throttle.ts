@@ -9,7 +9,7 @@ const BUSY = 0.8;
 const RESTS = 15;
 const MAX_REST_MS = 5000;
 /** Interval of checks during a rest whether the main thread is idle. */
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /**
  * Length of a rest (ms) after work of the given length, at the given utilisation (0 to 1) of the main thread.
@@ -54,10 +54,10 @@ export class EmbeddingThrottle {
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;
-        if (left > LOOK_MS && this.#utilization() >= BUSY) this.#rest(until);
+        if (left > POLL_MS && this.#utilization() >= BUSY) this.#rest(until);
         else this.#goOn();
       },
-      Math.max(0, Math.min(left, LOOK_MS)),
+      Math.max(0, Math.min(left, POLL_MS)),
     );
   }
 

@@ -10,7 +10,7 @@ const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL', 'secure_delete = ON
 const INSERT = 'INSERT INTO data_keys (id, wrapped) VALUES (?, ?) ON CONFLICT (id) DO NOTHING';
 // Zeros of the same length overwrite the key in place before its row shrinks.
 const OVERWRITE = 'UPDATE data_keys SET wrapped = zeroblob(length(wrapped)) WHERE id = ?';
-const BURY =
+const PUT_TOMBSTONE =
   'INSERT INTO data_keys (id, wrapped) VALUES (?, NULL) ON CONFLICT (id) DO UPDATE SET wrapped = NULL';
 const REPLACE = 'UPDATE data_keys SET wrapped = ? WHERE id = ? AND wrapped = ?';
 const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
@@ -46,7 +46,7 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
     destroy: async (id) => {
       await grouped(() => {
         prepare(OVERWRITE).run(id);
-        prepare(BURY).run(id);
+        prepare(PUT_TOMBSTONE).run(id);
       });
       await truncated();
     },

@@ -58,17 +58,17 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
     };
 
     it('lists sources with texts but without vectors, of all tenants', async () => {
-      const [bare, done, empty, buried] = [record(), record(), record(), record()];
+      const [bare, done, empty, removed] = [record(), record(), record(), record()];
       const without = (key: SourceKey): CorpusSource => {
         const { chunks, ...rest } = source(key, '1', 'a text');
         return { ...rest, model: null, chunks: chunks.map((chunk) => ({ ...chunk, vector: undefined })) };
       };
       const ours = async () =>
         (await store.withoutVectors(10_000)).filter(({ tenantId }) => tenantId === tenant);
-      await store.put(tenant, [without(bare), without(done), without(buried)]);
+      await store.put(tenant, [without(bare), without(done), without(removed)]);
       await store.put(tenant, [{ ...source(empty, '1'), model: null }]);
       await store.put(tenant, [source(done, '1', 'a text')]);
-      await store.bury(tenant, buried, '2', false);
+      await store.putTombstone(tenant, removed, '2', false);
       expect(await ours()).to.deep.equal([{ tenantId: tenant, ...bare }]);
       const elsewhere = `${tenant}-2`;
       await other.put(elsewhere, [without(bare)]);
@@ -90,7 +90,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
         kind: put.kind,
         id: put.id,
         revision: '3',
-        buried: false,
+        isTombstone: false,
         model: 'a-model',
         hashes: put.chunks.map(({ hash }) => hash),
       });
@@ -126,27 +126,31 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
     it('restores no older revision after a removal', async () => {
       const key = record();
       await store.put(tenant, [source(key, '2', 'text')]);
-      await other.bury(tenant, key, '~', false);
+      await other.putTombstone(tenant, key, '~', false);
       expect(await store.put(tenant, [source(key, '9', 'late')])).to.deep.equal([false]);
       expect(await textsOf(key)).to.equal(undefined);
-      expect((await store.heads(tenant, [key]))[0]).to.include({ buried: true, revision: '~', model: null });
+      expect((await store.heads(tenant, [key]))[0]).to.include({
+        isTombstone: true,
+        revision: '~',
+        model: null,
+      });
       const unseen = record();
-      await store.bury(tenant, unseen, '~', false);
+      await store.putTombstone(tenant, unseen, '~', false);
       expect(await store.put(tenant, [source(unseen, '1', 'late')]), 'not seen before').to.deep.equal([
         false,
       ]);
-      await store.bury(tenant, unseen, '1', false);
+      await store.putTombstone(tenant, unseen, '1', false);
       expect((await store.heads(tenant, [unseen]))[0]?.revision, 'by an older revision').to.equal('~');
     });
 
     it('reports whether a tenant has any source, even a removed one', async () => {
       const [key, elsewhere] = [record(), `${tenant}-3`];
       expect(await store.isEmpty(elsewhere)).to.equal(true);
-      await store.bury(elsewhere, key, '~', true);
+      await store.putTombstone(elsewhere, key, '~', true);
       expect(await store.isEmpty(elsewhere)).to.equal(true);
       await store.put(elsewhere, [source(key, '1', 'text')]);
       expect(await other.isEmpty(elsewhere)).to.equal(false);
-      await store.bury(elsewhere, key, '~', false);
+      await store.putTombstone(elsewhere, key, '~', false);
       expect(await store.isEmpty(elsewhere)).to.equal(false);
       expect(await store.isEmpty(`${elsewhere}-4`)).to.equal(true);
     });
@@ -154,9 +158,9 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
     it('removes only an existing source when asked to', async () => {
       const [key, unseen] = [record(), record()];
       await store.put(tenant, [source(key, '2', 'text')]);
-      await store.bury(tenant, unseen, '~', true);
+      await store.putTombstone(tenant, unseen, '~', true);
       expect(await store.heads(tenant, [unseen])).to.deep.equal([undefined]);
-      await store.bury(tenant, key, '3', true);
+      await store.putTombstone(tenant, key, '3', true);
       expect(await textsOf(key)).to.equal(undefined);
       expect(await store.put(tenant, [source(key, '3', 'again')]), 'that very revision').to.deep.equal([
         true,
@@ -180,9 +184,9 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(first.map(({ id }) => id)).to.deep.equal([one.id, two.id]);
       const seen = first.at(-1)?.seq ?? 0;
       await store.put(tenant, [source(one, '1', 'again'), source(three, '1', 'c'), source(one, '2', 'more')]);
-      await store.bury(tenant, two, '~', false);
+      await store.putTombstone(tenant, two, '~', false);
       const later = await other.changes(tenant, seen);
-      expect(later.map(({ id, buried }) => [id, buried])).to.deep.equal([
+      expect(later.map(({ id, isTombstone }) => [id, isTombstone])).to.deep.equal([
         [three.id, false],
         [one.id, false],
         [two.id, true],
@@ -194,7 +198,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       const [one, two] = [randomUUID(), randomUUID()];
       const attachment = (id: string): SourceKey => ({ kind: 'attachment', id });
       await store.put(tenant, [source(attachment(one), '1', 'a'), source(attachment(two), '1', 'b')]);
-      await store.bury(tenant, attachment(two), '~', false);
+      await store.putTombstone(tenant, attachment(two), '~', false);
       expect(await other.attachmentsOf(tenant, 'a-record')).to.deep.equal([one]);
       expect(await other.attachmentsOf(tenant, 'another')).to.deep.equal([]);
     });
@@ -204,7 +208,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       const stranger = `${tenant}_b`;
       await store.put(tenant, [source(key, '1', 'mine')]);
       await store.put(stranger, [source(key, '1', 'theirs')]);
-      await store.bury(stranger, key, '~', false);
+      await store.putTombstone(stranger, key, '~', false);
       expect(await textsOf(key)).to.deep.equal(['mine']);
       expect(await store.changes(tenant, 0)).to.have.length(1);
       expect(await store.attachmentsOf(stranger, 'a-record')).to.deep.equal([]);

@@ -73,9 +73,9 @@ describe('Appends to EventStoreDB', () => {
     server.freeze();
     const first = append('a.early-1');
     // After two ticks the first group has been sent.
-    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let tick = 0; tick < 3; tick += 1) await new Promise((resolve) => setImmediate(resolve));
     const second = append('a.late-1');
-    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let tick = 0; tick < 3; tick += 1) await new Promise((resolve) => setImmediate(resolve));
     server.thaw();
     await Promise.all([first, second]);
     expect((await server.counts()).peakAppends, 'in flight together').to.equal(2);

@@ -29,8 +29,8 @@ describe('SQLite read store: costly searches', () => {
   let store: ReadStore;
   let bench: Workbench;
   let slices: { rows: number; bytes: number }[] = [];
-  let turnsAtSlice: number[] = [];
-  let turns = 0;
+  let ticksAtSlice: number[] = [];
+  let ticks = 0;
   /** Written after the next slice, before the documents of its page are read. */
   let meanwhile: DocWrite[] = [];
   let checkpoint = 10_000;
@@ -42,7 +42,7 @@ describe('SQLite read store: costly searches', () => {
         ...limits,
         onSlice: (slice) => {
           slices.push(slice);
-          turnsAtSlice.push(turns);
+          ticksAtSlice.push(ticks);
           if (meanwhile.length === 0) return;
           checkpoint += 1;
           // A commit to SQLite is over when the call returns.
@@ -80,18 +80,18 @@ describe('SQLite read store: costly searches', () => {
   });
   beforeEach(() => {
     slices = [];
-    turnsAtSlice = [];
-    turns = 0;
+    ticksAtSlice = [];
+    ticks = 0;
   });
 
   /** Counts ticks of other work while `work` runs. */
   async function counting<T>(work: Promise<T>): Promise<T> {
     let over = false;
-    const turn = (): void => {
-      turns += 1;
-      if (!over) setImmediate(turn);
+    const tick = (): void => {
+      ticks += 1;
+      if (!over) setImmediate(tick);
     };
-    setImmediate(turn);
+    setImmediate(tick);
     try {
       return await work;
     } finally {
@@ -110,7 +110,7 @@ describe('SQLite read store: costly searches', () => {
     expect(slices[0]?.rows, 'rows of 200 KB in the first slice').to.equal(1);
     // 16 such rows cannot be scanned 60 times within 8 ms.
     expect(Math.max(...slices.map(({ bytes }) => bytes))).to.be.below(16 * 201_000);
-    expect(new Set(turnsAtSlice).size, 'slices with a turn of others in between').to.equal(slices.length);
+    expect(new Set(ticksAtSlice).size, 'slices with a tick of others in between').to.equal(slices.length);
   }).timeout(60_000);
 
   it('do not scan as many large rows as small ones', async () => {
@@ -212,7 +212,7 @@ describe('Search slots', () => {
       });
     const end = async (name: string): Promise<void> => {
       running.get(name)?.();
-      for (let turn = 0; turn < 3; turn += 1) await nextTick();
+      for (let tick = 0; tick < 3; tick += 1) await nextTick();
     };
     return { begin, end, names: () => [...running.keys()].join(' ') };
   }
@@ -237,12 +237,12 @@ describe('Search slots', () => {
     const slots = searchSlots({ ...LIMITS, atOnce: 32 });
     let clock = 0;
     restore = useTimers({ ...nodeTimers, monotonic: () => clock });
-    const turns = new TimeSlices();
+    const timeSlices = new TimeSlices();
     const granted: string[] = [];
     const scan = (tenant: string, slices: number) =>
       slots(tenant, async () => {
         for (let nth = 0; nth < slices; nth += 1) {
-          await turns.of(tenant, 'search').next();
+          await timeSlices.of(tenant, 'search').next();
           granted.push(tenant);
           // Each takes the time of its tick.
           clock += 5;

@@ -69,17 +69,17 @@ describe('SQLite read store: long searches', () => {
   }).timeout(30_000);
 
   it('let other work of the process run in between', async () => {
-    let turns = 0;
+    let ticks = 0;
     let over = false;
-    const turn = (): void => {
-      turns += 1;
-      if (!over) setImmediate(turn);
+    const tick = (): void => {
+      ticks += 1;
+      if (!over) setImmediate(tick);
     };
-    setImmediate(turn);
+    setImmediate(tick);
     const filter = parseFilter('!(n == -1)', fields);
     expect(await store.count(bench.generation, { ...base, filter })).to.equal(ROWS);
     over = true;
-    expect(turns).to.be.greaterThan(2);
+    expect(ticks).to.be.greaterThan(2);
   });
 
   it('end without an error when the generation is dropped', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
+import { BackgroundScheduler } from '../../application/core/concurrency/background-scheduler.ts';
 import { runSubscriber } from '../../application/core/subscriptions/subscriber.ts';
 import type { ReadStore } from '../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
@@ -65,7 +65,7 @@ describe('The queues of a subscriber', () => {
             owner: 'one',
             store: lossy,
             follower: node.follower,
-            turns: new TenantTurns({ atOnce: 1 }),
+            scheduler: new BackgroundScheduler({ atOnce: 1 }),
             room: { chars: 0, maxChars: 20_000, ofTenant: { events: 5, chars: 4000 } },
           },
           stopping.signal,

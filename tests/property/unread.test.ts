@@ -48,7 +48,7 @@ describe('Unread counts', () => {
         const lastRead = new Map<string, number>();
         let state: Conversation = conversationStream.initial;
         let now = BEGINNING;
-        const happen = (events: readonly Decided<ConversationEvent>[]): number => {
+        const createSale = (events: readonly Decided<ConversationEvent>[]): number => {
           for (const event of events) {
             const at = Math.max(event.at ?? now, now);
             now = at;
@@ -57,7 +57,7 @@ describe('Unread counts', () => {
           }
           return now;
         };
-        happen([
+        createSale([
           {
             type: 'ConversationStarted',
             data: { conversation_id: 'c1', dm_key: 'k', participant_user_ids: [...PEOPLE] },
@@ -77,10 +77,10 @@ describe('Unread counts', () => {
             messages.push({
               id,
               sender: who,
-              at: happen(sendMessage(state, command, { now })),
+              at: createSale(sendMessage(state, command, { now })),
               deletedAt: undefined,
             });
-          } else if (what === 'read') lastRead.set(who, happen(markRead(state, who)));
+          } else if (what === 'read') lastRead.set(who, createSale(markRead(state, who)));
           else {
             const message = messages[which];
             if (message === undefined) continue;
@@ -95,7 +95,7 @@ describe('Unread counts', () => {
               userId: message.sender,
               message: { ...facts, deletedAt: message.deletedAt },
             });
-            if (events.length > 0) message.deletedAt = happen(events);
+            if (events.length > 0) message.deletedAt = createSale(events);
           }
         }
         const document = conversation.parse(

@@ -22,7 +22,7 @@ const WRITES = new Set([
   'prepare',
   'setActiveGeneration',
   'advance',
-  'bury',
+  'putTombstone',
   'merge',
   'keep',
   'signed',

@@ -18,7 +18,7 @@ interface Entry extends Timed {
   readonly run: () => void;
   readonly owner: Owner | undefined;
   isCancelled: boolean;
-  /** Runs although its owner is dead or stalls: queues that all nodes of this process share pass on turns in ticks. */
+  /** Runs although its owner is dead or stalls: queues that all nodes of this process share pass on slots in ticks. */
   readonly outlives: boolean;
 }
 
@@ -28,8 +28,8 @@ const TICK_MS = 0.05;
 /** Most events that {@link VirtualTime.drain} looks at. */
 const MOST_TICKS = 100_000;
 
-/** Events that are run in one turn of the event loop; Node lets microtasks and ticks end between them. */
-const EVENTS_PER_TURN = 128;
+/** Events that are run in one tick of the event loop; Node lets microtasks and ticks end between them. */
+const EVENTS_PER_TICK = 128;
 
 /**
  * Time that moves only from one event to the next. Runs one callback at a time, lets everything that follows from it in
@@ -116,14 +116,14 @@ export class VirtualTime {
     promise.then(settle, settle);
     await this.#settled();
     while (!isSettled) {
-      await this.#turn(() => isSettled, limitMs);
+      await this.#tick(() => isSettled, limitMs);
       if (this.#busy.size > 0) await this.#settled();
     }
     return promise;
   }
 
   /** Runs events until it is over or a real store works. */
-  #turn(isOver: () => boolean, limitMs: number): Promise<void> {
+  #tick(isOver: () => boolean, limitMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       let hasFailed = false;
       const runOne = (): void => {
@@ -135,7 +135,7 @@ export class VirtualTime {
           reject(error);
         }
       };
-      for (let left = EVENTS_PER_TURN; left > 0; left -= 1) setImmediate(runOne);
+      for (let left = EVENTS_PER_TICK; left > 0; left -= 1) setImmediate(runOne);
       setImmediate(resolve);
     });
   }

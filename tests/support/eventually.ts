@@ -18,8 +18,8 @@ export const eventually = async <T>(check: () => T | Promise<T>): Promise<T> => 
 };
 
 /** Waits several ticks so that all pending work runs, before a check that something did not happen. */
-export const severalTicks = async (turns = 20): Promise<void> => {
-  for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+export const severalTicks = async (ticks = 20): Promise<void> => {
+  for (let tick = 0; tick < ticks; tick += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
 /** Returns the error of a rejected promise; fails when it resolves. */

@@ -5,7 +5,7 @@ import type {
   StoredSource,
 } from '../../application/ports/corpus-store.ts';
 
-type Kept = StoredSource & { readonly buried: boolean };
+type Kept = StoredSource & { readonly isTombstone: boolean };
 
 const keyOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
 
@@ -30,36 +30,36 @@ export const memoryCorpusStore = (): CorpusStore => {
       keys.map((key) => {
         const found = sources.get(keyOf(tenantId, key));
         if (found === undefined) return undefined;
-        const { kind, id, revision, buried, model, chunks } = found;
-        return { kind, id, revision, buried, model, hashes: chunks.map(({ hash }) => hash) };
+        const { kind, id, revision, isTombstone, model, chunks } = found;
+        return { kind, id, revision, isTombstone, model, hashes: chunks.map(({ hash }) => hash) };
       }),
-    put: async (tenantId, all) => all.map((source) => replace(tenantId, { ...source, buried: false })),
+    put: async (tenantId, all) => all.map((source) => replace(tenantId, { ...source, isTombstone: false })),
     advance: async (tenantId, key, from, to) => {
       const found = sources.get(keyOf(tenantId, key));
-      if (found === undefined || found.buried || found.revision !== from) return false;
+      if (found === undefined || found.isTombstone || found.revision !== from) return false;
       sources.set(keyOf(tenantId, key), { ...found, revision: to });
       return true;
     },
     isEmpty: async (tenantId) => ofTenant(tenantId).length === 0,
-    bury: async (tenantId, { kind, id }, revision, ifPresent) => {
+    putTombstone: async (tenantId, { kind, id }, revision, ifPresent) => {
       if (ifPresent && !sources.has(keyOf(tenantId, { kind, id }))) return;
-      const nothing = { parent: null, title: '', model: null, chunks: [], buried: true };
+      const nothing = { parent: null, title: '', model: null, chunks: [], isTombstone: true };
       replace(tenantId, { kind, id, revision, ...nothing });
     },
     attachmentsOf: async (tenantId, recordId) =>
       ofTenant(tenantId)
-        .filter(({ parent, buried }) => parent === recordId && !buried)
+        .filter(({ parent, isTombstone }) => parent === recordId && !isTombstone)
         .map(({ id }) => id),
     changes: async (tenantId, after) =>
       ofTenant(tenantId)
         .filter((source) => source.seq > after)
         .toSorted((a, b) => a.seq - b.seq)
-        .map(({ kind, id, seq: at, buried }) => ({ kind, id, seq: at, buried })),
+        .map(({ kind, id, seq: at, isTombstone }) => ({ kind, id, seq: at, isTombstone })),
     load: async (tenantId, keys) =>
       keys.map((key) => {
         const found = sources.get(keyOf(tenantId, key));
-        if (found === undefined || found.buried) return undefined;
-        const { buried: _buried, tenantId: _tenantId, ...source } = found;
+        if (found === undefined || found.isTombstone) return undefined;
+        const { isTombstone: _isTombstone, tenantId: _tenantId, ...source } = found;
         return source;
       }),
     withoutVectors: async (limit) =>

@@ -1,10 +1,10 @@
-import { TenantTurns } from '../../application/core/concurrency/tenant-turns.ts';
+import { BackgroundScheduler } from '../../application/core/concurrency/background-scheduler.ts';
 import { queueRoom } from '../../application/core/subscriptions/tenant-queues.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { ReadStore } from '../../application/ports/read-store.ts';
 
-/** Turns and queue room that the subscribers of one process share. */
-export const newSchedule = () => ({ turns: new TenantTurns(), room: queueRoom() });
+/** Quanta and queue room that the subscribers of one process share. */
+export const newSchedule = () => ({ scheduler: new BackgroundScheduler(), room: queueRoom() });
 
 /** The position up to which a subscriber has handled the events of all tenants, as stored. */
 export const handledUpTo = async (

@@ -20,8 +20,7 @@ export const file = z.strictObject({
 export const files = z.array(file);
 export type File = z.output<typeof file>;
 
-/** 25 MiB. */
-export const FILE_LIMIT = 26_214_400;
+export const FILE_LIMIT = 25 * 1024 * 1024;
 
 export const FILES = '/api/v1/tenant/files';
 

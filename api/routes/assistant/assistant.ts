@@ -14,8 +14,6 @@ interface Deps {
   readonly backfills: Backfills;
 }
 
-/** Questions to the assistant, and its corpus (specification, Assistant; decisions, section 7). */
-
 const BASE = '/api/v1/tenant';
 const MAX_QUESTION = 4000;
 const MAX_HISTORY = 50;
@@ -67,6 +65,7 @@ const answer = z
   })
   .meta({ id: 'AssistantAnswer' });
 
+/** Questions to the assistant, and its corpus (specification, Assistant; decisions, section 7). */
 export const assistantRoutes = (deps: Deps): Route[] =>
   tagged(
     'Assistant',

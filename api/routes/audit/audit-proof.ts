@@ -15,8 +15,6 @@ interface Deps {
   readonly auditSigner: HeadSigner;
 }
 
-/** The signed head of a tenant's streams (decisions, section 11; docs/audit-format.md). */
-
 const proof = z
   .object({
     tenant_id: z.string(),
@@ -29,6 +27,7 @@ const proof = z
   })
   .meta({ id: 'AuditProof' });
 
+/** The signed head of a tenant's streams (decisions, section 11; docs/audit-format.md). */
 export const auditProofRoutes = (deps: Deps): Route[] =>
   tagged('Audit', [
     adminRoute({

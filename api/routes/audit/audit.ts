@@ -21,11 +21,6 @@ interface Deps {
   readonly timeTravel: TimeTravel;
 }
 
-/**
- * The event log, past states of streams, and every event, for auditors (decisions, section 11; docs/audit-format.md,
- * docs/time-travel.md).
- */
-
 const line = z
   .object({
     at: timestamp,
@@ -82,6 +77,10 @@ const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
   sealed: { data: stored.data, metadata: stored.metadata },
 });
 
+/**
+ * The event log, past states of streams, and every event, for auditors (decisions, section 11; docs/audit-format.md,
+ * docs/time-travel.md).
+ */
 export const auditRoutes = (deps: Deps): Route[] =>
   tagged('Audit', [
     adminRoute({

@@ -32,11 +32,6 @@ interface Deps {
   readonly statements: Statements;
 }
 
-/**
- * Partner billing without invoices (decisions, section 10): rate card, statements with their events, and
- * reconciliation. The partner is the credential's.
- */
-
 const BASE = '/api/v1/partner-portal/billing';
 const READS = ['metering', 'invoices'];
 
@@ -55,6 +50,10 @@ const cardReply = (card: RateCard, position?: Position): Reply => ({
   position,
 });
 
+/**
+ * Partner billing without invoices (decisions, section 10): rate card, statements with their events, and
+ * reconciliation. The partner is the credential's.
+ */
 export const billingRoutes = (deps: Deps): Route[] => {
   const statementsOf = (partnerId: string, query: z.output<typeof windowQuery>) =>
     deps.statements.statements(partnerId, windowOf(query, deps.clock.now()));

@@ -21,8 +21,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Invoices of a partner's customers (decisions, section 10). The partner is the credential's. */
-
 const BASE = '/api/v1/partner-portal/billing/invoices';
 const READS = [invoicesProjection.name];
 
@@ -44,6 +42,7 @@ const reply = (status: number, { invoice, position }: InvoiceNow): Reply => ({
   position,
 });
 
+/** Invoices of a partner's customers (decisions, section 10). The partner is the credential's. */
 export const invoiceRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader(invoicesProjection.name);
 

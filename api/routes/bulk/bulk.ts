@@ -31,8 +31,6 @@ interface Deps {
   readonly takePreviewRows: TakePreviewRows;
 }
 
-/** Bulk operations (specification, Bulk operations; decisions, section 5). */
-
 const BASE = '/api/v1/tenant/bulk-ops';
 const SESSIONS = `${BASE}/sessions`;
 const READS = ['bulk'];
@@ -120,6 +118,7 @@ const requestOf = async (tenantId: string, body: z.output<typeof previewBody>): 
   };
 };
 
+/** Bulk operations (specification, Bulk operations; decisions, section 5). */
 export const bulkRoutes = (deps: Deps): Route[] => {
   const { bulk, readModels, schemas, takePreviewRows } = deps;
   const reader = readModels.reader('bulk');

@@ -19,8 +19,6 @@ interface Deps {
   readonly schemas: Schemas;
 }
 
-/** Schemas of entities (decisions, section 6). */
-
 export const ENTITIES = '/api/v1/tenant/entities';
 const READS = ['entities'];
 
@@ -44,6 +42,7 @@ const reply = (status: number, { entity, position }: Awaited<ReturnType<Schemas[
 /** `:name` of an entity; an invalid name is a 404 like an unknown one. */
 export const entityParams = z.object({ name: z.string().refine(isName) });
 
+/** Schemas of entities (decisions, section 6). */
 export const entityRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('entities');
   const usage = deps.readModels.reader('usage');

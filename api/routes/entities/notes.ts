@@ -19,8 +19,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Notes on records (decisions, sections 4 and 6). */
-
 const BASE = `${ENTITIES}/:name/records/:id/notes`;
 
 const noteView = z
@@ -35,6 +33,7 @@ const noteView = z
   })
   .meta({ id: 'Note' });
 
+/** Notes on records (decisions, sections 4 and 6). */
 export const noteRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('records');
 

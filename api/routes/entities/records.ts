@@ -27,8 +27,6 @@ interface Deps {
   readonly schemas: Schemas;
 }
 
-/** Records (decisions, section 6, Record). */
-
 const BASE = `${ENTITIES}/:name/records`;
 const READS = ['records'];
 
@@ -53,6 +51,7 @@ const inTime = async (count: () => Promise<number>): Promise<number | undefined>
   }
 };
 
+/** Records (decisions, section 6, Record). */
 export const recordRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('records');
 

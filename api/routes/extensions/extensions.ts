@@ -17,8 +17,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Extensions of a tenant (specification, Authentication 4; decisions, sections 3 and 6). `:id` is the `ext_id`. */
-
 const BASE = '/api/v1/tenant/extensions';
 
 const extId = z
@@ -73,6 +71,7 @@ const viewOf = (extension: InstalledExtension) => ({
   updated_at: iso(extension.updatedAt),
 });
 
+/** Extensions of a tenant (specification, Authentication 4; decisions, sections 3 and 6). `:id` is the `ext_id`. */
 export const extensionRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('extensions');
 

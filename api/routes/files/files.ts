@@ -18,8 +18,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Files attached to records (decisions, section 6). */
-
 const BASE = '/api/v1/tenant';
 const OF_RECORD = `${BASE}/entities/:name/records/:id/files`;
 
@@ -70,6 +68,7 @@ class ArrivingBytes {
   }
 }
 
+/** Files attached to records (decisions, section 6). */
 export const fileRoutes = (deps: Deps): Route[] => {
   const { files } = deps;
   const reader = deps.readModels.reader('files');

@@ -17,8 +17,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Forms (decisions, section 6, Form). */
-
 const BASE = '/api/v1/tenant/forms';
 const MAX_FIELDS = 100;
 
@@ -67,6 +65,7 @@ const reply = (status: number, { form, position }: Awaited<ReturnType<Forms['cre
   position,
 });
 
+/** Forms (decisions, section 6, Form). */
 export const formRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('forms');
 

@@ -28,8 +28,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Published forms and their submissions by strangers (decisions, section 6, Form). */
-
 const BASE = '/public/forms/:tenant/:slug';
 
 /** Any text; an invalid name of a form is a 404 like an unknown one. */
@@ -133,6 +131,7 @@ const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | un
   return { body: refusedPage({ status, message: body.message, seconds }), headers: PAGE_HEADERS };
 };
 
+/** Published forms and their submissions by strangers (decisions, section 6, Form). */
 export const publicFormRoutes = (deps: Deps): Route[] => {
   const pageOf = (open: OpenForm, rest: Omit<FormPage, 'title' | 'fields' | 'timeZone'>): string =>
     formPage({ title: open.form.title, fields: open.fields, timeZone: open.timeZone, ...rest });

@@ -18,8 +18,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Long-lived API tokens and the test token (specification, Authentication 6 and 7; decisions, section 3). */
-
 const BASE = '/api/v1/tenant/api-tokens';
 
 const ONCE = 'Shown once: an answer that is repeated for an Idempotency-Key is without it.';
@@ -87,6 +85,7 @@ const recordOf = (token: MintedApiToken) => ({
   created_at: iso(token.createdAt),
 });
 
+/** Long-lived API tokens and the test token (specification, Authentication 6 and 7; decisions, section 3). */
 export const apiTokenRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('api_tokens');
   return tagged('API tokens', [

@@ -12,8 +12,6 @@ interface Deps {
   readonly login: Login;
 }
 
-/** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without the prefix. */
-
 export const bearer = { token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() };
 const credentials = z.object({ email: z.string().min(1).max(320), password: z.string().min(1).max(1000) });
 
@@ -42,6 +40,7 @@ export const signedIn = ({ token, user, tenantId }: Session): z.output<typeof si
   },
 });
 
+/** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without the prefix. */
 export const authRoutes = (deps: Deps): Route[] =>
   tagged('Authentication', [
     publicRoute({

@@ -14,8 +14,6 @@ interface Deps {
   readonly ssoSettings: { readonly publicUrl?: string | undefined };
 }
 
-/** Changes and resets of passwords (decision 47). */
-
 const BASE = '/api/v1/tenant';
 const PAGE = '/auth/password-reset';
 const given = z.string().min(1).max(1000);
@@ -27,6 +25,7 @@ const offered = z
   })
   .meta({ id: 'PasswordReset' });
 
+/** Changes and resets of passwords (decision 47). */
 export const passwordRoutes = (deps: Deps): Route[] =>
   tagged('Users', [
     personRoute({

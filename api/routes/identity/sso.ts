@@ -15,8 +15,6 @@ interface Deps {
   readonly ssoSettings: SsoSettings;
 }
 
-/** Single sign-on for browsers (decisions, section 3). Served with and without the prefix. */
-
 const CALLBACK = '/auth/sso/callback';
 
 /** The format that the provider's library makes; any other text is refused. */
@@ -59,6 +57,7 @@ const withToken = (returnTo: string, token: string): string => {
   return `${returnTo}#${new URLSearchParams(values).toString()}`;
 };
 
+/** Single sign-on for browsers (decisions, section 3). Served with and without the prefix. */
 export const ssoRoutes = (deps: Deps): Route[] => {
   const answer = (session: SsoSession, cleared: string) => {
     const { returnTo, token, position } = session;

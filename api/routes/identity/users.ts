@@ -20,8 +20,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** The people of a tenant (decisions, section 3). */
-
 const BASE = '/api/v1/tenant';
 
 const userParams = z.object({ id: z.string().max(128) });
@@ -57,6 +55,7 @@ const checkLasting = (
   );
 };
 
+/** The people of a tenant (decisions, section 3). */
 export const userRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('users');
 

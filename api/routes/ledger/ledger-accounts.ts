@@ -25,8 +25,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** The chart of accounts and the lock of the ledger (decisions, section 9). */
-
 const lockView = z.object({ locked_through: day.nullable() }).meta({ id: 'BooksLock' });
 
 const reply = (
@@ -34,6 +32,7 @@ const reply = (
   { account, position }: Awaited<ReturnType<ChartOfAccounts['openAccount']>>,
 ): Reply => ({ status, body: viewOfAccount(account), position });
 
+/** The chart of accounts and the lock of the ledger (decisions, section 9). */
 export const ledgerAccountRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('ledger');
 

@@ -29,8 +29,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Journal entries (decisions, section 9, Entry). */
-
 const BASE = `${GL}/entries`;
 const REFUSALS = ['unbalanced', 'unknown_account', 'account_inactive', 'mixed_currency'];
 
@@ -56,6 +54,7 @@ const postedReply = (
   position,
 });
 
+/** Journal entries (decisions, section 9, Entry). */
 export const ledgerEntryRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('ledger');
 

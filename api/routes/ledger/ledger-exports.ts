@@ -19,8 +19,6 @@ import { entryFilter, requireRange } from './ledger-entries.ts';
 import { type ReportDeps, rangeOf, rangeQuery, reportText } from './ledger-reports.ts';
 import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
 
-/** Exports of the ledger (decisions, section 9), read page by page while they are sent. */
-
 /** A small page, because an entry may have a thousand lines. */
 const PAGE = 100;
 
@@ -99,6 +97,7 @@ async function* inPages(
   }
 }
 
+/** Exports of the ledger (decisions, section 9), read page by page while they are sent. */
 export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
   const reader = deps.readModels.reader('ledger');
   const of = { method: 'get', reads: LEDGER_READS } as const;

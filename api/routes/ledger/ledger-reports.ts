@@ -33,8 +33,6 @@ export interface ReportDeps {
   readonly reports: ReportCache;
 }
 
-/** Reports of the ledger (decisions, section 9), each of one currency: the tenant's by default. */
-
 const sums = {
   opening_debit: money,
   opening_credit: money,
@@ -146,6 +144,7 @@ const balancesAt = async (
   return balances();
 };
 
+/** Reports of the ledger (decisions, section 9), each of one currency: the tenant's by default. */
 export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
   const of = { method: 'get', reads: LEDGER_READS } as const;
 

@@ -30,8 +30,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Posting rules and their failures (specification, Ledger; decisions, section 9, Posting rule). */
-
 const RULES = `${GL}/posting-rules`;
 const FAILURES = `${GL}/posting-failures`;
 const READS = ['posting_rules'];
@@ -42,6 +40,7 @@ const ruleReply = (
   { rule, position }: Awaited<ReturnType<PostingRules['create']>>,
 ): Reply => ({ status, body: viewOfRule(rule), position });
 
+/** Posting rules and their failures (specification, Ledger; decisions, section 9, Posting rule). */
 export const ledgerRuleRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('posting_rules');
 

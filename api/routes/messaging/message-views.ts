@@ -14,8 +14,6 @@ interface Deps {
   readonly keys: KeyRing;
 }
 
-/** Answers about conversations and messages, with opened texts and present names. */
-
 const participantView = z.object({
   user_id: z.string(),
   display_name: z.string(),
@@ -46,6 +44,7 @@ export const messageView = z
   })
   .meta({ id: 'Message' });
 
+/** Answers about conversations and messages, with opened texts and present names. */
 export const messageViews = (deps: Deps) => {
   const participants = async (tenantId: string, docs: readonly ConversationDoc[]) => {
     const ids = docs.flatMap((doc) => doc.participants.map((participant) => participant.user_id));

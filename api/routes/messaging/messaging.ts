@@ -30,8 +30,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Direct messages (specification, Messaging; decisions, section 4). */
-
 const BASE = '/api/v1/tenant/messaging/conversations';
 const READS = ['conversations'];
 
@@ -51,6 +49,7 @@ const messagePage = z
     message: 'Give before or after, not both.',
   });
 
+/** Direct messages (specification, Messaging; decisions, section 4). */
 export const messagingRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('conversations');
 

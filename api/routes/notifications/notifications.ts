@@ -22,8 +22,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** The bell (specification, Notifications; decisions, section 4). */
-
 const BASE = '/api/v1/tenant/notifications';
 const READS = ['notifications'];
 
@@ -41,6 +39,7 @@ export const notificationView = z
   })
   .meta({ id: 'Notification' });
 
+/** The bell (specification, Notifications; decisions, section 4). */
 export const notificationRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('notifications');
 

@@ -18,11 +18,6 @@ interface Deps {
   readonly partners: Partners;
 }
 
-/**
- * The partner portal: sign-in, the signed-in person, and the billing profile (decisions, sections 3 and 10). The
- * partner is the credential's and is never taken from a path, a query or a body.
- */
-
 const BASE = '/api/v1/partner-portal';
 
 /** The permission that every billing route requires. */
@@ -38,6 +33,10 @@ const profile = z
   .object({ item_name_template: template(1, 200), item_description: template(0, 1000) })
   .meta({ id: 'BillingProfile' });
 
+/**
+ * The partner portal: sign-in, the signed-in person, and the billing profile (decisions, sections 3 and 10). The
+ * partner is the credential's and is never taken from a path, a query or a body.
+ */
 export const partnerPortalRoutes = (deps: Deps): Route[] => [
   ...tagged('Partner portal', [
     publicRoute({

@@ -14,8 +14,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Partners, for platform admins (decisions, section 3, Platform). */
-
 const partnerView = z
   .object({
     id: z.string(),
@@ -50,6 +48,7 @@ const viewOf = (partner: ExistingPartner): PartnerDoc => ({
   created_at: iso(partner.createdAt),
 });
 
+/** Partners, for platform admins (decisions, section 3, Platform). */
 export const partnerRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('partners');
   return tagged('Platform', [

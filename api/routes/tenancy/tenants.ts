@@ -22,8 +22,6 @@ interface Deps {
   readonly tenancy: Tenancy;
 }
 
-/** Tenants, for platform admins (decisions, section 3, Platform). */
-
 const timezone = z.string().refine((zone) => {
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone });
@@ -137,6 +135,7 @@ const viewOf = (tenant: ExistingTenant) => ({
   sso: tenant.sso === undefined ? null : ssoView(tenant.sso),
 });
 
+/** Tenants, for platform admins (decisions, section 3, Platform). */
 export const tenantRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('tenants');
   const sso = ssoOf(deps.ssoSettings.loopbackHttp);

@@ -19,8 +19,6 @@ interface Deps {
   readonly webhooks: Webhooks;
 }
 
-/** Deliveries of webhooks (specification, Webhooks; decisions, section 8). */
-
 const fields = {
   id: z.string().meta({ description: 'Equal to the `id` of the envelope.' }),
   event: z.string(),
@@ -92,6 +90,7 @@ const attemptViewOf = (attempt: PastAttempt): z.output<typeof attemptView> => ({
 
 const queued = z.object({ delivery_id: z.string() });
 
+/** Deliveries of webhooks (specification, Webhooks; decisions, section 8). */
 export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('webhook_deliveries');
   return tagged('Webhooks', [

@@ -16,8 +16,6 @@ interface Deps {
   readonly webhooks: Webhooks;
 }
 
-/** Webhook subscriptions (specification, Webhooks; decisions, section 8). */
-
 export const WEBHOOKS = '/api/v1/tenant/webhooks';
 
 const eventType = z.enum([...WEBHOOK_EVENTS, ALL_EVENTS]);
@@ -89,6 +87,7 @@ const withSecret = (
   { subscription, secret, position }: Awaited<ReturnType<Webhooks['create']>>,
 ): Reply => ({ status, body: { ...viewOf(subscription), secret }, position, secrets: ['secret'] });
 
+/** Webhook subscriptions (specification, Webhooks; decisions, section 8). */
 export const webhookRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('webhooks');
   return tagged('Webhooks', [

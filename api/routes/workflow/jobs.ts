@@ -26,8 +26,6 @@ interface Deps {
   readonly workflows: Workflows;
 }
 
-/** Jobs and their transitions (decisions, section 6, Job). */
-
 const BASE = '/api/v1/tenant/jobs';
 const READS = ['jobs'];
 const HISTORY = 1000;
@@ -128,6 +126,7 @@ const reply = (moved: Awaited<ReturnType<Jobs['transition']>>): Reply => ({
   position: moved.position,
 });
 
+/** Jobs and their transitions (decisions, section 6, Job). */
 export const jobRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('jobs');
 

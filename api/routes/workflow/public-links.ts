@@ -15,8 +15,6 @@ interface Deps {
   readonly readModels: ReadModels;
 }
 
-/** Public links of jobs (specification, Access tokens; decisions, section 6, Public link). */
-
 const BASE = '/api/v1/tenant/jobs/:id/links';
 const PUBLIC = '/public/validate';
 
@@ -47,6 +45,7 @@ const targetView = z
   .object({ job_id: z.string(), entity_id: z.string(), page_slug: z.string(), expires_at: timestamp })
   .meta({ id: 'LinkTarget' });
 
+/** Public links of jobs (specification, Access tokens; decisions, section 6, Public link). */
 export const publicLinkRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('links');
 

@@ -22,8 +22,6 @@ interface Deps {
   readonly workflows: Workflows;
 }
 
-/** Workflows: drafts, and versions that never change (decisions, section 6, Workflow). */
-
 const BASE = '/api/v1/tenant/workflows';
 
 const workflowView = z
@@ -74,6 +72,7 @@ const reply = (status: number, { workflow, position }: Awaited<ReturnType<Workfl
 
 const nameParams = z.object({ name: workflowName });
 
+/** Workflows: drafts, and versions that never change (decisions, section 6, Workflow). */
 export const workflowRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('workflows');
 

@@ -41,12 +41,12 @@ export class CommandHandler extends WithDeps<
     const stream = streamName(command.tenantId, command.type.category, command.id);
     return new Promise<Outcome<S, E>>((resolve, reject) => {
       this.#group.arrived(1);
-      const waiting = waitingOf(command, this.deps.clock.now() + RACE_MS, resolve, reject);
+      const queued = queuedCommand(command, this.deps.clock.now() + RACE_MS, resolve, reject);
       const queue = this.#queues.get(stream);
       if (queue === undefined) {
-        this.#queues.set(stream, [waiting]);
+        this.#queues.set(stream, [queued]);
         this.#group.schedule(() => void this.#run(stream));
-      } else queue.push(waiting);
+      } else queue.push(queued);
     });
   }
 
@@ -123,9 +123,9 @@ export class CommandHandler extends WithDeps<
     options: BatchOptions,
   ): Promise<Outcome<S, E> | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome<S, E>>();
-    const waiting = waitingOf(command, this.deps.clock.now() + RACE_MS, resolve, reject);
+    const queued = queuedCommand(command, this.deps.clock.now() + RACE_MS, resolve, reject);
     try {
-      return (await this.#batch.append(stream, [waiting], current, options)) > 0 ? await promise : undefined;
+      return (await this.#batch.append(stream, [queued], current, options)) > 0 ? await promise : undefined;
     } catch (error) {
       if (error instanceof WrongExpectedRevision) return undefined;
       throw error;
@@ -188,7 +188,7 @@ export class CommandHandler extends WithDeps<
   }
 }
 
-const waitingOf = <S, E extends AnyEvent, Facts>(
+const queuedCommand = <S, E extends AnyEvent, Facts>(
   command: Command<S, E, Facts>,
   deadline: number,
   resolve: (outcome: Outcome<S, E>) => void,

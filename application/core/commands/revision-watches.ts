@@ -19,8 +19,8 @@ export class RevisionWatches {
     if (watches?.size === 0) this.#watches.delete(stream);
   }
 
-  /** @returns whether a read or append is under way on the stream */
-  notice(stream: string, revision: number): boolean {
+  /** Records a revision that arrived. @returns whether a read or append is under way on the stream */
+  onRevision(stream: string, revision: number): boolean {
     const watches = this.#watches.get(stream);
     for (const watch of watches ?? []) watch.newest = Math.max(watch.newest, revision);
     return watches !== undefined;

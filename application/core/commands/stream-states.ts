@@ -220,8 +220,8 @@ export class StreamStates {
 
   /** Records a revision seen on the log; drops a cached state that is older. */
   onEvent(stream: string, revision: number): void {
-    this.#loads.notice(stream, revision);
-    if (!this.#appends.notice(stream, revision)) this.#dropBehind(stream, revision);
+    this.#loads.onRevision(stream, revision);
+    if (!this.#appends.onRevision(stream, revision)) this.#dropBehind(stream, revision);
   }
 
   /**

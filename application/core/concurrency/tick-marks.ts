@@ -5,7 +5,7 @@ import { monotonic } from '../runtime/timers.ts';
  * the next counts for the first (docs/decisions/0038-bounds-of-requests-and-answers.md).
  */
 
-/** Code without a mark since the last sample. */
+/** Label of the time before the first mark. */
 const UNMARKED = 'other';
 
 let current = UNMARKED;

@@ -53,7 +53,7 @@ export interface Watch {
 const SAVE_MS = 25;
 const BATCH = 1000;
 /** Events per batch while a reader waits. */
-const HURRIED = 100;
+const AWAITED_BATCH = 100;
 
 /** Folds the log into one generation, batch by batch, until aborted or replaced. */
 export class GenerationFollower {
@@ -130,13 +130,16 @@ export class GenerationFollower {
   /** Folds in small parts while readers wait. */
   async #apply({ events, position }: EventBatch): Promise<void> {
     let from = 0;
-    while ((this.#watch.isAwaited() || this.#deps.waitingReaders.isOn) && events.length - from > HURRIED) {
-      const part = events.slice(from, from + HURRIED);
+    while (
+      (this.#watch.isAwaited() || this.#deps.waitingReaders.isOn) &&
+      events.length - from > AWAITED_BATCH
+    ) {
+      const part = events.slice(from, from + AWAITED_BATCH);
       const last = part.at(-1);
       if (last === undefined) break;
       await this.#generation.apply(part, last.position);
       this.#watch.onProgress();
-      from += HURRIED;
+      from += AWAITED_BATCH;
       // Yields, so that progress is delivered and new waiting readers are counted.
       await nextTick();
     }

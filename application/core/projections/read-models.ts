@@ -216,7 +216,9 @@ export class ReadModels {
     this.#waiting.add(waiter);
     try {
       for (;;) {
-        const states = await Promise.all(rest.map((name) => this.#look(name, tenantId, target, demanded)));
+        const states = await Promise.all(
+          rest.map((name) => this.#readiness(name, tenantId, target, demanded)),
+        );
         if (states.includes('parked')) throw behind('A read model has stopped for this tenant.');
         rest = rest.filter((_, index) => states[index] === 'behind');
         const [first] = rest;
@@ -232,7 +234,7 @@ export class ReadModels {
     }
   }
 
-  async #look(
+  async #readiness(
     name: string,
     tenantId: string,
     target: Position | undefined,

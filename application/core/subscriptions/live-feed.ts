@@ -140,7 +140,7 @@ export class LiveFeed {
   #dispatch(stored: StoredEvent): void {
     try {
       const event = this.#codec.decode(stored);
-      this.#noticeErasure(event);
+      this.#dropErasedKeys(event);
       for (const listener of this.#listeners) listener(event);
     } catch (error) {
       this.#logger.error({ err: error, event_id: stored.id }, 'an event could not be handed on live');
@@ -168,7 +168,7 @@ export class LiveFeed {
     return this.#position.pipe(first(() => this.hasReached(position)));
   }
 
-  #noticeErasure(event: LoggedEvent): void {
+  #dropErasedKeys(event: LoggedEvent): void {
     const id = erasedKeyId(event);
     if (id !== undefined) this.#keys.markDestroyed(id);
     // The tenant's first event may hold a copy of the person under this key, which is then read from the store again.

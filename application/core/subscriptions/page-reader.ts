@@ -43,7 +43,7 @@ const STILL_MS = 1000;
 /** Followers that start within this time (ms) of one another read the log together. */
 const GATHER_MS = 100;
 /** A waiting follower checks again after this time (ms). */
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /**
  * Reads older events page by page. Followers at the same place share a page; one that is ahead of a full buffer waits
@@ -103,7 +103,7 @@ export class PageReader {
       let reading = this.#reading.get(place);
       if (reading === undefined) {
         if (this.#mustWait(follower)) {
-          await firstValueFrom(merge(this.#moved, timer(LOOK_MS)));
+          await firstValueFrom(merge(this.#moved, timer(POLL_MS)));
           continue;
         }
         if (follower.batches > 0 && this.#companyOf(follower).length === 0) {

@@ -10,14 +10,14 @@ const MAX_STREAMS = 10_000;
  * States of streams at a position of the log, for a reader that goes through each tenant's events in order: the result
  * does not depend on when it reads.
  */
-export class StateHistory<S, E extends AnyEvent> {
+export class PastStates<S, E extends AnyEvent> {
   readonly types: readonly string[];
   readonly #type: StreamType<S, E>;
   readonly #states: StreamStates;
   /** States before the next event of the log. */
   readonly #cache = new Map<string, S>();
 
-  /** @param types of events that change the state; the reader passes each of them to {@link apply} */
+  /** @param types of events that change the state; the reader passes each of them to {@link evolve} */
   constructor(
     type: StreamType<S, E>,
     types: readonly string[],
@@ -33,8 +33,8 @@ export class StateHistory<S, E extends AnyEvent> {
     this.#cache.clear();
   }
 
-  /** Applies an event of one of the types; false for other events. */
-  apply(event: LoggedEvent): boolean {
+  /** Evolves the cached state by an event of one of the types; false for other events. */
+  evolve(event: LoggedEvent): boolean {
     if (!this.types.includes(event.type)) return false;
     const known = this.#cache.get(event.stream);
     if (known !== undefined) {
@@ -44,7 +44,7 @@ export class StateHistory<S, E extends AnyEvent> {
     return true;
   }
 
-  /** The state just before the event at `position`: read from the log once, then kept up to date by {@link apply}. */
+  /** The state just before the event at `position`: read from the log once, then kept up to date by {@link evolve}. */
   before(stream: string, position: Position): S | Promise<S> {
     const known = this.#cache.get(stream);
     return known === undefined ? this.#load(stream, position) : known;

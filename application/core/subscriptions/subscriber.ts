@@ -1,7 +1,7 @@
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from '../../ports/read-store.ts';
+import type { BackgroundScheduler, Quantum } from '../concurrency/background-scheduler.ts';
 import { isUnavailable, ONE_EVENT, retried } from '../concurrency/retry-policy.ts';
-import type { TenantTurns, Turn } from '../concurrency/tenant-turns.ts';
 import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { tenantPrefix } from '../events/stream-name.ts';
 import { pause, timer } from '../runtime/timers.ts';
@@ -13,19 +13,19 @@ import { type QueueRoom, TenantQueues } from './tenant-queues.ts';
 
 /**
  * Reacts to events by commands, at least once for each event, in the log's order for each tenant; the commands' effects
- * are keyed by the event's id. A long handler waits for the tenant's next turn between its steps.
+ * are keyed by the event's id. A long handler waits for the tenant's next quantum between its steps.
  */
 export interface Subscriber {
   readonly name: string;
   readonly types: readonly string[];
   /** Called at the start and after failures: events may come again. Other tenants' events may be in work. */
   readonly begin?: () => void;
-  readonly handle: (event: LoggedEvent, turn?: Turn) => Promise<void>;
+  readonly handle: (event: LoggedEvent, quantum?: Quantum) => Promise<void>;
   /**
    * Handles several events of one tenant in log order instead of {@link handle} for each, when they need not wait for one another.
    * When it fails, `begin` is called and they are handled one by one.
    */
-  readonly handleAll?: (events: readonly LoggedEvent[], turn?: Turn) => Promise<void>;
+  readonly handleAll?: (events: readonly LoggedEvent[], quantum?: Quantum) => Promise<void>;
   /**
    * Whether an event needs no work once all earlier events are handled, decided without decoding it. A part is skipped
    * when all its events are.
@@ -44,7 +44,7 @@ export interface SubscriberOptions extends LeaseOptions {
   readonly follower: LogFollower;
   readonly codec: EventCodec;
   /** Shared by all background work of the process. */
-  readonly turns: TenantTurns;
+  readonly scheduler: BackgroundScheduler;
   /** Shared by all subscribers of the process. */
   readonly room: QueueRoom;
   /** Called at a subscriber's start, with the time (ms) of its oldest unhandled event. Returns a function for its end. */
@@ -62,8 +62,8 @@ const READ_AGAIN = 64;
 const LINGER_MS = 20;
 
 /**
- * Runs a subscriber under its lease from its stored progress until aborted: each tenant's events in order, tenants in
- * turns (decision 37).
+ * Runs a subscriber under its lease from its stored progress until aborted: each tenant's events in order, in
+ * quanta of the scheduler (decision 37).
  */
 export const runSubscriber = (
   subscriber: Subscriber,
@@ -80,7 +80,7 @@ export const runSubscriber = (
       name,
       read: (tenantId, after) =>
         follower.read(after, { streamPrefix: tenantPrefix(tenantId), types }, READ_AGAIN),
-      handle: (part, turn, done) => handlePart(subscriber, options, held, part, turn, done),
+      handle: (part, quantum, done) => handlePart(subscriber, options, held, part, quantum, done),
       signal: held,
     });
     const changes = new Subject<{ readonly matched: boolean }>();
@@ -132,22 +132,22 @@ const handlePart = async (
   { codec, logger }: Pick<SubscriberOptions, 'codec' | 'logger'>,
   held: AbortSignal,
   part: readonly StoredEvent[],
-  turn: Turn,
+  quantum: Quantum,
   done: (events: number) => void,
 ): Promise<void> => {
   if (subscriber.handleAll !== undefined) {
     const isDone =
       (await isSkipped(subscriber, part)) ||
-      (await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn));
+      (await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, quantum));
     if (isDone) return done(part.length);
   }
   for (const stored of part) {
     if (held.aborted) return;
     const isDone = subscriber.handleAll === undefined && (await isSkipped(subscriber, [stored]));
-    if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn);
+    if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, quantum);
     if (held.aborted) return;
     done(1);
-    if (turn.isOver) return;
+    if (quantum.isOver) return;
   }
 };
 
@@ -163,14 +163,14 @@ const handledTogether = async (
   logger: SubscriberOptions['logger'],
   codec: EventCodec,
   part: readonly StoredEvent[],
-  turn: Turn,
+  quantum: Quantum,
 ): Promise<boolean> => {
   const { events, end } = traced(
     subscriber,
     part.map((stored) => codec.decode(stored)),
   );
   try {
-    await handleAll(events, turn);
+    await handleAll(events, quantum);
     end();
     return true;
   } catch (error) {
@@ -206,12 +206,12 @@ const handledAlone = async (
   logger: SubscriberOptions['logger'],
   codec: EventCodec,
   stored: StoredEvent,
-  turn: Turn,
+  quantum: Quantum,
 ): Promise<void> => {
   const handle = async (): Promise<void> => {
     const { events, end } = traced(subscriber, [codec.decode(stored)]);
     try {
-      for (const event of events) await subscriber.handle(event, turn);
+      for (const event of events) await subscriber.handle(event, quantum);
       end();
     } catch (error) {
       end(error);

@@ -2,8 +2,8 @@ import type { StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { MEMORY } from '../../ports/memory.ts';
 import type { SubscriberProgress } from '../../ports/read-store.ts';
+import { type BackgroundScheduler, QUANTUM_MS, type Quantum } from '../concurrency/background-scheduler.ts';
 import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
-import { type TenantTurns, TURN_MS, type Turn } from '../concurrency/tenant-turns.ts';
 import { occurredAt } from '../events/occurred-at.ts';
 import { ownerOf } from '../events/stream-name.ts';
 import { monotonic, pause, timer } from '../runtime/timers.ts';
@@ -12,7 +12,7 @@ import type { EventBatch } from './log-follower.ts';
 import type { Place } from './page-buffer.ts';
 
 /** Maximum wait (ms) for half-full queues before the next batch is queued. */
-const MAX_SETTLE_MS = 2 * TURN_MS;
+const MAX_SETTLE_MS = 2 * QUANTUM_MS;
 /** Events handled together: the first part, and the largest. */
 const FIRST_PART = 16;
 const LARGEST_PART = 128;
@@ -39,13 +39,13 @@ interface Queue {
   done: Place;
   /** The place from which the log is read again for a tenant with more events than those queued. */
   behindFrom: Place | undefined;
-  /** Events of the next part; adapted so that a part fits into a turn. */
+  /** Events of the next part; adapted so that a part fits into a quantum. */
   part: number;
 }
 
 interface Deps {
   readonly name: string;
-  readonly turns: TenantTurns;
+  readonly scheduler: BackgroundScheduler;
   readonly room: QueueRoom;
   readonly logger: Logger;
   /** Reads a tenant's next events after a place. */
@@ -53,14 +53,14 @@ interface Deps {
   /** Handles events in order; calls `done` with the number of those that are handled. */
   readonly handle: (
     part: readonly StoredEvent[],
-    turn: Turn,
+    quantum: Quantum,
     done: (events: number) => void,
   ) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /**
- * The events of one subscriber, queued per tenant and handled in the tenants' turns (decision 37). A tenant with more
+ * The events of one subscriber, queued per tenant and handled in the tenants' quanta (decision 37). A tenant with more
  * events than its queue holds is behind: it keeps a place in the log and reads on from there.
  */
 export class TenantQueues {
@@ -156,15 +156,15 @@ export class TenantQueues {
 
   /** Never rejects. A tenant that fails waits alone. */
   async #run(tenantId: string, queue: Queue): Promise<void> {
-    const { name, turns, logger, signal } = this.#deps;
+    const { name, scheduler, logger, signal } = this.#deps;
     let failures = 0;
     // The rest of the batch is queued first.
     await Promise.resolve();
     while (!signal.aborted && hasWork(queue)) {
-      const turn = await turns.take(tenantId, name);
+      const quantum = await scheduler.take(tenantId, name);
       try {
-        while (!signal.aborted && hasWork(queue) && !turn.isOver) {
-          await this.#step(tenantId, queue, turn);
+        while (!signal.aborted && hasWork(queue) && !quantum.isOver) {
+          await this.#step(tenantId, queue, quantum);
           failures = 0;
         }
       } catch (error) {
@@ -175,25 +175,25 @@ export class TenantQueues {
             'events are tried again',
           );
       } finally {
-        turn.end();
+        quantum.end();
       }
       if (failures > 0) await pause(backoffMs(LEASED_WORK, failures), signal);
     }
     if (!signal.aborted) this.#queues.delete(tenantId);
   }
 
-  async #step(tenantId: string, queue: Queue, turn: Turn): Promise<void> {
+  async #step(tenantId: string, queue: Queue, quantum: Quantum): Promise<void> {
     const { behindFrom } = queue;
     if (queue.events.length === 0 && behindFrom !== undefined)
       await this.#readRest(tenantId, queue, behindFrom);
     const part = queue.events.slice(0, queue.part);
     if (part.length === 0) return;
-    await turn.begin();
+    await quantum.begin();
     const began = monotonic();
-    await this.#deps.handle(part, turn, (events) => this.#shift(queue, events));
+    await this.#deps.handle(part, quantum, (events) => this.#shift(queue, events));
     const ms = monotonic() - began;
-    if (ms > TURN_MS) queue.part = Math.max(1, queue.part >> 1);
-    else if (ms < TURN_MS / 2) queue.part = Math.min(LARGEST_PART, queue.part * 2);
+    if (ms > QUANTUM_MS) queue.part = Math.max(1, queue.part >> 1);
+    else if (ms < QUANTUM_MS / 2) queue.part = Math.min(LARGEST_PART, queue.part * 2);
   }
 
   async #readRest(tenantId: string, queue: Queue, after: Place): Promise<void> {

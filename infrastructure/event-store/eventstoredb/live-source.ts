@@ -8,8 +8,8 @@ import type { Connection } from './connection.ts';
 
 interface LiveSourceDeps {
   readonly connection: Connection;
-  /** Position of the product's last event. */
-  readonly head: () => Promise<Position | undefined>;
+  /** Position of the log's newest event, without those of the server itself. */
+  readonly end: () => Promise<Position | undefined>;
   /** Events after a position; fewer than `limit` at the end of the log. */
   readonly page: (after: Position, limit: number) => Promise<readonly StoredEvent[]>;
   readonly logger?: Logger | undefined;
@@ -29,7 +29,7 @@ const PAGES = 16;
  * followers read the log themselves.
  */
 export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefined> => {
-  const { connection, head, page, logger, retryMs = 100 } = deps;
+  const { connection, end, page, logger, retryMs = 100 } = deps;
   return defer(() => {
     /** Position of the last emitted event; undefined before the first subscription. */
     let lastPosition: Position | undefined;
@@ -40,7 +40,7 @@ export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefin
         if (events.length > 0) yield { after: lastPosition, events };
         if (events.length < PAGE) return;
       }
-      lastPosition = (await head()) ?? formatPosition(0);
+      lastPosition = (await end()) ?? formatPosition(0);
       yield undefined;
     };
     const connected = (): void => {

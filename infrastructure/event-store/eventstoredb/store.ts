@@ -71,7 +71,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     ensureOpen();
     return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
   };
-  const live = liveSource({ connection, head: end, page, logger }).pipe(
+  const live = liveSource({ connection, end, page, logger }).pipe(
     takeUntil(closed.pipe(filter(Boolean))),
     share(),
   );

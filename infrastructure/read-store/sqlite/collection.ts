@@ -125,7 +125,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
     return connection.prepare(rewriteSql(tables, moved)).run(...row).changes !== 0;
   }
 
-  /** Writes only changed entries: a document may have many, and changes usually one. */
+  /** Writes only changed entries: most changes affect one of many. */
   function replaceEntries(
     at: number,
     { tenant, id }: DocKey,
@@ -149,7 +149,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
 
   /** Like {@link load}, in the order of the ids. */
   function loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[] {
-    // JSON in SQLite may change the bytes of other than plain texts.
+    // SQLite's JSON functions may change the bytes of ids that are not plain.
     if (ids.length < SEVERAL || !ids.every((id) => PLAIN.test(id))) return ids.map((id) => load(tenant, id));
     const found = new Array<StoredDoc | undefined>(ids.length).fill(undefined);
     for (const row of allCells(selectMany, [JSON.stringify(ids), tenant])) {
@@ -171,14 +171,14 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
     );
   }
 
-  /** Key, id and text of each document of a range, after the tenant, the two bounds and a limit. */
+  /** Selects key, id and text of the documents of a range; its parameters are tenant, low, high and limit. */
   function inRange(query: FindQuery) {
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     return { plan, low, high, statement: inCells(connection.prepare(findSql(tables, at, descending))) };
   }
 
-  /** The texts of all documents of a range. */
+  /** All documents of a range, as JSON. */
   function texts(query: RangeQuery): readonly string[] {
     const { low, high, statement } = inRange({ ...query, limit: ALL });
     return allCells(statement, [query.tenant, low, high, ALL]).map((cells) => textAt(cells, 2));

@@ -38,9 +38,9 @@ export function sqliteSearches(on: {
   /** Repeats an action after another process has dropped a generation. */
   readonly sinceDrops: <T>(action: () => T) => T;
   readonly limits: Partial<SearchLimits> | undefined;
-  readonly turns: SearchSlices | undefined;
+  readonly timeSlices: SearchSlices | undefined;
 }): Pick<ReadStore, 'search' | 'ids' | 'count'> {
-  const { connection, collectionOf, sinceDrops, turns } = on;
+  const { connection, collectionOf, sinceDrops, timeSlices } = on;
   const limits = { ...LIMITS, ...on.limits };
   const slots = searchSlots(limits);
 
@@ -63,12 +63,12 @@ export function sqliteSearches(on: {
     search: (scan: Scan) => Promise<T>,
   ): Promise<T> {
     const step = searching(generation, collection);
-    const slice = turns?.of(tenant, 'search');
-    const turn = () => slice?.next() ?? nextTick();
+    const slice = timeSlices?.of(tenant, 'search');
+    const nextSlice = () => slice?.next() ?? nextTick();
     if (short !== undefined) {
-      return search({ step, limits, turn, plan: short.plan, deadline: performance.now() + withinMs });
+      return search({ step, limits, nextSlice, plan: short.plan, deadline: performance.now() + withinMs });
     }
-    return slots(tenant, (deadline) => search({ step, limits, turn, deadline }), withinMs);
+    return slots(tenant, (deadline) => search({ step, limits, nextSlice, deadline }), withinMs);
   }
 
   async function shortPlan(generation: GenerationId, query: SearchQuery, kind: 'page' | 'count') {

@@ -34,7 +34,7 @@ export interface Scan {
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
   /** Waits for this search's next slice. */
-  readonly turn: () => Promise<void>;
+  readonly nextSlice: () => Promise<void>;
   /** Chosen before the search began. */
   readonly plan?: Plan | undefined;
 }
@@ -100,7 +100,7 @@ export function rangeWay(query: SearchQuery, whole: boolean): Way {
  * @throws {SearchGivenUp} after the deadline
  */
 export async function slices(
-  { step, limits, deadline, turn }: Scan,
+  { step, limits, deadline, nextSlice }: Scan,
   way: Way,
   look: (slice: Slice, connection: SqliteConnection) => boolean,
 ): Promise<boolean> {
@@ -121,7 +121,7 @@ export async function slices(
     });
     if (done === undefined) return false;
     if (done.over) return true;
-    await turn();
+    await nextSlice();
   }
 }
 

@@ -31,7 +31,7 @@ const PARSED = 1_000;
 interface SqliteReadStoreOptions {
   readonly path: string;
   /** Divides the thread among searches; default: one tick between two slices. */
-  readonly turns?: SearchSlices | undefined;
+  readonly timeSlices?: SearchSlices | undefined;
   /** For tests: limits of searches. */
   readonly limits?: Partial<SearchLimits> | undefined;
   /** For the simulation: the clock of leases (ms since 1970). */
@@ -46,7 +46,7 @@ export async function openSqliteReadStore({
   path,
   limits,
   clock = Date.now,
-  turns,
+  timeSlices,
 }: SqliteReadStoreOptions): Promise<ReadStore> {
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
@@ -133,7 +133,7 @@ export async function openSqliteReadStore({
       for (const texts of found) all.push(await parsed(texts));
       return all;
     },
-    ...sqliteSearches({ connection, collectionOf, sinceDrops, limits, turns }),
+    ...sqliteSearches({ connection, collectionOf, sinceDrops, limits, timeSlices }),
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);

@@ -43,7 +43,7 @@ describe('Expensive requests', () => {
   const ask = (as: string) => server.request('GET', REPORT, { as });
   const untilStarted = (count: number) => eventually(`${count} handlers run`, () => started === count);
 
-  it('of a tenant run two at a time; others wait for their turn, and another tenant does not', async () => {
+  it('of a tenant run two at a time; others wait for a slot, and another tenant does not', async () => {
     await begin();
     const own = ['admin', 'admin', 'admin', 'operator'].map(ask);
     await untilStarted(2);

@@ -73,7 +73,7 @@ const streams = (body: Streamed, wait?: Promise<void>) =>
     return body;
   });
 
-const inTurn = (bodies: readonly Streamed[]) => {
+const oneAfterAnother = (bodies: readonly Streamed[]) => {
   let nth = 0;
   return streamsOf(async () => bodies[nth++] ?? expect.fail());
 };
@@ -208,7 +208,7 @@ describe('A streamed answer', () => {
 
   it('follows the earlier answer when a connection pipelines two requests', async () => {
     const bodies = ['one', 'two'].map((text) => Readable.from([Buffer.from(text)]));
-    const server = await serve([inTurn(bodies)]);
+    const server = await serve([oneAfterAnother(bodies)]);
     const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
     let answer = '';
     socket.setEncoding('utf8').on('data', (part: string) => {
@@ -223,7 +223,7 @@ describe('A streamed answer', () => {
   it('begins after the earlier answer of its connection, and not at all when this closes', async () => {
     for (const endless of Object.values(kinds)) {
       const all = [endless(), endless()];
-      const server = await serve([inTurn(all.map(({ body }) => body))]);
+      const server = await serve([oneAfterAnother(all.map(({ body }) => body))]);
       const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
       socket.write(TWICE);
       await once(socket, 'data');
@@ -239,7 +239,7 @@ describe('A streamed answer', () => {
     const note = (warning: Error): void => void warnings.push(warning);
     process.on('warning', note);
     const all = Array.from({ length: 30 }, () => kinds['of pieces']?.() ?? expect.fail());
-    const server = await serve([inTurn(all.map(({ body }) => body))]);
+    const server = await serve([oneAfterAnother(all.map(({ body }) => body))]);
     const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
     socket.write(TWICE.repeat(all.length / 2));
     await once(socket, 'data');

@@ -73,7 +73,7 @@ describe('the corpus', () => {
     await write(['one', 'text'], ['file', 'attached', { kind: 'attachment', parent: 'one' }]);
     await corpus.delete(TENANT, KEY, false);
     expect(await write(['one', 'text', { revision: '99' }])).to.deep.equal(['skipped']);
-    expect((await store.changes(TENANT, 0)).every(({ buried }) => buried)).to.equal(true);
+    expect((await store.changes(TENANT, 0)).every(({ isTombstone }) => isTombstone)).to.equal(true);
     expect((await store.heads(TENANT, [KEY]))[0]?.revision).to.equal(GONE);
   });
 

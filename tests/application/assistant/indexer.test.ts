@@ -68,7 +68,7 @@ describe('the indexer', () => {
   };
   const handle = (...events: LoggedEvent[]) => indexerOf().handleAll?.(events);
   const texts = async (tenantId = 'acme') => {
-    const keys = (await store.changes(tenantId, 0)).filter(({ buried }) => !buried);
+    const keys = (await store.changes(tenantId, 0)).filter(({ isTombstone }) => !isTombstone);
     const found = await store.load(tenantId, keys);
     return found.flatMap((source) => source?.chunks.map(({ text }) => text) ?? []).toSorted();
   };
@@ -144,7 +144,7 @@ describe('the indexer', () => {
   const long = (id: string): string =>
     Array.from({ length: 2000 }, (_, n) => `Clause ${n} of contract ${id} speaks of case ${n}.`).join('\n');
   const withVectors = async (tenantId = 'acme') => {
-    const keys = (await store.changes(tenantId, 0)).filter(({ buried }) => !buried);
+    const keys = (await store.changes(tenantId, 0)).filter(({ isTombstone }) => !isTombstone);
     return (await store.load(tenantId, keys)).flatMap((source) =>
       source?.model === null ? [] : [source?.id],
     );
@@ -162,7 +162,7 @@ describe('the indexer', () => {
     expect(await texts('other')).to.deep.equal(['theirs']);
     expect(await withVectors('other')).to.deep.equal(['c']);
     await handle(created('d', 'after that'));
-    expect(await withVectors(), 'in its turn').to.not.include('d');
+    expect(await withVectors(), 'with the completion').to.not.include('d');
     gate.resolve();
     await completion.idle();
     expect((await withVectors()).toSorted()).to.deep.equal(['a', 'b', 'd']);

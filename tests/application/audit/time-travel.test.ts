@@ -200,10 +200,10 @@ describe('A past state', () => {
 
   it('yields to other work while a long stream is read', async () => {
     const { node } = await story();
-    let turns = 0;
+    let ticks = 0;
     let ended = false;
     const count = (): void => {
-      turns += 1;
+      ticks += 1;
       if (!ended) setImmediate(count);
     };
     setImmediate(count);
@@ -214,6 +214,6 @@ describe('A past state', () => {
       await new TimeTravel(node).through(at, head.position, () => undefined);
     ended = true;
     // One yield per page.
-    expect(turns).to.be.at.least(19);
+    expect(ticks).to.be.at.least(19);
   });
 });

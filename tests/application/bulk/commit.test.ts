@@ -133,7 +133,7 @@ describe('A bulk commit', () => {
       const one = startBulk(healthy.shared, memoryLeases());
       const other = startBulk(healthy.shared, memoryLeases());
       const first = one.runner.run(TENANT, id);
-      for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      for (let tick = 0; tick < pause; tick += 1) await new Promise((resolve) => setImmediate(resolve));
       const second = other.runner.run(TENANT, id);
       await Promise.all([first, second]);
       const { status, result } = await healthy.session(id);
@@ -221,7 +221,7 @@ describe('A bulk commit', () => {
     const id = await healthy.begin(ids, EDIT);
     const first = startBulk(healthy.shared, leases, { width: 2 });
     const run = first.runner.run(TENANT, id);
-    for (let turn = 0; turn < 30; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let tick = 0; tick < 30; tick += 1) await new Promise((resolve) => setImmediate(resolve));
     await first.runner.stop();
     const hasEnded = await run;
     expect(await first.runner.run(TENANT, id), 'it takes nothing more').to.equal(false);

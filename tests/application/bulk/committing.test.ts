@@ -153,8 +153,8 @@ describe('A committed bulk edit', () => {
 
   it('follows the schema at the time of the write', async () => {
     const field = { key: 'n', label: 'n', type: 'integer' as const, required: false };
-    const turns = async (count: number): Promise<void> => {
-      for (let turn = 0; turn < count; turn += 1) await new Promise((next) => setImmediate(next));
+    const ticks = async (count: number): Promise<void> => {
+      for (let tick = 0; tick < count; tick += 1) await new Promise((next) => setImmediate(next));
     };
     await fc.assert(
       fc.asyncProperty(fc.nat(24), fc.nat(12), async (before, held) => {
@@ -166,14 +166,14 @@ describe('A committed bulk edit', () => {
         const late = (events: EventStore): EventStore => ({
           ...events,
           append: async (...args) => {
-            if (isSlow) await turns(held);
+            if (isSlow) await ticks(held);
             return events.append(...args);
           },
         });
         const node = startBulk(healthy.shared, memoryLeases(), { wrap: late });
         isSlow = true;
         const running = node.runner.run(TENANT, session);
-        await turns(before);
+        await ticks(before);
         const isNarrower = await node.schemas
           .change(TENANT, 'node', { fields: [{ ...field, max: 3 }] }, request())
           .then(

@@ -4,7 +4,7 @@ import type { Referrers } from '../../../application/bulk/deletions.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
 import type { CommitRun } from '../../../application/bulk/row.ts';
 import { operationOf } from '../../../application/bulk/row-loop.ts';
-import { TenantTurns } from '../../../application/core/concurrency/tenant-turns.ts';
+import { BackgroundScheduler } from '../../../application/core/concurrency/background-scheduler.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';
 import { Jobs } from '../../../application/workflow/jobs.ts';
@@ -71,7 +71,7 @@ export const startBulk = (
     leases,
     referrers,
     foreground: { requestCount: 0, longestWait: () => 0, reachesWithin: async () => true },
-    turns: new TenantTurns(),
+    scheduler: new BackgroundScheduler(),
     clock,
     logger: node.logger,
     metrics: silentMetrics,

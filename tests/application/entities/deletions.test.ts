@@ -252,12 +252,12 @@ describe('A deletion', () => {
     // Referrers found only in the read model count as well.
     const [first] = await referrersOf(node, target);
     if (first === undefined) throw new Error('no referrer');
-    const turn = (values: Record<string, unknown>) =>
+    const point = (values: Record<string, unknown>) =>
       node.records.update(TENANT, 'node', first, { values }, request());
-    await turn({ clear: null, restrict: target });
+    await point({ clear: null, restrict: target });
     for (let i = 0; i < 300; i += 1) await create(node, { clear: target });
     expect(await refusalCode(remove(startEntities(node.shared), target))).to.equal('in_use');
-    await turn({ restrict: null, cascade: target });
+    await point({ restrict: null, cascade: target });
     for (let i = 0; i < 300; i += 1) await create(node, { clear: target });
     await remove(startEntities(node.shared), target);
     expect(await statusOf(node, first)).to.equal('deleted');

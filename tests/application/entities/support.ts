@@ -78,7 +78,7 @@ export const startEntities = (
   shared: Partial<SharedStores> = {},
   wrap: (events: EventStore) => EventStore = (events) => events,
   /** Without a survey every deletion marks first. */
-  looked = 0,
+  surveyed = 0,
 ) => {
   const plain = startNode(shared);
   const node = startNode({ ...shared, events: wrap(plain.events), keyStore: plain.keyStore });
@@ -91,7 +91,7 @@ export const startEntities = (
   const links = new RecordLinks({ streams, directory, ids });
   const answered = () => undefined;
   const waiting = { clock, waitMs: WAIT_MS };
-  const deletions = new Deletions({ links, schemas, finder, answered, looked, ...waiting });
+  const deletions = new Deletions({ links, schemas, finder, answered, surveyed, ...waiting });
   const records = new Records({ streams, schemas, links, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 

@@ -164,15 +164,15 @@ describe('An entity and its workflow', () => {
         for (const change of ['attach', 'remove'] as const) {
           const { node, one } = await start(change === 'attach' ? ['a'] : ['a', 'z']);
           if (change === 'remove') await one.change({ workflow: 'flow' });
-          const slowly = (turns: number) => (events: EventStore) => ({
+          const slowly = (ticks: number) => (events: EventStore) => ({
             ...events,
             append: async (...args: Parameters<EventStore['append']>) => {
-              await severalTicks(turns);
+              await severalTicks(ticks);
               return events.append(...args);
             },
             readStream: async (...args: Parameters<EventStore['readStream']>) => {
               const read = await events.readStream(...args);
-              await severalTicks(turns);
+              await severalTicks(ticks);
               return read;
             },
           });

@@ -316,7 +316,7 @@ describe('An entry with a derived id', () => {
   ) =>
     mode === 'draft'
       ? entries.draftOnce(TENANT, { ...entry, given }, request())
-      : posting.postOnce(TENANT, { ...entry, make: () => entries.contentOf(TENANT, given) }, request());
+      : posting.postOnce(TENANT, { ...entry, make: () => entries.checkedContent(TENANT, given) }, request());
   const given = { date: '2026-03-15', lines: move('1000', '4000', 5) };
   const source = { kind: 'job.transition', id: 'event', rule_id: 'rule' };
 

@@ -1,19 +1,13 @@
 import { expect } from 'chai';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import type { InvoiceIssued } from '../../../domain/billing/invoice.ts';
 import type { EventOf } from '../../../domain/core/event.ts';
 import { PLATFORM } from '../../../domain/core/platform.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import { createPartner, partnerStream } from '../../../domain/partners/partner.ts';
 import { causeOf } from '../../support/book.ts';
 import { memoryStores } from '../../support/node.ts';
-import {
-  entitle,
-  happen,
-  type InvoiceIssued,
-  makeRule,
-  type RulesNode,
-  startRules,
-} from './rules-support.ts';
+import { createSale, entitle, makeRule, type RulesNode, startRules } from './rules-support.ts';
 import { fill, request, TENANT } from './support.ts';
 
 type Look = (node: RulesNode) => Promise<void>;
@@ -37,18 +31,18 @@ describe('The subscriber of posting rules', () => {
       it('applies the rules that were active at the event, at any later time', async () => {
         const node = startRules(memoryStores());
         await fill(node);
-        await happen(node, 'before', 1);
+        await createSale(node, 'before', 1);
         const id = await makeRule(node);
-        await happen(node, 'a', 2);
+        await createSale(node, 'a', 2);
         await node.rules.change(TENANT, id, { active: false }, request());
-        await happen(node, 'b', 3);
+        await createSale(node, 'b', 3);
         await node.rules.change(TENANT, id, { active: true, when: 'payload.values.total > 4' }, request());
-        await happen(node, 'c', 4);
-        await happen(node, 'd', 5);
+        await createSale(node, 'c', 4);
+        await createSale(node, 'd', 5);
         await entitle(node, false);
-        await happen(node, 'e', 6);
+        await createSale(node, 'e', 6);
         await entitle(node, true);
-        await happen(node, 'f', 7);
+        await createSale(node, 'f', 7);
         await makeRule(node, { name: 'late', mode: 'draft' });
         await look(node);
         expect(await totals(node)).to.deep.equal([2, 5, 7]);
@@ -70,12 +64,12 @@ describe('The subscriber of posting rules', () => {
     const told = async (): Promise<readonly (boolean | undefined)[]> =>
       (await node.events.readAll({ filter: { types: poster.types } })).map((each) => poster.skips?.(each));
     const before = (await told()).length;
-    await happen(node, 'a', 1);
+    await createSale(node, 'a', 1);
     expect(await told(), 'it has not looked yet').to.deep.equal(Array(before + 1).fill(false));
     await together(node);
     expect((await told()).slice(before)).to.deep.equal([true]);
     const id = await makeRule(node);
-    await happen(node, 'b', 2);
+    await createSale(node, 'b', 2);
     expect((await told()).slice(before), 'the rule itself').to.deep.equal([true, false, true]);
     await together(node);
     expect((await told()).slice(before), 'now one is active').to.deep.equal([false, false, false]);
@@ -91,7 +85,7 @@ describe('The subscriber of posting rules', () => {
     const slow = (events: EventStore): EventStore => ({
       ...events,
       append: async (stream, expected, appended) => {
-        for (let turn = 0; turn < (appended[0]?.id.charCodeAt(35) ?? 0) % 7; turn += 1) {
+        for (let tick = 0; tick < (appended[0]?.id.charCodeAt(35) ?? 0) % 7; tick += 1) {
           await new Promise((resolve) => setImmediate(resolve));
         }
         return events.append(stream, expected, appended);
@@ -101,7 +95,7 @@ describe('The subscriber of posting rules', () => {
     await fill(node);
     await makeRule(node);
     const wanted = Array.from({ length: 300 }, (_, nth) => nth + 1);
-    for (const nth of wanted) await happen(node, `r${nth}`, nth);
+    for (const nth of wanted) await createSale(node, `r${nth}`, nth);
     await together(node);
     expect(await totals(node)).to.deep.equal(wanted);
   }).timeout(30_000);
@@ -111,8 +105,8 @@ describe('The subscriber of posting rules', () => {
     await fill(node);
     const failing = await makeRule(node, { date: 'values.day' });
     await makeRule(node);
-    await happen(node, 'a', 1);
-    await happen(node, 'b', 2);
+    await createSale(node, 'a', 1);
+    await createSale(node, 'b', 2);
     await together(node);
     await oneByOne(node);
     expect(await totals(node)).to.deep.equal([1, 2]);
@@ -128,7 +122,7 @@ describe('The subscriber of posting rules', () => {
     await fill(node);
     await makeRule(node);
     await node.chart.lock(TENANT, '2100-01-01', request());
-    await happen(node, 'a', 1);
+    await createSale(node, 'a', 1);
     await oneByOne(node);
     await node.chart.lock(TENANT, null, request());
     await oneByOne(node);
@@ -149,7 +143,7 @@ describe('The subscriber of posting rules', () => {
         await makeRule(other);
         await makeRule(other, { name: 'draft', mode: 'draft' });
         await makeRule(other, { name: 'fails', date: 'values.day' });
-        for (const id of ['a', 'b', 'c']) await happen(other, id, 5);
+        for (const id of ['a', 'b', 'c']) await createSale(other, id, 5);
         let appends = 0;
         const dying = startRules(stores, (events) => ({
           ...events,
@@ -184,7 +178,7 @@ describe('The subscriber of posting rules', () => {
     await fill(one);
     await makeRule(one);
     await makeRule(one, { name: 'fails', date: 'values.day' });
-    for (let nth = 0; nth < 40; nth += 1) await happen(one, `r${nth}`, nth + 1);
+    for (let nth = 0; nth < 40; nth += 1) await createSale(one, `r${nth}`, nth + 1);
     await Promise.all([together(one), together(two), inPieces(startRules(stores))]);
     await one.finishAll();
     expect((await totals(one)).sort((a, b) => a - b)).to.deep.equal(
@@ -196,9 +190,9 @@ describe('The subscriber of posting rules', () => {
   it('does not apply later rules to repeated events after an error', async () => {
     const node = startRules(memoryStores());
     await fill(node);
-    await happen(node, 'a', 1);
+    await createSale(node, 'a', 1);
     await makeRule(node);
-    await happen(node, 'b', 2);
+    await createSale(node, 'b', 2);
     const events = await node.log();
     const broken = events.map((event) => (event === events.at(-1) ? { ...event, data: null } : event));
     await node.poster.handleAll?.(broken).then(
@@ -220,7 +214,7 @@ describe('The subscriber of posting rules', () => {
       },
     }));
     await fill(node);
-    for (let nth = 0; nth < 50; nth += 1) await happen(node, `r${nth}`, 1, `tenant_${nth % 5}`);
+    for (let nth = 0; nth < 50; nth += 1) await createSale(node, `r${nth}`, 1, `tenant_${nth % 5}`);
     const log = await node.log();
     reads = 0;
     await node.poster.handleAll?.(log);
@@ -250,11 +244,13 @@ describe('Issued invoices of partners', () => {
           data: {
             invoice_id: 'i-1',
             number: '7',
+            partner: { id: partnerId, name: partnerId },
             customer: { id: 'customer_one', name: 'One' },
             window: { from: '2026-10-01T00:00:00.000Z', to: '2026-11-01T00:00:00.000Z' },
             revision: 1,
             currency,
             totals: { wholesale: 700, retail: 1000, margin: 300, margin_pct: 30 },
+            rate_card_version: 1,
             lines: [],
             upstream_ref: 'up-1',
             issued_at: '2026-11-02T10:00:00.000Z',

@@ -3,7 +3,7 @@ import { entryIdOf } from '../../../application/ledger/rule-runner.ts';
 import { entryStream } from '../../../domain/ledger/entry.ts';
 import { memoryStores } from '../../support/node.ts';
 import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
-import { happen, makeRule, type RulesNode, startRules } from './rules-support.ts';
+import { createSale, makeRule, type RulesNode, startRules } from './rules-support.ts';
 import { eventsOf, fill, move, request, TENANT } from './support.ts';
 
 const together = async ({ poster, log }: RulesNode): Promise<void> => poster.handleAll?.(await log());
@@ -36,7 +36,7 @@ describe('A posting rule whose entry the journal refuses', () => {
         const other = startRules(stores);
         await fill(other);
         await makeRule(other);
-        await happen(other, 'a', 5);
+        await createSale(other, 'a', 5);
         const life = crashingAt(after, isDone);
         const dying = startRules(stores, (events) => {
           const crashing = life.wrap(events);
@@ -79,7 +79,7 @@ describe('A posting rule whose entry the journal refuses', () => {
       ];
       await fill(one);
       const rule = await makeRule(one);
-      await happen(one, 'a', 5);
+      await createSale(one, 'a', 5);
       const entry = await withDraft(one, rule);
       await one.chart.lock(TENANT, '2100-01-01', request());
       await together(one);
@@ -104,7 +104,7 @@ describe('A posting rule whose entry the journal refuses', () => {
       const rule = await makeRule(node);
       const other = await makeRule(node);
       await node.chart.lock(TENANT, '2100-01-01', request());
-      await happen(node, 'a', 5);
+      await createSale(node, 'a', 5);
       await together(node);
       const failed = await node.failures();
       await node.rules.change(TENANT, rule, { mode: 'draft' }, request());
@@ -127,7 +127,7 @@ describe('A posting rule whose entry the journal refuses', () => {
       await fill(node);
       const rule = await makeRule(node, { mode });
       await node.chart.changeAccount(TENANT, '4000', { active: false }, request());
-      await happen(node, 'a', 5);
+      await createSale(node, 'a', 5);
       await together(node);
       const id = await failureOf(node);
       await node.chart.changeAccount(TENANT, '4000', { active: true }, request());

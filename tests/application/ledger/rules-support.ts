@@ -1,12 +1,9 @@
-import { z } from 'zod';
 import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
 import { PostingRules } from '../../../application/ledger/posting-rules.ts';
 import { rulePoster } from '../../../application/ledger/rule-poster.ts';
 import { RuleRunner } from '../../../application/ledger/rule-runner.ts';
 import { PartnerDirectory } from '../../../application/partners/partner-directory.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { catalogue } from '../../../domain/catalogue.ts';
-import { defineEvent } from '../../../domain/core/event.ts';
 import { PLATFORM } from '../../../domain/core/platform.ts';
 import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
 import { type PostingFailureEvent, postingFailureEvents } from '../../../domain/ledger/posting-failure.ts';
@@ -16,36 +13,11 @@ import { causeOf } from '../../support/book.ts';
 import type { SharedStores } from '../../support/node.ts';
 import { request, startLedger, TENANT } from './support.ts';
 
-/** An event in the form of partner billing's. */
-export const InvoiceIssued = defineEvent(
-  'InvoiceIssued',
-  z.looseObject({
-    invoice_id: z.string(),
-    number: z.string(),
-    customer: z.object({ id: z.string(), name: z.string() }),
-    window: z.object({ from: z.string(), to: z.string() }),
-    revision: z.number(),
-    currency: z.string(),
-    totals: z.object({
-      wholesale: z.number(),
-      retail: z.number(),
-      margin: z.number(),
-      margin_pct: z.number().nullable(),
-    }),
-    lines: z.array(z.looseObject({})),
-    upstream_ref: z.string(),
-    issued_at: z.string(),
-  }),
-);
-
-const isKnown = catalogue.some(({ type }) => type === InvoiceIssued.type);
-const definitions = isKnown ? catalogue : [...catalogue, InvoiceIssued];
-
 const FAILURES: readonly string[] = postingFailureEvents.map(({ type }) => type);
 
 /** A ledger with posting rules and their subscriber. */
 export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: EventStore) => EventStore) => {
-  const node = startLedger({ ...shared, definitions }, wrap);
+  const node = startLedger(shared, wrap);
   const { events, codec } = node;
   const partners = new PartnerDirectory(node.streams);
   const runner = new RuleRunner(node);
@@ -84,8 +56,8 @@ export const SALE: RuleContent = {
 export const makeRule = async ({ rules }: RulesNode, more: Partial<RuleContent> = {}): Promise<string> =>
   (await rules.create(TENANT, { ...SALE, ...more }, request())).rule.id;
 
-/** Creates a record; returns its id. */
-export const happen = async (
+/** Creates a record of the entity `sale`, a source of rules. */
+export const createSale = async (
   { commands }: RulesNode,
   id: string,
   total: number,

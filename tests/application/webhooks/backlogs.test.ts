@@ -14,7 +14,7 @@ describe('A backlog of webhooks', () => {
   type Village = Awaited<ReturnType<typeof started>>;
 
   /** Lets the first delivery of `two` hold the only slot, while `one` has three that wait. */
-  const waitingForTurn = async (village: Village) => {
+  const waitingForSlot = async (village: Village) => {
     const { run, schedule, calls, answer, stores, clock, node } = village;
     const held = gate();
     const data = { subscription_id: 'one' };
@@ -25,7 +25,7 @@ describe('A backlog of webhooks', () => {
       return answered(200);
     });
     const sender = startNode({ ...stores, clock });
-    const { end } = run(sender, { turns: 1 });
+    const { end } = run(sender, { slots: 1 });
     await schedule('first', 'two');
     await eventually(() => expect(calls).to.have.length(1));
     const ids: string[] = [];
@@ -50,7 +50,7 @@ describe('A backlog of webhooks', () => {
 
   it('is not sent from data read before a long pause of the node, since another node may have sent it', async () => {
     const village = await started();
-    const { ids, release } = await waitingForTurn(village);
+    const { ids, release } = await waitingForSlot(village);
     village.answer(() => answered(200));
     await deliverElsewhere(village, ids);
     const sent = village.calls.length;
@@ -70,7 +70,7 @@ describe('A backlog of webhooks', () => {
 
   it('is sent in its present state after a replay was requested while it waited', async () => {
     const village = await started();
-    const { ids, release } = await waitingForTurn(village);
+    const { ids, release } = await waitingForSlot(village);
     village.answer(() => answered(200));
     await (await deliverElsewhere(village, ids))();
     village.calls.length = 0;
@@ -106,7 +106,7 @@ describe('A backlog of webhooks', () => {
       if (call.url.includes('two')) await held.passed;
       return answered(200);
     });
-    run(node, { turns: 1 });
+    run(node, { slots: 1 });
     const first = await schedule('first');
     await eventually(async () => {
       const fresh = startNode({ ...stores, clock });
@@ -120,7 +120,7 @@ describe('A backlog of webhooks', () => {
       expect((await deliveryOf(fresh, 'acme', atOnce)).status).to.equal('delivered');
     });
     await severalTicks(100);
-    await schedule('holds the turn', 'two');
+    await schedule('holds the slot', 'two');
     await eventually(() => expect(calls).to.have.length(3));
     const waits = await schedule('waits');
     await severalTicks(100);
@@ -164,7 +164,7 @@ describe('A backlog of webhooks', () => {
         return found;
       },
     };
-    const { end } = run(startNode({ ...stores, clock, events }), { turns: 8 });
+    const { end } = run(startNode({ ...stores, clock, events }), { slots: 8 });
     await eventually(() => expect(calls).to.have.length(4));
     await severalTicks(500);
     const ended = end();

@@ -5,7 +5,7 @@ import { answered, deliveryOf, running } from './support.ts';
 
 const START = 1_000_000;
 
-/** Two stages whose oldest webhooks wait since these times. */
+/** Two stages of delivery; `first` and `second` hold since when the oldest webhook of a tenant waits in each. */
 const world = () => {
   const state = { now: START, utilization: 1 };
   const pressure = new DeliveryPressure({ now: () => state.now }, () => state.utilization);
@@ -17,7 +17,7 @@ const world = () => {
 };
 
 describe('The pressure of webhooks that wait', () => {
-  it('delays writes the longer, the longer the tenant’s oldest webhook waits, up to a second', () => {
+  it('delays writes longer as the tenant’s oldest webhook waits longer, up to a second', () => {
     const { pressure, first, second, state } = world();
     const waits = [0, 250, 450, 1_250, 60_000].map((lag) => {
       state.now += 1_000;
@@ -29,7 +29,7 @@ describe('The pressure of webhooks that wait', () => {
     expect(pressure.delayOf('other')).to.equal(0);
   });
 
-  it('delays nothing while the process has time: then an endpoint is slow', () => {
+  it('delays nothing while the process is idle, since then an endpoint is slow', () => {
     const { pressure, first, state } = world();
     first.set('acme', START - 10_000);
     state.utilization = 0.5;
@@ -37,7 +37,7 @@ describe('The pressure of webhooks that wait', () => {
     expect(pressure.pace('acme')).to.equal(undefined);
   });
 
-  it('ends with the stage, and when the clock is set back', () => {
+  it('ends when the stage stops or the clock is set back', () => {
     const { pressure, first, state, unwatch } = world();
     first.set('acme', START - 1_250);
     expect(pressure.delayOf('acme')).to.equal(500);

@@ -246,26 +246,26 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const leases = await openSqliteReadStore({ path: ':memory:' });
   /**
    * Runs the dispatcher on a node.
-   * @param options.store of leases; with its own store a node sends while another does. `turns`: concurrent calls
+   * @param options.store of leases; with its own store a node sends while another does. `slots`: concurrent calls
    */
   const run = (
     on: TestNode = node,
     options: {
       readonly owner?: string;
       readonly store?: LeaseOptions['store'];
-      readonly turns?: number;
+      readonly slots?: number;
     } = {},
   ) => {
-    const { owner = 'node', store = leases, turns = 64 } = options;
+    const { owner = 'node', store = leases, slots = 64 } = options;
     const stopping = new AbortController();
     const deps = {
       ...on,
       clock,
       ...senderOf(on),
       limiter: new FairLimiter({
-        total: turns,
-        perTenant: Math.ceil(turns / 2),
-        reserved: Math.min(4, turns - 1),
+        total: slots,
+        perTenant: Math.ceil(slots / 2),
+        reserved: Math.min(4, slots - 1),
       }),
       pending,
       metrics: silentMetrics,

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 
-const shuffled = (value: unknown, turn: number): unknown => {
-  if (Array.isArray(value)) return value.map((item) => shuffled(item, turn + 1));
+const shuffled = (value: unknown, depth: number): unknown => {
+  if (Array.isArray(value)) return value.map((item) => shuffled(item, depth + 1));
   if (value === null || typeof value !== 'object') return value;
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
     key,
-    shuffled(item, turn + 1),
+    shuffled(item, depth + 1),
   ]);
-  return Object.fromEntries(turn % 2 === 0 ? entries.reverse() : entries);
+  return Object.fromEntries(depth % 2 === 0 ? entries.reverse() : entries);
 };
 const json = fc.jsonValue({ noUnicodeString: false });
 

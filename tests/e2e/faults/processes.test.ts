@@ -161,7 +161,7 @@ describe('Two processes on one data folder', () => {
             const [near, far] = i % 2 ? [ben.api, ben.api.at(other)] : [ben.api.at(other), ben.api];
             const one = request(near);
             // Various gaps, so that the second request meets every state of the first.
-            for (let turns = 0; turns < i * 3; turns += 1)
+            for (let ticks = 0; ticks < i * 3; ticks += 1)
               await new Promise((resolve) => setImmediate(resolve));
             const [first, second] = await Promise.all([one, request(far)]);
             expect(second.as(liveMessage, 201).id).to.equal(first.as(liveMessage, 201).id);

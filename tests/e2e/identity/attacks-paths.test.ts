@@ -23,7 +23,7 @@ describe('Respelled request targets', () => {
   };
   const root = (): string => world.platform.token ?? '';
 
-  it('have a control: the plain one works', async () => {
+  it('are compared with the plain target, which is served', async () => {
     expect((await send('/super/tenants', root())).status).to.equal(200);
     expect((await send('/super/tenants', eve.token)).status).to.equal(401);
     expect((await send('/api/v1/tenant/me', eve.token)).status).to.equal(200);
@@ -106,7 +106,7 @@ describe('Respelled request targets', () => {
     });
   }
 
-  it('of the WebSocket are refused too', async () => {
+  it('do not open the WebSocket', async () => {
     const upgrade = [
       'Upgrade: websocket',
       'Connection: Upgrade',
@@ -134,7 +134,7 @@ describe('Respelled request targets', () => {
     }
   });
 
-  it('and methods: an unknown one is not served as another', async () => {
+  it('are not served for an unknown or lower-case method', async () => {
     for (const method of [
       'TRACE',
       'PROPFIND',

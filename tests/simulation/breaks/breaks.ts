@@ -23,8 +23,8 @@ export const BREAKS: readonly Break[] = [
     file: 'application/core/subscriptions/subscriber.ts',
     changes: [
       [
-        'handle: (part, turn, done) => handlePart(subscriber, options, held, part, turn, done),',
-        'handle: async (part, turn, done) => { done(part.length); await pause(300, held); await handlePart(subscriber, options, held, part, turn, () => undefined); },',
+        'handle: (part, quantum, done) => handlePart(subscriber, options, held, part, quantum, done),',
+        'handle: async (part, quantum, done) => { done(part.length); await pause(300, held); await handlePart(subscriber, options, held, part, quantum, () => undefined); },',
       ],
     ],
   },
@@ -67,12 +67,12 @@ export const BREAKS: readonly Break[] = [
     file: 'application/core/subscriptions/subscriber.ts',
     changes: [
       [
-        'if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn);',
-        'if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, turn).catch(() => undefined);',
+        'if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, quantum);',
+        'if (!isDone) await handledAlone(subscriber, held, logger, codec, stored, quantum).catch(() => undefined);',
       ],
       [
-        '(await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn));',
-        '(await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, turn).catch(() => true));',
+        '(await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, quantum));',
+        '(await handledTogether(subscriber, subscriber.handleAll, logger, codec, part, quantum).catch(() => true));',
       ],
     ],
   },

@@ -182,7 +182,7 @@ const amountText = (amount: object): string => {
   return percent === undefined ? String(path) : `${percent} % of ${path}`;
 };
 
-/** What the rule would write for a payload; nothing is written. */
+/** Previews the entry of a payload; nothing is stored. */
 const Preview = ({ id }: { id: string }) => {
   const [result, setResult] = useState<unknown>();
   const preview = useAction((client, payload: Record<string, unknown>) =>

@@ -19,7 +19,7 @@ import {
 
 type Partner = components['schemas']['Partner'];
 
-/** Partners, who bill tenants: add one, and change its name and its own tenant. */
+/** The list of partners, with forms to add one and to change its name and home tenant. */
 const Partners = () => {
   const [edited, setEdited] = useState<Partner | 'new'>();
   const partners = usePages(['partners'], (client, limit) =>

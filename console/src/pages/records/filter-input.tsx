@@ -43,7 +43,7 @@ interface FilterProps {
   /** The filter of the rows that are shown. */
   readonly applied: string;
   readonly apply: (filter: string) => void;
-  /** Of the list that was read with `applied`. */
+  /** The error of reading the list with `applied`. */
   readonly error: unknown;
 }
 
@@ -52,7 +52,7 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   const [text, setText] = useState(applied);
   const id = useId();
   const fault = faultOf(error);
-  // Also after a step back in the history of the browser.
+  // The browser's Back button changes `applied`, too.
   useEffect(() => setText(applied), [applied]);
   return (
     <search className="record-filter" aria-label="Filter of the records">

@@ -24,7 +24,7 @@ const LIFETIMES = [
 
 const lifetimeOf = (text: string) => LIFETIMES.find(([key]) => key === text)?.[0] ?? '30d';
 
-/** Links that show a job's page to somebody without an account. */
+/** Links that show a job's page to people without an account. */
 export const PublicLinks = ({ jobId }: { jobId: string }) => {
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<string>();

@@ -55,7 +55,7 @@ export class Packing {
     bytes[0] =
       FORM.known | (isHashed ? FORM.isHashed : 0) | (end === data.length + metadata.length ? 0 : FORM.isUtf8);
     const packed = bytes.subarray(0, writer.at);
-    return this.#comesBack(stream, packed, dataEnd, end) ? packed : undefined;
+    return this.#roundTrips(stream, packed, dataEnd, end) ? packed : undefined;
   }
 
   /** @throws for bytes that no build has packed */
@@ -84,8 +84,8 @@ export class Packing {
     return this.#reader;
   }
 
-  /** Texts that would not come back byte for byte are never packed. */
-  #comesBack(stream: string, packed: Uint8Array, dataEnd: number, end: number): boolean {
+  /** Whether unpacking gives the texts byte for byte; others are never packed. */
+  #roundTrips(stream: string, packed: Uint8Array, dataEnd: number, end: number): boolean {
     try {
       const reader = this.#begin(stream, packed, packed[0] ?? 0);
       this.#read();

@@ -62,25 +62,26 @@ export class ValueWriter {
   value(from: number, end: number): number {
     const length = end - from;
     const { texts, bytes, at } = this;
-    if (length === 0) return this.#took(TAGS.literal, 0);
+    if (length === 0) return this.#endValue(TAGS.literal, 0);
     if (length >= 2 && texts[from] === QUOTE && texts[end - 1] === QUOTE) {
       if (length === LENGTHS.uuid + 2 && this.#uuid(from + 1, TAGS.quotedUuid)) return this.at;
       if (length === LENGTHS.hash + 2) {
-        if (from === this.hash) return this.#took(TAGS.quotedOwnHash, 0);
+        if (from === this.hash) return this.#endValue(TAGS.quotedOwnHash, 0);
         if (writeHex(bytes, at + 1, texts, from + 1, BYTES.hash))
-          return this.#took(TAGS.quotedHash, BYTES.hash);
+          return this.#endValue(TAGS.quotedHash, BYTES.hash);
       }
       if (length === LENGTHS.time + 2 && writeTime(bytes, at + 1, texts, from + 1)) {
-        return this.#took(TAGS.quotedTime, BYTES.time);
+        return this.#endValue(TAGS.quotedTime, BYTES.time);
       }
-      if (length === this.#owner + 2 && this.#isOwner(from + 1)) return this.#took(TAGS.quotedOwner, 0);
+      if (length === this.#owner + 2 && this.#isOwner(from + 1)) return this.#endValue(TAGS.quotedOwner, 0);
       if (length >= LEAST_COPY && length <= MOST_COPY && this.#isCopied(from + 1, end - 1)) return this.at;
       if (length - 2 <= LONGEST_STRING) return this.#copy(from + 1, length - 2, TAGS.string);
     }
     return length < LENGTHS.uuid ? this.#literal(from, end) : this.#pieces(from, end);
   }
 
-  #took(tag: number, bytes: number): number {
+  /** Writes the tag before a value of so many bytes, which are written already. @returns the end */
+  #endValue(tag: number, bytes: number): number {
     this.bytes[this.at] = tag;
     this.at += 1 + bytes;
     return this.at;
@@ -100,11 +101,11 @@ export class ValueWriter {
       this.#uuids.add(this.bytes, place);
       if (tag === TAGS.quotedUuid && this.#uuids.isNear(this.bytes, place)) {
         this.bytes.copyWithin(place, place + BYTES.shared, place + BYTES.uuid);
-        this.#took(TAGS.quotedNearUuid, BYTES.uuid - BYTES.shared);
-      } else this.#took(tag, BYTES.uuid);
+        this.#endValue(TAGS.quotedNearUuid, BYTES.uuid - BYTES.shared);
+      } else this.#endValue(tag, BYTES.uuid);
     } else {
       this.bytes[place] = known;
-      this.#took(tag + 1, 1);
+      this.#endValue(tag + 1, 1);
     }
     return true;
   }
@@ -117,7 +118,7 @@ export class ValueWriter {
     this.bytes[this.at + 1] = place >> 8;
     this.bytes[this.at + 2] = place;
     this.bytes[this.at + 3] = end - from;
-    this.#took(TAGS.quotedCopy, 3);
+    this.#endValue(TAGS.quotedCopy, 3);
     return true;
   }
 
@@ -125,7 +126,7 @@ export class ValueWriter {
     const { texts, bytes } = this;
     const to = this.at + 1;
     for (let nth = 0; nth < length; nth += 1) bytes[to + nth] = texts[from + nth] ?? 0;
-    return this.#took(tag + length, length);
+    return this.#endValue(tag + length, length);
   }
 
   #literal(from: number, end: number): number {
@@ -139,12 +140,12 @@ export class ValueWriter {
   #long(tag: number, length: number): number {
     this.bytes[this.at + 1] = length >> 8;
     this.bytes[this.at + 2] = length;
-    return this.#took(tag, 2 + length);
+    return this.#endValue(tag, 2 + length);
   }
 
   #pieces(from: number, end: number): number {
     const { texts } = this;
-    this.#took(TAGS.pieces, 0);
+    this.#endValue(TAGS.pieces, 0);
     let start = from;
     for (let at = from; at < end; at += 1) {
       const code = texts[at];
@@ -167,7 +168,7 @@ export class ValueWriter {
       }
     }
     this.#literal(start, end);
-    return this.#took(TAGS.end, 0);
+    return this.#endValue(TAGS.end, 0);
   }
 
   /** Writes the body of a sealed text, from `body` to a quote, after its prefix from `start` on. */

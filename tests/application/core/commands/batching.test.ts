@@ -98,13 +98,13 @@ describe('commands on one stream', () => {
 
     it('are decided in slices with ticks for other work, and share a group commit', async () => {
       const events = await open();
-      let turn = 0;
+      let tick = 0;
       const appendedIn = new Set<number>();
       const decidedIn = new Set<number>();
       const watched: EventStore = {
         ...events,
         append: (...given) => {
-          appendedIn.add(turn);
+          appendedIn.add(tick);
           return events.append(...given);
         },
       };
@@ -114,7 +114,7 @@ describe('commands on one stream', () => {
       appendedIn.clear();
       let isOver = false;
       const count = (): void => {
-        turn += 1;
+        tick += 1;
         if (!isOver) setImmediate(count);
       };
       count();
@@ -122,7 +122,7 @@ describe('commands on one stream', () => {
         books.map((book) => {
           const command = write('f', { book });
           const decide: typeof command.decide = (...given) => {
-            decidedIn.add(turn);
+            decidedIn.add(tick);
             return command.decide(...given);
           };
           return node.commands.execute({ ...command, decide });

@@ -73,7 +73,7 @@ describe('two nodes on one log', () => {
             if (what === 'write')
               written.push(untilAnswered(commands, `e${n}`, isNew).then((end) => [`e${n}`, end] as const));
             else others.push(quietly(commands.execute(what === 'close' ? close() : reopen())));
-            for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+            for (let tick = 0; tick < pause; tick += 1) await new Promise((resolve) => setImmediate(resolve));
           }
           const ends = await Promise.all(written);
           await Promise.all(others);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { TenantTurns } from '../../../../application/core/concurrency/tenant-turns.ts';
+import { BackgroundScheduler } from '../../../../application/core/concurrency/background-scheduler.ts';
 import { FoldLag } from '../../../../application/core/projections/fold-lag.ts';
 import type { Position } from '../../../../application/ports/event-store.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -72,12 +72,12 @@ describe('The lag of folded read models', () => {
     folded('a', 10);
     pass(0, 20);
     pass(3000, 20);
-    const turns = new TenantTurns({ longestRead: () => lag.longestLagMs() });
+    const scheduler = new BackgroundScheduler({ longestRead: () => lag.longestLagMs() });
     let granted = 0;
     const all = Array.from({ length: 40 }, async (_, nth) => {
-      const turn = await turns.take(`tenant-${nth}`, 'test');
+      const quantum = await scheduler.take(`tenant-${nth}`, 'test');
       granted += 1;
-      turn.end();
+      quantum.end();
     });
     await eventually(() => {
       clock.pass(1);

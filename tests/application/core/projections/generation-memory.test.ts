@@ -62,8 +62,8 @@ describe('the memory of a generation', () => {
             },
           };
           const folder = await folderIn(kit, shared, store);
-          for (let turn = 0; ; turn += 1) {
-            const limit = batches[turn % batches.length] ?? 1;
+          for (let nth = 0; ; nth += 1) {
+            const limit = batches[nth % batches.length] ?? 1;
             const batch = await kit.events.readAll({ from: folder.checkpoint, limit });
             if (batch.length === 0) break;
             await folder.apply(batch, endOf(batch));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { StateHistory } from '../../../../application/core/subscriptions/past-states.ts';
+import { PastStates } from '../../../../application/core/subscriptions/past-states.ts';
 import { BOOK, bookEvents, bookStream, write } from '../../../support/book.ts';
 import { busyFor } from '../../../support/busy.ts';
 import { startNode } from '../../../support/node.ts';
@@ -21,7 +21,7 @@ describe('A state at a position of the log', () => {
         return bookStream.evolve(...args);
       },
     };
-    const state = Promise.resolve(new StateHistory(slow, [], node).before(BOOK, last));
+    const state = Promise.resolve(new PastStates(slow, [], node).before(BOOK, last));
     let [most, before] = [0, 0];
     while (folded < EVENTS) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -1,34 +1,34 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
-  inTurns,
-  TenantTurns,
-  TURN_MS,
-  type Turn,
-} from '../../../../application/core/concurrency/tenant-turns.ts';
+  BackgroundScheduler,
+  QUANTUM_MS,
+  type Quantum,
+  runInGroups,
+} from '../../../../application/core/concurrency/background-scheduler.ts';
 import { timeSlices } from '../../../../application/core/concurrency/time-slices.ts';
 import { severalTicks } from '../../../support/eventually.ts';
 import { useFakeClock, withFakeTimers } from '../../../support/fake-timers.ts';
 
-/** One turn at a time; each turn takes the time that its work says. */
+/** One quantum at a time; each quantum takes the time that its work says. */
 const schedule = (clock: ReturnType<typeof useFakeClock>, weightOf: (tenant: string) => number = () => 1) => {
-  const turns = new TenantTurns({ atOnce: 1, weightOf });
+  const scheduler = new BackgroundScheduler({ atOnce: 1, weightOf });
   const served: { readonly tenant: string; readonly from: number; readonly to: number }[] = [];
   const work = async (tenant: string, ms: number): Promise<void> => {
-    const turn = await turns.take(tenant, 'test');
+    const quantum = await scheduler.take(tenant, 'test');
     const from = clock.now();
     clock.pass(ms);
     served.push({ tenant, from, to: clock.now() });
     await Promise.resolve();
-    turn.end();
+    quantum.end();
   };
-  return { turns, served, work, now: clock.now, advance: clock.pass };
+  return { scheduler, served, work, now: clock.now, advance: clock.pass };
 };
 
-describe('the turns of tenants', () => {
+describe('the quanta of tenants', () => {
   const clock = useFakeClock();
 
-  it("serve a quiet tenant's work after at most one turn of each busy tenant", async () => {
+  it("serve a quiet tenant's work after at most one quantum of each busy tenant", async () => {
     const property = fc.asyncProperty(
       fc.array(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 8, maxLength: 20 }), {
         minLength: 1,
@@ -48,8 +48,8 @@ describe('the turns of tenants', () => {
           if (to > (at?.from ?? 0)) continue;
           spent.set(tenant, Math.max(spent.get(tenant) ?? 0, 0) + to - from);
         }
-        // The rest of a turn, and one piece of work that began within it.
-        for (const ms of spent.values()) expect(ms).to.be.below(TURN_MS + 60);
+        // The rest of a quantum, and one piece of work that began within it.
+        for (const ms of spent.values()) expect(ms).to.be.below(QUANTUM_MS + 60);
         await Promise.all(all);
       },
     );
@@ -59,12 +59,12 @@ describe('the turns of tenants', () => {
   it('are granted one at a time, with pauses, while a read waits for its read model', () =>
     withFakeTimers(async ({ now, pass }) => {
       let longestRead = 1000;
-      const turns = new TenantTurns({ atOnce: 4, longestRead: () => longestRead });
+      const scheduler = new BackgroundScheduler({ atOnce: 4, longestRead: () => longestRead });
       const granted: number[] = [];
       const all = Array.from({ length: 6 }, async (_, n) => {
-        const turn = await turns.take(`tenant${n}`, 'test');
+        const quantum = await scheduler.take(`tenant${n}`, 'test');
         granted.push(now());
-        turn.end();
+        quantum.end();
       });
       await pass(149);
       expect(granted).to.deep.equal([0, 50, 100]);
@@ -98,49 +98,49 @@ describe('the turns of tenants', () => {
 
   it('give the slot of a long work to others while it goes on', () =>
     withFakeTimers(async ({ now, pass }) => {
-      const turns = new TenantTurns({ atOnce: 1 });
-      const slow = await turns.take('busy', 'test');
+      const scheduler = new BackgroundScheduler({ atOnce: 1 });
+      const slow = await scheduler.take('busy', 'test');
       let servedAt = 0;
-      const waiting = turns.take('quiet', 'test').then((quick) => {
+      const waiting = scheduler.take('quiet', 'test').then((quick) => {
         servedAt = now();
         quick.end();
       });
-      await pass(2 * TURN_MS);
+      await pass(2 * QUANTUM_MS);
       await waiting;
-      expect(servedAt).to.equal(TURN_MS);
+      expect(servedAt).to.equal(QUANTUM_MS);
       slow.end();
-      (await turns.take('busy', 'test')).end();
+      (await scheduler.take('busy', 'test')).end();
     }));
 
   it('go on until their time is over, and then let others pass', async () => {
-    const { turns, advance } = schedule(clock);
-    const turn = await turns.take('busy', 'test');
-    await turn.next();
+    const { scheduler, advance } = schedule(clock);
+    const quantum = await scheduler.take('busy', 'test');
+    await quantum.next();
     let isServed = false;
-    const waiting = turns.take('quiet', 'test').then((quiet) => {
+    const waiting = scheduler.take('quiet', 'test').then((quiet) => {
       isServed = true;
       quiet.end();
     });
-    await turn.next();
+    await quantum.next();
     expect(isServed).to.equal(false);
-    advance(TURN_MS);
-    await turn.next();
+    advance(QUANTUM_MS);
+    await quantum.next();
     expect(isServed).to.equal(true);
     await waiting;
-    turn.end();
+    quantum.end();
   });
 });
 
-describe('works in turns', () => {
+describe('works in groups', () => {
   const clock = useFakeClock();
 
   it('start in order, group by group, and end with the first error of a group', async () => {
     const started: number[] = [];
-    let turns = 0;
-    const turn: Turn = {
+    let granted = 0;
+    const quantum: Quantum = {
       isOver: false,
       next: async () => {
-        turns += 1;
+        granted += 1;
       },
       begin: () => undefined,
       end: () => undefined,
@@ -150,21 +150,21 @@ describe('works in turns', () => {
       await severalTicks(1);
       if (n === 40) throw new Error('the one');
     });
-    const error = await inTurns(works, turn).catch((reason: unknown) => reason);
+    const error = await runInGroups(works, quantum).catch((reason: unknown) => reason);
     expect(String(error)).to.include('the one');
-    expect([turns, started.length]).to.deep.equal([1, 64]);
+    expect([granted, started.length]).to.deep.equal([1, 64]);
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
   });
 
   it('begin while a tick has time, among the works of other tenants, and one that fails early does not end the process', async () => {
-    const turns = new TenantTurns();
+    const scheduler = new BackgroundScheduler();
     const order: string[] = [];
     const works = Array.from({ length: 8 }, (_, n) => async () => {
       order.push('b');
       clock.pass(3);
       if (n === 0) throw new Error('the first');
     });
-    const busy = inTurns(works, await turns.take('busy', 'test')).catch((reason: unknown) => reason);
+    const busy = runInGroups(works, await scheduler.take('busy', 'test')).catch((reason: unknown) => reason);
     const quiet = Array.from({ length: 3 }, async () => {
       await timeSlices.of('quiet', 'request').next();
       order.push('q');

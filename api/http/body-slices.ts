@@ -8,7 +8,7 @@ const READ = 256 * 1024;
 const LINGER_MS = 10_000;
 
 /** Reads a body, 256 KiB per slice of its owner. */
-export const readInTurns = (request: IncomingMessage, slice: Slice, take: (chunk: Buffer) => void): void => {
+export const readInSlices = (request: IncomingMessage, slice: Slice, take: (chunk: Buffer) => void): void => {
   let read = 0;
   request.on('data', (chunk: Buffer) => {
     take(chunk);
@@ -26,7 +26,7 @@ export const dropRest = (request: IncomingMessage, slice: () => Slice): void => 
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
   if (complete || destroyed || !hasBody) return;
   request.removeAllListeners('data');
-  readInTurns(request, slice(), () => undefined);
+  readInSlices(request, slice(), () => undefined);
   request.resume();
   const timer = setTimeout(() => request.destroy(), LINGER_MS);
   timer.unref();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect } from 'chai';
-import { dropRest, readInTurns } from '../../../api/http/body-turns.ts';
+import { dropRest, readInSlices } from '../../../api/http/body-slices.ts';
 import { type Slice, TimeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { nodeTimers, useTimers } from '../../../application/core/runtime/timers.ts';
 import { eventually, severalTicks } from '../../support/eventually.ts';
@@ -35,24 +35,24 @@ describe('Large bodies', () => {
   const slice = (): Slice => new TimeSlices().of('acme', 'body');
 
   it('wait for their owner’s next slice after each part', async () => {
-    const turns: (() => void)[] = [];
+    const waits: (() => void)[] = [];
     const waiting = slice();
-    waiting.next = () => new Promise((resolve) => turns.push(resolve));
+    waiting.next = () => new Promise((resolve) => waits.push(resolve));
     let read = 0;
     respond = (request) =>
-      readInTurns(request, waiting, (chunk) => {
+      readInSlices(request, waiting, (chunk) => {
         read += chunk.length;
       });
     const socket = send(4 * MIB);
-    await eventually(() => expect(turns).to.have.length(1));
+    await eventually(() => expect(waits).to.have.length(1));
     await severalTicks();
     const first = read;
     expect(first).to.be.within(MIB / 4, MIB / 2);
-    turns.shift()?.();
-    await eventually(() => expect(turns).to.have.length(1));
+    waits.shift()?.();
+    await eventually(() => expect(waits).to.have.length(1));
     expect(read - first).to.be.within(MIB / 4, MIB / 2);
     while (read < 4 * MIB) {
-      turns.shift()?.();
+      waits.shift()?.();
       await severalTicks();
     }
     socket.destroy();

@@ -1,45 +1,45 @@
 import { clearTimeout, monotonic, setTimeout, type Timer } from '../runtime/timers.ts';
 import { timeSlices } from './time-slices.ts';
 
-/** Time (ms) of one turn. */
-export const TURN_MS = 20;
-/** Turns at the same time; most of them wait for a store. */
+/** Time (ms) of one quantum. */
+export const QUANTUM_MS = 20;
+/** Quanta at the same time; most of them wait for a store. */
 const AT_ONCE = 16;
-/** While a read waits longer than this for its read model (ms), turns are granted one at a time, this far apart. */
+/** While a read waits longer than this for its read model (ms), quanta are granted one at a time, this far apart. */
 const READ_WAIT_MS = 100;
 const HELD_BACK_MS = 50;
-/** Maximum time (ms) charged to a tenant for turns that lasted too long. */
-const MOST_DEBT_MS = 10 * TURN_MS;
+/** Maximum time (ms) charged to a tenant for quanta that lasted too long. */
+const MOST_DEBT_MS = 10 * QUANTUM_MS;
 
 interface Flow {
   /** Time (ms) that the tenant may still spend in this round. */
   credit: number;
-  /** Turns that are not over. */
+  /** Quanta that are not over. */
   open: number;
   readonly waiting: (() => void)[];
 }
 
-/** A tenant's turn. Work that lasts longer goes on, but gives its slot to others and is charged to the tenant. */
-export interface Turn {
-  /** Whether the turn has lasted its time. */
+/** A time in which a tenant's work runs. Work that lasts longer goes on, but gives its slot to others and is charged to the tenant. */
+export interface Quantum {
+  /** Whether its time is used up. */
   readonly isOver: boolean;
-  /** Goes on in the tenant's next turn if this one is over. For loops in a handler. */
+  /** Goes on in the tenant's next quantum if this one is over. For loops in a handler. */
   next(): Promise<void>;
   /** Waits, if needed, until a tick has time for a work of the tenant, among its requests and those of others. */
   begin(): Promise<void> | undefined;
   end(): void;
 }
 
-export interface TurnOptions {
+export interface SchedulerOptions {
   readonly atOnce?: number;
   /** How long (ms) the oldest waiting read has waited for its read model. */
   readonly longestRead?: () => number;
-  /** A tenant's share of the turns, relative to others; at least 1. */
+  /** A tenant's share of the quanta, relative to others; at least 1. */
   readonly weightOf?: (tenantId: string) => number;
 }
 
-/** A turn without a limit, for callers outside a schedule. */
-const ENDLESS_TURN: Turn = {
+/** A quantum without a limit, for callers outside a schedule. */
+const ENDLESS_QUANTUM: Quantum = {
   isOver: false,
   next: async () => undefined,
   begin: () => undefined,
@@ -47,11 +47,10 @@ const ENDLESS_TURN: Turn = {
 };
 
 /**
- * Shares the process between the background work of tenants: deficit round robin over time spent, weighted by plan
- * (decisions 37 and 68). A
- * tenant without open turns is served before those that have some, after at most one turn.
+ * Schedules the background work of tenants: deficit round robin over time spent, weighted by plan (decisions 37 and
+ * 68). A tenant without open quanta is served before those that have some, after at most one quantum.
  */
-export class TenantTurns {
+export class BackgroundScheduler {
   readonly #longestRead: () => number;
   readonly #weightOf: (tenantId: string) => number;
   #grantedAt = Number.NEGATIVE_INFINITY;
@@ -61,26 +60,26 @@ export class TenantTurns {
   /** Tenants that wait, in the order of the round. */
   readonly #round = new Map<string, Flow>();
 
-  constructor({ atOnce = AT_ONCE, longestRead = () => 0, weightOf = () => 1 }: TurnOptions = {}) {
+  constructor({ atOnce = AT_ONCE, longestRead = () => 0, weightOf = () => 1 }: SchedulerOptions = {}) {
     this.#weightOf = weightOf;
     this.#free = atOnce;
     this.#longestRead = longestRead;
   }
 
-  /** Waits for the tenant's next turn. The caller ends it. @param code names its works in figures of long ticks */
-  async take(tenantId: string, code: string): Promise<Turn> {
+  /** Waits for the tenant's next quantum. The caller ends it. @param code names its works in figures of long ticks */
+  async take(tenantId: string, code: string): Promise<Quantum> {
     await this.#granted(tenantId);
-    return this.#turnOf(tenantId, code);
+    return this.#quantumOf(tenantId, code);
   }
 
-  #turnOf(tenantId: string, code: string): Turn {
+  #quantumOf(tenantId: string, code: string): Quantum {
     let since = monotonic();
     let slot = this.#slot();
     const charge = (): void => {
       this.#charge(tenantId, monotonic() - since);
       slot();
     };
-    const isOver = (): boolean => monotonic() - since >= TURN_MS;
+    const isOver = (): boolean => monotonic() - since >= QUANTUM_MS;
     return {
       get isOver() {
         return isOver();
@@ -98,7 +97,7 @@ export class TenantTurns {
     };
   }
 
-  /** @returns a function that gives the slot back, unless the time of the turn has done so */
+  /** @returns a function that gives the slot back, unless the time of the quantum has done so */
   #slot(): () => void {
     const giveBack = (): void => {
       if (timer === undefined) return;
@@ -107,12 +106,12 @@ export class TenantTurns {
       this.#free += 1;
       this.#serve();
     };
-    let timer: Timer | undefined = setTimeout(giveBack, TURN_MS);
+    let timer: Timer | undefined = setTimeout(giveBack, QUANTUM_MS);
     return giveBack;
   }
 
   #granted(tenantId: string): Promise<void> {
-    const flow = this.#flows.get(tenantId) ?? { credit: TURN_MS, open: 0, waiting: [] };
+    const flow = this.#flows.get(tenantId) ?? { credit: QUANTUM_MS, open: 0, waiting: [] };
     this.#flows.set(tenantId, flow);
     return new Promise((resolve) => {
       flow.waiting.push(resolve);
@@ -121,13 +120,13 @@ export class TenantTurns {
     });
   }
 
-  /** Returns what the turn left of its time, or charges what it took beyond. */
+  /** Returns what the quantum left of its time, or charges what it took beyond. */
   #charge(tenantId: string, spentMs: number): void {
     const flow = this.#flows.get(tenantId);
     if (flow === undefined) return;
     flow.open -= 1;
-    const most = TURN_MS * this.#weightOf(tenantId);
-    flow.credit = Math.max(-MOST_DEBT_MS, Math.min(most, flow.credit + TURN_MS - spentMs));
+    const most = QUANTUM_MS * this.#weightOf(tenantId);
+    flow.credit = Math.max(-MOST_DEBT_MS, Math.min(most, flow.credit + QUANTUM_MS - spentMs));
     if (flow.open === 0 && flow.waiting.length === 0) this.#flows.delete(tenantId);
   }
 
@@ -139,14 +138,14 @@ export class TenantTurns {
       this.#grantedAt = monotonic();
       this.#free -= 1;
       flow.open += 1;
-      flow.credit -= TURN_MS;
+      flow.credit -= QUANTUM_MS;
       const grant = flow.waiting.shift();
       if (flow.waiting.length === 0) this.#round.delete(tenantId);
       grant?.();
     }
   }
 
-  /** Whether the next turn must wait, so that read models catch up with the events of earlier ones. */
+  /** Whether the next quantum must wait, so that read models catch up with the events of earlier ones. */
   #holdsBack(): boolean {
     if (this.#heldBack !== undefined) return true;
     const left = this.#grantedAt + HELD_BACK_MS - monotonic();
@@ -163,7 +162,7 @@ export class TenantTurns {
     // A tenant moved to the end is visited again, until its credit suffices.
     for (const [tenantId, flow] of this.#round) {
       if (flow.credit > 0) return [tenantId, flow];
-      flow.credit += TURN_MS * this.#weightOf(tenantId);
+      flow.credit += QUANTUM_MS * this.#weightOf(tenantId);
       this.#round.delete(tenantId);
       this.#round.set(tenantId, flow);
     }
@@ -174,16 +173,16 @@ export class TenantTurns {
 /** Works that are run together. */
 const GROUP = 32;
 
-/** Starts works in order, a group at a time, with a turn for each group. @throws the first error of a group */
-export const inTurns = async (
+/** Starts works in order, a group at a time, with a quantum for each group. @throws the first error of a group */
+export const runInGroups = async (
   works: readonly (() => Promise<unknown>)[],
-  turn: Turn = ENDLESS_TURN,
+  quantum: Quantum = ENDLESS_QUANTUM,
 ): Promise<void> => {
   for (let from = 0; from < works.length; from += GROUP) {
-    if (from > 0) await turn.next();
+    if (from > 0) await quantum.next();
     const group: Promise<readonly PromiseSettledResult<unknown>[]>[] = [];
     for (const work of works.slice(from, from + GROUP)) {
-      const wait = turn.begin();
+      const wait = quantum.begin();
       if (wait !== undefined) await wait;
       // Settled alone, so that a work that fails during the wait above does not end the process.
       group.push(Promise.allSettled([work()]));
