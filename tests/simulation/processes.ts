@@ -15,7 +15,7 @@ export interface Seeds {
 }
 
 /** Runs of one process, which then ends: what runs leave in memory does not pile up. */
-const RUNS = 200;
+const RUNS = 250;
 
 const ran = z.object({
   seed: z.number(),

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { constants, setPriority, tmpdir } from 'node:os';
@@ -22,13 +23,13 @@ export interface NoMongoServer {
 
 const run = promisify(execFile);
 const SOURCE = join(import.meta.dirname, 'ferretdb');
-/** Without the other storage of FerretDB, whose driver takes long to build. */
-const TAGS = '-tags=ferretdb_no_postgresql';
+/** Without the other storage of FerretDB, whose driver takes long to build, and without what only debuggers read. */
+const OPTIONS = ['-tags=ferretdb_no_postgresql', '-trimpath', '-ldflags=-s -w', '-gcflags=all=-dwarf=false'];
 let shared: Promise<MongoServer> | undefined;
 let users = 0;
 
 /**
- * The server at `MONGODB_URL`; otherwise FerretDB 1.24, which speaks MongoDB's protocol. It is built with Go (about a
+ * The server at `MONGODB_URL`; otherwise FerretDB 1.24, which speaks MongoDB's protocol. It is built with Go (about half a
  * minute the first time, then cached) and shared by all suites of the process.
  */
 export async function startMongo(): Promise<MongoServer | NoMongoServer> {
@@ -66,10 +67,13 @@ export async function prepareMongo(): Promise<void> {
 
 /** The binary's name contains a hash of its sources, so that changed sources are rebuilt. */
 async function build(): Promise<string> {
-  const sources = await Promise.all(
-    ['main.go', 'go.mod', 'go.sum'].map((name) => readFile(join(SOURCE, name))),
-  );
-  const version = createHash('sha256').update(TAGS).update(Buffer.concat(sources)).digest('hex').slice(0, 16);
+  const names = globSync(['*.go', 'go.*', 'without/**/*.{go,mod}'], { cwd: SOURCE }).sort();
+  const sources = await Promise.all(names.map((name) => readFile(join(SOURCE, name))));
+  const version = createHash('sha256')
+    .update(OPTIONS.join(' '))
+    .update(Buffer.concat(sources))
+    .digest('hex')
+    .slice(0, 16);
   const binary = join(SOURCE, '.build', `ferretdb-${version}`);
   const built = await access(binary).then(
     () => true,
@@ -77,12 +81,18 @@ async function build(): Promise<string> {
   );
   if (built) return binary;
   const unfinished = `${binary}.${process.pid}`;
-  const env = { ...process.env, GOFLAGS: '-mod=readonly -buildvcs=false', CGO_ENABLED: '0' };
+  const env = {
+    ...process.env,
+    GOFLAGS: '-mod=readonly -buildvcs=false',
+    CGO_ENABLED: '0',
+    // Each compiler ends before its garbage is worth collecting.
+    GOGC: '400',
+  };
   // Fails before any other step when Go is missing.
   await run('go', ['version']);
   await mkdir(join(SOURCE, '.build'), { recursive: true });
-  console.log('      building FerretDB (once, about a minute) …');
-  const building = run('go', ['build', TAGS, '-trimpath', '-ldflags=-s -w', '-o', unfinished, '.'], {
+  console.log('      building FerretDB (once, about half a minute) …');
+  const building = run('go', ['build', ...OPTIONS, '-o', unfinished, '.'], {
     cwd: SOURCE,
     env,
   });

@@ -55,8 +55,15 @@ export const pythonTools = async (): Promise<string | undefined> => {
   const python = join(folder, 'bin/python');
   try {
     if (!existsSync(join(folder, 'bin/openapi-python-client'))) {
-      await run('python3', ['-m', 'venv', folder]);
-      await run(python, ['-m', 'pip', 'install', '-q', '-r', 'requirements.txt'], process.env);
+      const packages = ['install', '-q', '--no-compile', '-r', 'requirements.txt'];
+      try {
+        // A pip in the folder takes as long to install as the packages.
+        await run('python3', ['-m', 'venv', '--without-pip', folder]);
+        await run('python3', ['-m', 'pip', '--python', python, ...packages], process.env);
+      } catch {
+        await run('python3', ['-m', 'venv', folder]);
+        await run(python, ['-m', 'pip', ...packages], process.env);
+      }
     }
     return python;
   } catch {
