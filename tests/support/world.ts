@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { type Client, clientOf } from './client.ts';
 import {
   cleanUp,
@@ -74,6 +75,12 @@ export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): P
   });
   shared.set(key, made);
   return made.world;
+};
+
+/** For `beforeEach` hooks: starts a server that a test has ended again, on its data. */
+export const restartEnded = async (world: World): Promise<void> => {
+  const hasEnded = await Promise.race([world.server.exited.then(() => true), setImmediate(false)]);
+  if (hasEnded) await world.restart();
 };
 
 const worldOf = async (first: Server, options: ServerOptions): Promise<World> => {
