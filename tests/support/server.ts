@@ -244,10 +244,13 @@ export const startServer = async (options: ServerOptions = {}): Promise<Server> 
   };
 };
 
-/** A server for several test files, which none of them may end. It runs until the test process ends. */
-export const startSharedServer = async (env: ServerOptions['env']): Promise<Server> => {
-  const dataDir = await makeFolder();
-  shared.folders.push(dataDir);
+/**
+ * A server for several test files, which none of them may end. It runs until the test process ends.
+ * @param beside another one, whose data it shares
+ */
+export const startSharedServer = async (env: ServerOptions['env'], beside?: Server): Promise<Server> => {
+  const dataDir = beside?.dataDir ?? (await makeFolder());
+  if (beside === undefined) shared.folders.push(dataDir);
   const refuse = (): never => {
     throw new Error('This server is shared: a test that ends its server starts one with startWorld().');
   };
