@@ -98,7 +98,7 @@ describe('The assistant under attack', function () {
   });
 
   it('refuses a flood of questions from one tenant, and answers another’s', async () => {
-    const flood = Array.from({ length: 64 }, (_, n) =>
+    const flood = Array.from({ length: 120 }, (_, n) =>
       tenant.admin.api.post(ASK, {
         message: `What is the promise number ${n}? ${'chairs and more '.repeat(200)}`,
       }),

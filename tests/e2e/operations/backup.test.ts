@@ -20,7 +20,7 @@ import {
 import { liveMessage, users } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { download, uploaded } from '../../support/uploads.ts';
-import { BASE, endWorld, restartEnded, say, startWorld, USERS, type World } from '../../support/world.ts';
+import { BASE, endWorld, say, startWorld, USERS, type World } from '../../support/world.ts';
 import { forgotten, GONE, known } from '../erasure/support.ts';
 import { command, copyOf, envOf, type Filled, filled, verify } from './support.ts';
 
@@ -30,11 +30,19 @@ describe('Backups of the embedded stores', function () {
   let world: World;
   let made: Filled;
 
-  before(async () => {
+  let hasEnded = true;
+
+  beforeEach(async () => {
+    // Tests that leave their server running share it.
+    if (!hasEnded) return;
+    await endWorld();
     world = await startWorld();
     made = await filled(world);
+    hasEnded = false;
+    void world.server.exited.then(() => {
+      hasEnded = true;
+    });
   });
-  beforeEach(() => restartEnded(world));
   after(endWorld);
 
   interface Places {
@@ -166,6 +174,36 @@ describe('Backups of the embedded stores', function () {
     expect(second).to.deep.equal({ id: late.id, replayed: null });
     expect(await send('late')).to.deep.equal({ id: late.id, replayed: 'true' });
     await server.stop();
+  });
+
+  it('are refused when the backup was killed midway', async () => {
+    const record = await newRecord(made.tenant);
+    for (let nth = 0; nth < 12; nth += 1) {
+      await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));
+    }
+    let killed = 0;
+    for (const what of ['blobs', 'events.db', 'answers.db', 'blobs.txt']) {
+      const where = await places();
+      const args = [MAIN, 'backup', '--to', where.to, '--keys-to', where.keys];
+      const child = spawn(process.execPath, args, {
+        env: { ...OF_CHILDREN, ...envOf(world.server.dataDir) },
+        stdio: 'ignore',
+      });
+      const ended = once(child, 'exit');
+      await eventually('a part', () => existsSync(join(where.to, what)) || child.exitCode !== null, 120_000);
+      child.kill('SIGKILL');
+      await ended;
+      if (existsSync(join(where.to, 'backup.json'))) continue;
+      killed += 1;
+      const refused = await restored(where);
+      expect(refused.code).to.equal(1);
+      expect(refused.stderr).to.equal(`${where.to} holds no whole backup: backup.json is not there.\n`);
+      expect(existsSync(where.into)).to.equal(false);
+      // Nor is it continued: a backup needs an empty folder.
+      const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
+      expect([more.code, more.stderr]).to.deep.equal([1, `${where.to} is not empty.\n`]);
+    }
+    expect(killed).to.be.greaterThan(1);
   });
 
   it('are refused when a byte, a file or a line differs', async () => {
@@ -316,36 +354,6 @@ describe('Backups of the embedded stores', function () {
       const { code, stderr } = await admin(['backup', '--to', to, '--keys-to', keys], env, '', 120_000);
       expect([code, stderr.includes('docs/operations.md')], stderr).to.deep.equal([1, true]);
     }
-  });
-
-  it('are refused when the backup was killed midway', async () => {
-    const record = await newRecord(made.tenant);
-    for (let nth = 0; nth < 12; nth += 1) {
-      await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));
-    }
-    let killed = 0;
-    for (const what of ['blobs', 'events.db', 'answers.db', 'blobs.txt']) {
-      const where = await places();
-      const args = [MAIN, 'backup', '--to', where.to, '--keys-to', where.keys];
-      const child = spawn(process.execPath, args, {
-        env: { ...OF_CHILDREN, ...envOf(world.server.dataDir) },
-        stdio: 'ignore',
-      });
-      const ended = once(child, 'exit');
-      await eventually('a part', () => existsSync(join(where.to, what)) || child.exitCode !== null, 120_000);
-      child.kill('SIGKILL');
-      await ended;
-      if (existsSync(join(where.to, 'backup.json'))) continue;
-      killed += 1;
-      const refused = await restored(where);
-      expect(refused.code).to.equal(1);
-      expect(refused.stderr).to.equal(`${where.to} holds no whole backup: backup.json is not there.\n`);
-      expect(existsSync(where.into)).to.equal(false);
-      // Nor is it continued: a backup needs an empty folder.
-      const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
-      expect([more.code, more.stderr]).to.deep.equal([1, `${where.to} is not empty.\n`]);
-    }
-    expect(killed).to.be.greaterThan(1);
   });
 
   it('restore the text of messages that were not deleted', async () => {
