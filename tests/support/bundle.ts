@@ -20,7 +20,7 @@ const ENTRIES = [
 ];
 
 /**
- * Sources keep their places, beside which they find data; threads are files of the bundle. Packages that are loaded later stay outside,
+ * Sources keep their places, beside which they find data; threads and processes are files of the bundle. Packages that are loaded later stay outside,
  * since the bundler hides the names that a CommonJS module exports.
  */
 const places: Plugin = {
@@ -35,7 +35,7 @@ const places: Plugin = {
       return {
         loader: 'ts',
         contents: text
-          .replace(/(\.worker)\.ts', import\.meta\.url/, `$1.js', ${JSON.stringify(bundled)}`)
+          .replace(/(\.worker|\/main)\.ts', import\.meta\.url/, `$1.js', ${JSON.stringify(bundled)}`)
           .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
           .replaceAll('import.meta.dirname', JSON.stringify(dirname(path))),
       };

@@ -244,10 +244,13 @@ export const startServer = async (options: ServerOptions = {}): Promise<Server> 
   };
 };
 
-/** A server for several test files, which none of them may end. It runs until the test process ends. */
-export const startSharedServer = async (env: ServerOptions['env']): Promise<Server> => {
-  const dataDir = await makeFolder();
-  shared.folders.push(dataDir);
+/**
+ * A server for several test files, which none of them may end. It runs until the test process ends.
+ * @param beside another one, whose data it shares
+ */
+export const startSharedServer = async (env: ServerOptions['env'], beside?: Server): Promise<Server> => {
+  const dataDir = beside?.dataDir ?? (await makeFolder());
+  if (beside === undefined) shared.folders.push(dataDir);
   const refuse = (): never => {
     throw new Error('This server is shared: a test that ends its server starts one with startWorld().');
   };
@@ -260,6 +263,9 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
 /** A limit only ends a test that fails anyway, so a busy machine gets at least this long. */
 const LEAST_WAIT_MS = 60_000;
 
+/** A check often is a request, so long waits repeat it less often. */
+const pollMs = (waited: number): number => (waited < 1000 ? 15 : Math.min(15 + waited / 50, 150));
+
 /**
  * Waits until `check` returns something other than undefined or false, and returns it.
  * @param what names it for the failure; a function tells what was seen last
@@ -269,13 +275,14 @@ export const eventually = async <T>(
   check: () => Promise<T | undefined | false> | T | undefined | false,
   withinMs = 30_000,
 ): Promise<T> => {
-  const deadline = performance.now() + Math.max(withinMs, LEAST_WAIT_MS);
+  const start = performance.now();
   for (;;) {
     const found = await check();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline)
+    const waited = performance.now() - start;
+    if (waited > Math.max(withinMs, LEAST_WAIT_MS))
       throw new Error(`${typeof what === 'string' ? what : what()}: not in time`);
-    await new Promise((resolve) => setTimeout(resolve, 15));
+    await new Promise((resolve) => setTimeout(resolve, pollMs(waited)));
   }
 };
 

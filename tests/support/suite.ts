@@ -1,5 +1,4 @@
-import { newDataFolder, startServer } from './server.ts';
-import { endWorld, sharedWorld, startWorld, type TestTenant, talk, type World } from './world.ts';
+import { endWorld, type Pair, sharedPair, sharedWorld, type TestTenant, talk, type World } from './world.ts';
 
 /** State that the tests of a suite share, created before the first and ended after the last. */
 
@@ -42,11 +41,9 @@ export const adaAndBen = async (start: Start = sharedWorld) => {
   return { world, tenant, ada, ben, id: await talk(ada, ben) };
 };
 
-/** Two servers on the same data, and Ada, an admin of a tenant. */
-export const adaAndTwoServers = async () => {
-  const dataDir = await newDataFolder();
-  const world = await startWorld({ dataDir });
-  const other = await startServer({ dataDir });
+/** Two servers on the same data, and Ada, an admin of a tenant. @param start `startPair` for tests that end a server */
+export const adaAndTwoServers = async (start: () => Promise<Pair> = sharedPair) => {
+  const { world, other } = await start();
   const tenant = await world.tenant();
   return { world, other, tenant, ada: await tenant.person('Ada', 'admin') };
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { type Client, clientOf } from './client.ts';
 import {
   cleanUp,
@@ -74,6 +75,38 @@ export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): P
   });
   shared.set(key, made);
   return made.world;
+};
+
+export interface Pair {
+  readonly world: World;
+  /** On the same data. */
+  readonly other: Server;
+}
+
+/** Two servers for the calling file only. */
+export const startPair = async (): Promise<Pair> => {
+  const world = await startWorld();
+  return { world, other: await startServer({ dataDir: world.server.dataDir }) };
+};
+
+let pair: Pair | undefined;
+
+/** Two servers on the same data, shared as that of {@link sharedWorld}. */
+export const sharedPair = async (): Promise<Pair> => {
+  if (pair !== undefined) return pair;
+  const first = await startSharedServer({});
+  const other = await startSharedServer({}, first);
+  pair = { world: await worldOf(first, {}), other };
+  void Promise.race([first.exited, other.exited]).then(() => {
+    pair = undefined;
+  });
+  return pair;
+};
+
+/** For `beforeEach` hooks: starts a server that a test has ended again, on its data. */
+export const restartEnded = async (world: World): Promise<void> => {
+  const hasEnded = await Promise.race([world.server.exited.then(() => true), setImmediate(false)]);
+  if (hasEnded) await world.restart();
 };
 
 const worldOf = async (first: Server, options: ServerOptions): Promise<World> => {

@@ -245,7 +245,7 @@ describe('The backfill of the corpus', function () {
 
   it('continues after kill -9, and loses nothing', async () => {
     const tenant = await plain();
-    await fill(tenant, 120);
+    await fill(tenant, 60);
     await entitle(world, tenant);
     const begun = tenant.admin.api.post(BACKFILL).catch(() => undefined);
     await askUntil(tenant.admin, 'What is lot 1?', (found) => found.retrieved_chunks.length > 0);
@@ -256,14 +256,14 @@ describe('The backfill of the corpus', function () {
     const { added, updated, skipped } = await backfill(tenant.admin.api);
     // The subscriber restarts slightly before the kill, and finds sources stored without vectors, which count as
     // updated.
-    expect(added + updated + skipped).to.equal(120);
+    expect(added + updated + skipped).to.equal(60);
     expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
-    expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 120 });
+    expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
   });
 
   it('is taken over by a waiting request when its node crashes', async () => {
     const tenant = await plain();
-    await fill(tenant, 100);
+    await fill(tenant, 60);
     await entitle(world, tenant);
     const begun = (await onSecond(tenant)).post(BACKFILL).catch(() => undefined);
     await askUntil(tenant.admin, 'What is lot 1?', (found) => found.retrieved_chunks.length > 0);
@@ -271,7 +271,7 @@ describe('The backfill of the corpus', function () {
     await second.kill();
     await begun;
     const { added, updated, skipped } = await waiting;
-    expect(added + updated + skipped).to.equal(100);
+    expect(added + updated + skipped).to.equal(60);
     expect(await backfill((await entitledTenant(world)).admin.api)).to.deep.equal({
       added: 0,
       updated: 0,

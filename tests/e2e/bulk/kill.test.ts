@@ -33,7 +33,9 @@ const LOOP: Definition = {
   ],
 };
 
-const ROWS = 1_200;
+const ROWS = 1_050;
+/** Rows before the first id without a record. */
+const FOUND = 1_000;
 const EACH = Math.ceil(KILL_ROUNDS / 3);
 const TIMEOUT_MS = 60_000 + EACH * 60_000;
 const LONG = 120_000;
@@ -44,11 +46,20 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
   let world: World;
   let tenant: TestTenant;
   let killer: Killer;
+  /** Two equal entities, whose rows the tests change one after the other. */
+  let sides: readonly [Side, Side];
 
   before(async () => {
     world = await startWorld();
     tenant = await world.tenant();
     killer = new Killer(world, tenant);
+    const sideOf = async (entity: string): Promise<Side> => {
+      await defineEntity(tenant, entity, { definition: LOOP });
+      const ids = await createMany(tenant.admin, entity, ROWS, (i) => ({ title: 'n0', amount: i % 10 }));
+      ids.splice(FOUND, 0, randomUUID(), 'no id');
+      return { entity, ids };
+    };
+    sides = [await sideOf('torn_jobs'), await sideOf('twin_jobs')];
   });
   after(endWorld);
 
@@ -96,33 +107,44 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
   };
 
   it('each transition is made once, and the counts add up', async () => {
-    const sideOf = async (entity: string): Promise<Side> => {
-      await defineEntity(tenant, entity, { definition: LOOP });
-      const ids = await createMany(tenant.admin, entity, ROWS, (i) => ({ title: `${i}`, amount: i % 10 }));
-      ids.splice(1_000, 0, randomUUID(), 'no id');
-      return { entity, ids };
-    };
-    const sides = [await sideOf('torn_jobs'), await sideOf('twin_jobs')] as const;
     await rounds(EACH, () => compare(sides, 'JobTransitioned', transition('flip'), ({ ids }) => ids));
   }).timeout(TIMEOUT_MS);
 
   it('each edit is made once, also when it changes the filtered field', async () => {
-    const sideOf = async (): Promise<Side> => {
-      const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
-      return { entity, ids: await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 })) };
-    };
-    const sides = [await sideOf(), await sideOf()] as const;
     await rounds(Math.max(EACH, 2), async (nth) => {
+      const values = { title: `n${nth + 1}` };
       if (nth % 2 === 0) {
-        return compare(sides, 'RecordUpdated', edit({ n: nth + 1 }), () => ({ filter: { n: nth } }));
+        return compare(sides, 'RecordUpdated', edit(values), () => ({ filter: { title: `n${nth}` } }));
       }
       for (const { entity, ids } of sides) {
         // Rows that stay unchanged.
         const own = Array.from({ length: ROWS / 10 }, (_, i) => ids[i * 10 + 3] ?? '');
-        const answers = own.map((id) => change(tenant.admin, { entity_name: entity, id }, { n: nth + 1 }));
+        const answers = own.map((id) => change(tenant.admin, { entity_name: entity, id }, values));
         for (const answer of await Promise.all(answers)) answer.as(z.unknown());
       }
-      return compare(sides, 'RecordUpdated', edit({ n: nth + 1 }), ({ ids }) => ids);
+      return compare(sides, 'RecordUpdated', edit(values), ({ ids }) => ids);
+    });
+  }).timeout(TIMEOUT_MS);
+
+  it('a commit within a request is taken over by another process', async () => {
+    const [{ entity, ids: all }] = sides;
+    const ids = all.slice(0, FOUND).filter((_id, i) => i % 10 !== 3);
+    await rounds(1, async () => {
+      const since = await killer.lengths(ids);
+      const made = await preview(tenant.admin, entity, transition('flip'), ids);
+      const answer = commit(tenant.admin, made.id).catch((error: unknown) => error);
+      const aim = 100 + random(300);
+      const hits = await killer.fireAt(made.id, () =>
+        killer.rowIsDone(ids[aim] ?? '', 'JobTransitioned', since[aim] ?? 0),
+      );
+      await answer;
+      const done = await ended(tenant.admin, made.id, LONG);
+      await killer.expectRuns(made.id, hits);
+      expect(done.result).to.include({ succeeded: 900, skipped: 0, errored: 0 });
+      const { events } = await killer.histories({ entity, ids }, since);
+      for (const [i, each] of events.entries()) expect(each, `row ${i}`).to.have.length(1);
+      expect((await readSession(tenant.admin, made.id)).status).to.equal('committed');
+      return hits;
     });
   }).timeout(TIMEOUT_MS);
 
@@ -130,15 +152,13 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
    * Records with referrers that cascade, clear or restrict. Each cascading referrer has two of its own, one that
    * cascades and one that clears.
    */
-  const family = async (): Promise<Side & { readonly parents: readonly string[] }> => {
-    const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
+  const family = async ({ entity, ids: parents }: Side) => {
     const child = await define(
       tenant.admin,
       pointing('owned', entity, 'cascade'),
       pointing('loose', entity, 'clear'),
       pointing('kept', entity, 'restrict'),
     );
-    const parents = await createMany(tenant.admin, entity, 1_000, (n) => ({ n }));
     const children = await Promise.all(
       parents
         .filter((_id, i) => i % 20 === 0)
@@ -158,13 +178,23 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
         .flatMap((id) => [{ owned: id }, { loose: id }])
         .map(async (values) => (await create(tenant.admin, grandchild, values)).id),
     );
-    return { entity, ids: [...parents, ...children, ...grandchildren], parents };
+    const ids = [...parents, ...children, ...grandchildren];
+    return { entity, ids, parents, since: await killer.lengths(ids) };
+  };
+
+  /** The rows of the other tests at first. */
+  const parentsOf = async (nth: number, { entity, ids }: Side): Promise<Side> => {
+    if (nth === 0) return { entity, ids: ids.slice(0, FOUND) };
+    const own = await define(tenant.admin, { key: 'n', type: 'integer' });
+    return { entity: own, ids: await createMany(tenant.admin, own, FOUND, (n) => ({ n })) };
   };
 
   it('each deletion is made and counted once, with its cascade', async () => {
-    await rounds(EACH, async () => {
-      const torn = await family();
-      const twin = await family();
+    await rounds(EACH, async (nth) => {
+      const [torn, twin] = [
+        await family(await parentsOf(nth, sides[0])),
+        await family(await parentsOf(nth, sides[1])),
+      ];
       const made = await previewed(torn, DELETE, torn.parents);
       expect((await commit(tenant.admin, made.id)).status).to.equal(202);
       // An odd index, since only parents with even ones can be restricted.
@@ -181,33 +211,11 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
         expect(kinds).to.have.members(['delete 17', 'clear 17', 'delete 17', 'clear 17']);
       }
       // An attempt cut off by a kill may be abandoned and repeated, so its marks are ignored.
-      const lasting = async (side: Side) =>
-        (await killer.histories(side)).events.map((events) =>
+      const lasting = async (side: typeof torn) =>
+        (await killer.histories(side, side.since)).events.map((events) =>
           events.map(({ type }) => type).filter((type) => !type.startsWith('RecordDeletion')),
         );
       expect(await lasting(torn)).to.deep.equal(await lasting(twin));
-      return hits;
-    });
-  }).timeout(TIMEOUT_MS);
-
-  it('a commit within a request is taken over by another process', async () => {
-    const entity = 'small';
-    await defineEntity(tenant, entity, { definition: LOOP });
-    const ids = await createMany(tenant.admin, entity, 900, (i) => ({ title: `${i}`, amount: 1 }));
-    await rounds(1, async () => {
-      const since = await killer.lengths(ids);
-      const made = await preview(tenant.admin, entity, transition('flip'), ids);
-      const answer = commit(tenant.admin, made.id).catch((error: unknown) => error);
-      const hits = await killer.fireAt(made.id, () =>
-        killer.rowIsDone(ids[100 + random(300)] ?? '', 'JobTransitioned', since[0] ?? 0),
-      );
-      await answer;
-      const done = await ended(tenant.admin, made.id, LONG);
-      await killer.expectRuns(made.id, hits);
-      expect(done.result).to.include({ succeeded: 900, skipped: 0, errored: 0 });
-      const { events } = await killer.histories({ entity, ids }, since);
-      for (const [i, each] of events.entries()) expect(each, `row ${i}`).to.have.length(1);
-      expect((await readSession(tenant.admin, made.id)).status).to.equal('committed');
       return hits;
     });
   }).timeout(TIMEOUT_MS);

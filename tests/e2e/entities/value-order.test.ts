@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { eventually } from '../../support/server.ts';
 import { forSuite } from '../../support/suite.ts';
 import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
-import { endWorld, startWorld } from '../../support/world.ts';
+import { endWorld, sharedWorld } from '../../support/world.ts';
 import { edit, preview, SESSIONS } from '../bulk/support.ts';
 import { OPEN, subscribe } from '../webhooks/support.ts';
 import { at, define, ENTITIES } from './support.ts';
@@ -15,7 +15,7 @@ const ORDER = ['zebra', 'apple', 'mango', 'beta'];
 describe('Values keep the order of the schema', () => {
   const here = forSuite(
     async () => {
-      const world = await startWorld({ env: OPEN });
+      const world = await sharedWorld(OPEN);
       const tenant = await world.tenant();
       await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'pro' });
       const { api } = tenant.admin;

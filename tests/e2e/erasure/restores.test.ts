@@ -8,6 +8,7 @@ import { allMessages } from '../../support/unread-model.ts';
 import {
   BASE,
   endWorld,
+  restartEnded,
   say,
   startWorld,
   type TestTenant,
@@ -22,11 +23,14 @@ describe('Erasures, crashes and restored backups', () => {
   let world: World;
   let tenant: TestTenant;
 
-  beforeEach(async () => {
+  before(async () => {
     world = await startWorld();
+  });
+  beforeEach(async () => {
+    await restartEnded(world);
     tenant = await world.tenant();
   });
-  afterEach(endWorld);
+  after(endWorld);
 
   const listed = async () => (await tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
   const tracesOf = (people: readonly Known[]): Record<string, string | Buffer> =>

@@ -32,7 +32,7 @@ describe('A server that restarts over EventStoreDB without its read models', () 
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');
     for (let nth = 0; nth < ROOMS; nth += 1) rooms.push(await talk(ada, ben, await tenant.person(`P${nth}`)));
-    await postAll(ada, rooms, { writers: 64, each: 80 });
+    await postAll(ada, rooms, { writers: 64, each: 50 });
   }).timeout(90_000);
   after(async () => {
     await endWorld();
@@ -46,7 +46,8 @@ describe('A server that restarts over EventStoreDB without its read models', () 
     }
     const [room = ''] = rooms;
     const { appended } = await store.counts();
-    expect(appended).to.be.greaterThan(5000);
+    // More than a process keeps in memory for its followers.
+    expect(appended).to.be.greaterThan(3000);
     const counted = await countedDuring(store, async () => {
       await world.restart();
       await world.ready();

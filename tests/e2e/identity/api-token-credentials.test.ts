@@ -14,11 +14,11 @@ import {
 import { findIn, findInText } from '../../support/files.ts';
 import { refusal } from '../../support/socket.ts';
 import { forSuite } from '../../support/suite.ts';
-import { startWorld, USERS } from '../../support/world.ts';
+import { sharedWorld, USERS } from '../../support/world.ts';
 
 describe('API tokens as credentials', () => {
   const here = forSuite(async () => {
-    const world = await startWorld();
+    const world = await sharedWorld();
     const tenant = await world.tenant();
     const ada = await tenant.person('Ada', 'admin');
     const { token, id } = await mintToken(ada.api, { scopes: ['admin:*'], expires_in: 'never' });

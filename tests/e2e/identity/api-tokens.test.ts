@@ -14,11 +14,12 @@ import { atPresentPace } from '../../support/pace.ts';
 import { eventually } from '../../support/server.ts';
 import { adaAndTwoServers, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
+import { startPair } from '../../support/world.ts';
 
 const DAY = 86_400_000;
 
 describe('API tokens', () => {
-  const here = forSuite(adaAndTwoServers);
+  const here = forSuite(() => adaAndTwoServers(startPair));
 
   const as = (token: string) => here().world.anybody.with(token);
   const revoke = (id: string) => here().ada.api.delete(`${API_TOKENS}/${id}`);

@@ -14,7 +14,7 @@ import {
   token as mention,
   NOTIFICATIONS,
   say,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   talk,
   USERS,
@@ -32,7 +32,7 @@ describe('The event log', () => {
   let room: string;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     home = await world.tenant();
     [ada, ben] = [await home.person('Ada'), await home.person('Ben')];
     room = await talk(ada, ben);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { PORTAL, partner, partnerToken, session } from '../../support/partners.ts';
-import { newDataFolder, randomName, type Server, startServer } from '../../support/server.ts';
+import { randomName, type Server } from '../../support/server.ts';
 import { errorWithDetails, tenant as tenantShape, validationFailed } from '../../support/shapes.ts';
-import { endWorld, startWorld, type World } from '../../support/world.ts';
+import { endWorld, sharedPair, type World } from '../../support/world.ts';
 
 /** Decisions, section 3, Platform: partners. */
 describe('Partners', () => {
@@ -10,9 +10,7 @@ describe('Partners', () => {
   let other: Server;
 
   before(async () => {
-    const dataDir = await newDataFolder();
-    other = await startServer({ dataDir });
-    world = await startWorld({ dataDir });
+    ({ world, other } = await sharedPair());
   });
   after(endWorld);
 

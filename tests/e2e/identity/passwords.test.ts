@@ -7,7 +7,7 @@ import { login } from '../../support/shapes.ts';
 import { listen } from '../../support/socket.ts';
 import { forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { type Member, startWorld, USERS } from '../../support/world.ts';
+import { type Member, sharedWorld, USERS } from '../../support/world.ts';
 
 const OWN = '/api/v1/tenant/me/password';
 const RESET = '/auth/password-reset';
@@ -17,7 +17,7 @@ const FIRST = 'the-first-password';
 /** Decision 47. */
 describe('A password', () => {
   const here = forSuite(async () => {
-    const world = await startWorld();
+    const world = await sharedWorld();
     return { world, tenant: await world.tenant() };
   });
 

@@ -15,7 +15,14 @@ import { storedEvents } from '../../support/event-rows.ts';
 import { findIn, findInText } from '../../support/files.ts';
 import { listen } from '../../support/socket.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { BASE, endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  sharedWorld,
+  type TestTenant,
+  type World,
+} from '../../support/world.ts';
 
 const bearer = bearerOf(3600);
 
@@ -25,7 +32,7 @@ describe('The test token', () => {
   let ada: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada', 'admin');
   });

@@ -15,7 +15,7 @@ import {
   TEST_TOKEN,
 } from '../../support/delegation.ts';
 import { atPresentPace } from '../../support/pace.ts';
-import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { eventually, type Server } from '../../support/server.ts';
 import { listen, refusal } from '../../support/socket.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
 import {
@@ -23,7 +23,7 @@ import {
   endWorld,
   type Member,
   say,
-  startWorld,
+  sharedPair,
   type TestTenant,
   talk,
   USERS,
@@ -38,9 +38,7 @@ describe('Withdrawals', () => {
   let root: Member;
 
   before(async () => {
-    const dataDir = await newDataFolder();
-    world = await startWorld({ dataDir });
-    other = await startServer({ dataDir });
+    ({ world, other } = await sharedPair());
     tenant = await world.tenant();
     root = tenant.admin;
     await activeExtension(root.api, 'crm');

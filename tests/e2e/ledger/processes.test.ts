@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { keyed } from '../../support/client.ts';
-import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { eventually, type Server } from '../../support/server.ts';
+import { endWorld, sharedPair, type TestTenant, type World } from '../../support/world.ts';
 import { ACCOUNTS, drafted, ENTRIES, entry, LOCK, move, refused, withBooks } from './support.ts';
 
 describe('The ledger on two processes', () => {
@@ -10,9 +10,7 @@ describe('The ledger on two processes', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    const dataDir = await newDataFolder();
-    other = await startServer({ dataDir });
-    world = await startWorld({ dataDir });
+    ({ world, other } = await sharedPair());
     tenant = await withBooks(world);
   });
   after(endWorld);

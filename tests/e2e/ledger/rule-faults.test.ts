@@ -20,12 +20,12 @@ describe('Posting rules and kill -9', () => {
   it('make one entry for each row of a bulk commit, and for each retry', async () => {
     const { tenant, entity } = await withSales(world);
     const { api } = tenant.admin;
-    const rows = 1_200;
+    const rows = 1_010;
     const ids = await createMany(tenant.admin, entity, rows, (i) => ({ title: `${i}` }));
     const rule = await makeRule(api, { source_kind: 'entity.updated' });
     const session = await preview(tenant.admin, entity, edit({ total: 3 }), ids);
     await api.post(`${SESSIONS}/${session.id}/commit`);
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       await new Promise((resolve) => setTimeout(resolve, 150 + Math.random() * 250));
       await world.server.kill();
       await world.restart();

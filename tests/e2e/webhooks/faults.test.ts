@@ -52,7 +52,7 @@ describe('Webhooks and kill -9', () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const id = await test(tenant.admin, hook.id);
-    for (let attempt = 1; attempt < 5; attempt += 1) {
+    for (const attempt of [1, 3]) {
       await eventually('an attempt', async () => {
         const [one] = await deliveries(tenant.admin, hook.id);
         return (one?.attempts ?? 0) >= attempt;

@@ -75,6 +75,7 @@ describe('A webhook delivery whose server is killed', () => {
   }).timeout(60_000);
 
   it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again unchanged', async () => {
+    const sent = [];
     for (const answer of ['none', 'a 2xx whose body is still to come'] as const) {
       const receiver = await startSecureReceiver((_one, response) => {
         if (answer !== 'none') {
@@ -86,12 +87,15 @@ describe('A webhook delivery whose server is killed', () => {
       const hook = await subscribe(tenant.admin, receiver.url);
       const id = await test(tenant.admin, hook.id);
       await eventually('the call', () => receiver.received.length === 1);
-      // Time for the answer to arrive; it cannot be recorded before its body has ended.
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      await world.server.kill();
-      receiver.behave(() => 200);
-      await world.restart();
-      await world.ready();
+      sent.push({ answer, receiver, hook, id });
+    }
+    // Time for the answer to arrive; it cannot be recorded before its body has ended.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await world.server.kill();
+    for (const { receiver } of sent) receiver.behave(() => 200);
+    await world.restart();
+    await world.ready();
+    for (const { answer, receiver, hook, id } of sent) {
       const [done] = await ofStatus(tenant.admin, hook.id, 'delivered', 1, 15_000);
       expect(done, answer).to.deep.include({ id, attempts: 1, response_code: 200 });
       expect(numbers(receiver.received), answer).to.deep.equal(['1', '1']);
@@ -130,7 +134,7 @@ describe('Webhook deliveries of a busy server that is killed', () => {
 
   it('with half of a batch recorded: are all made, at most sixteen per subscription twice', async () => {
     const COUNT = 90;
-    const KILLS = [1, 25, 26, 40];
+    const KILLS = [1, 25, 40];
     const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });
     const tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { newDataFolder, type Server, startServer } from '../../support/server.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import type { Server } from '../../support/server.ts';
+import { endWorld, sharedPair, type TestTenant, type World } from '../../support/world.ts';
 import { type Definition, defineEntity, JOBS, job, publish, readJob, startJob } from './support.ts';
 
 const LOOP: Definition = {
@@ -22,9 +22,7 @@ describe('Jobs on two processes', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    const dataDir = await newDataFolder();
-    other = await startServer({ dataDir });
-    world = await startWorld({ dataDir });
+    ({ world, other } = await sharedPair());
     tenant = await world.tenant();
     await defineEntity(tenant, 'switch', { definition: LOOP });
   });
