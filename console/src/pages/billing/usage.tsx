@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<UsageEvent>[] = [
     min: 150,
     cell: ({ actor }) => (
       <span title={actor.id}>
-        {actor.kind} {actor.id.slice(0, 8)}
+        {actor.kind} <code>{actor.id.slice(0, 8)}</code>
       </span>
     ),
   },
