@@ -27,18 +27,12 @@ const OFF_IN_PLAYWRIGHT = [
 ];
 /** Menus of the address bar, not visible in tests: preparing them takes most of the processor time of a new page. */
 const MENUS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'];
-/** A process that is started for the next site, which few tests open. */
-const SPARE = 'SpareRendererForSitePerProcess';
 
 /** @param path of the browser's program */
 export const launchChromium = (path: string, ...args: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: path,
-    args: [
-      '--no-sandbox',
-      `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...MENUS, SPARE].join(',')}`,
-      ...args,
-    ],
+    args: ['--no-sandbox', `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...MENUS].join(',')}`, ...args],
   });
 
 export interface TestPages {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { type CuttingProxy, startCuttingProxy } from '../client/cutting-proxy.ts';
 import { type ConsoleBrowser, noBrowser, startConsole } from './console.ts';
 import { assertion } from './partners.ts';
@@ -51,27 +51,26 @@ export class Site {
     this.#browser = await startConsole(this.#proxy?.url ?? base);
   }
 
-  /** After each test. */
-  async release(hasFailed: boolean): Promise<void> {
-    await this.#browser?.release(hasFailed);
-  }
-
   async end(): Promise<void> {
     await this.#browser?.close();
     this.#proxy?.close();
   }
 
   /** Signed in as the platform's admin. */
-  async openPlatform(path: string): Promise<Page> {
-    const page = await this.browser.open(path);
+  async openPlatform(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await this.browser.open(path, options);
     await signInPlatform(page);
     return page;
   }
 
   /** Signed in with rights for billing, as the hosting portal of a partner opens it. */
-  async openPartner(partner: string, own: Record<string, unknown> = {}): Promise<Page> {
+  async openPartner(
+    partner: string,
+    own: Record<string, unknown> = {},
+    options: BrowserContextOptions = {},
+  ): Promise<Page> {
     const token = new URLSearchParams({ assertion: assertion(partner, own) });
-    const page = await this.browser.open(`/partner#${token.toString()}`);
+    const page = await this.browser.open(`/partner#${token.toString()}`, options);
     await page.getByRole('heading', { level: 1, name: 'Partner billing' }).waitFor();
     return page;
   }
@@ -117,9 +116,6 @@ export const consoleSuite = (
     await options.end?.();
     await endWorld();
   });
-  afterEach(async function () {
-    expect(site.problems).to.deep.equal([]);
-    await site.release(this.currentTest?.state === 'failed');
-  });
+  afterEach(() => expect(site.problems).to.deep.equal([]));
   return site;
 };

@@ -51,10 +51,6 @@ const answerDialog = async (page: Page): Promise<boolean> => {
   return isForm;
 };
 
-/** Errors stay over the page until they are closed; clicks reach what is below them. */
-const letClicksThroughMessages = (page: Page): Promise<unknown> =>
-  page.locator('.toasts').evaluate((list) => list.style.setProperty('pointer-events', 'none'));
-
 /** Clicks a button, which an earlier click or a refetched list may have removed. @returns whether it was there */
 const click = async (target: Locator): Promise<boolean> => {
   try {
@@ -84,24 +80,12 @@ const labels = z.array(z.string());
 
 describe('Markup in every text of the Console', () => {
   let all: Everything;
-  const pages = new Map<Audience, Page>();
   const site: Site = consoleSuite(
     async ({ world }) => {
       all = await everything(world, XSS);
     },
     { env: OPEN, end: closeReceivers },
   );
-
-  /** Signed in for an audience, at any page. */
-  const pageOf = async (audience: Audience): Promise<Page> => {
-    const present = pages.get(audience);
-    if (present?.isClosed() === false) return present;
-    const page = await open(audience);
-    site.browser.keep(page);
-    await letClicksThroughMessages(page);
-    pages.set(audience, page);
-    return page;
-  };
 
   const open = (audience: Audience): Promise<Page> => {
     if (audience === 'platform') return site.openPlatform('/platform/overview');
@@ -119,7 +103,7 @@ describe('Markup in every text of the Console', () => {
 
   for (const { pattern, audience } of allPages()) {
     it(`stays a text on ${pattern}`, async () => {
-      const page = await pageOf(audience);
+      const page = await open(audience);
       await settled(page);
       visited += 1;
       const address = all.addresses[pattern] ?? '';
@@ -155,6 +139,7 @@ describe('Markup in every text of the Console', () => {
         await isClean();
         if (forms > 0) await go();
       }
+      await page.context().close();
     }).timeout(180_000);
   }
 

@@ -37,7 +37,7 @@ describe('The quality of the Console', () => {
 
   /** Processor time (ms) on a slower processor, from an empty page until the page is shown and sends no request. */
   const costOf = async (address: string, title: string): Promise<number> => {
-    const page = await site.browser.openOwn('/assets/none');
+    const page = await site.browser.open('/assets/none');
     const used = await meterOf(page);
     await page.goto('about:blank');
     const before = await used();
@@ -53,7 +53,7 @@ describe('The quality of the Console', () => {
    * else runs on the machine counts: a figure for quiet machines, not a limit.
    */
   const interactiveAfter = async (address: string, title: string): Promise<number> => {
-    const page = await site.browser.openOwn('/assets/none');
+    const page = await site.browser.open('/assets/none');
     const devtools = await page.context().newCDPSession(page);
     await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
     await page.addInitScript(`
@@ -102,7 +102,7 @@ describe('The quality of the Console', () => {
     const rows = Array.from({ length: ROWS }, (_, nth) => ({
       ...{ name: `model ${nth}`, generation: 'v1', state: 'active', checkpoint: '0', parked: [] },
     }));
-    const page = await site.browser.openOwn('/platform/projections');
+    const page = await site.browser.open('/platform/projections');
     await page.route('**/super/projections', (route) => route.fulfill({ json: rows }));
     await signInPlatform(page);
     await page.getByText('model 3', { exact: true }).waitFor();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import { flawsOf } from '../../support/console.ts';
-import { consoleSuite, goTo, XSS } from '../../support/console-suite.ts';
+import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
 import type { TestTenant } from '../../support/world.ts';
 import { ENTITIES } from '../workflow/support.ts';
@@ -209,7 +209,7 @@ describe('The pages of records', () => {
       label: 'Many',
       fields: [{ key: 'title', label: 'Title', type: 'text' }],
     });
-    const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
+    const page = await site.browser.open();
     let pages = 0;
     await page.route(/\/entities\/many\/records\?/, async (route) => {
       const url = new URL(route.request().url());
@@ -234,7 +234,12 @@ describe('The pages of records', () => {
       };
       await route.fulfill({ json, headers });
     });
-    await goTo(page, '/records/many');
+    const token = tenant.admin.token;
+    const returnTo = JSON.stringify('/console/records/many');
+    await page.addInitScript(`sessionStorage.setItem('console-return-to', ${returnTo})`);
+    await page.goto(
+      `${site.world.server.base}/console/signed-in#${new URLSearchParams({ token }).toString()}`,
+    );
     await page.getByText('100,000 records').waitFor();
     await page.evaluate(`
       window.stalls = [];

@@ -114,8 +114,10 @@ describe('What is sent from the Console', () => {
       201,
     );
     const opened = at === '' ? `/messages/${await joined(made.id)}` : at;
+    const page = await site.browser.open(opened);
     // The server's own socket would announce the end before anything is sent.
-    const page = await site.browser.openOwn(opened, (made) => made.routeWebSocket('**/api/v1/ws*', () => {}));
+    await page.routeWebSocket('**/api/v1/ws*', () => {});
+    await page.reload();
     await signIn(page, email, PASSWORD);
     await type(page, text);
     return { page, text, email };
@@ -159,6 +161,7 @@ describe('What is sent from the Console', () => {
       await signInAgain(page, 'another-password-1');
       await act.done(page, text);
       expect(await act.times(text)).to.equal(1);
+      await page.context().close();
     }).timeout(120_000);
 
     it(`${act.name} is sent once when the token expired meanwhile`, async () => {
@@ -168,6 +171,7 @@ describe('What is sent from the Console', () => {
       await signInAgain(page, PASSWORD);
       await act.done(page, text);
       expect(await act.times(text)).to.equal(1);
+      await page.context().close();
     }).timeout(120_000);
 
     it(`${act.name} is sent once when connections are cut`, async () => {
@@ -179,6 +183,7 @@ describe('What is sent from the Console', () => {
       await act.done(page, text);
       await eventually('a cut', () => site.proxy.cuts > before, 30_000);
       expect(await act.times(text)).to.equal(1);
+      await page.context().close();
     }).timeout(120_000);
   }
 });

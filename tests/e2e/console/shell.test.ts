@@ -94,10 +94,10 @@ describe('The shell of the Console', () => {
     const mail = (name: string): string => `${name}@${tenant.id.replace('_', '-')}.example`;
     const ends = { email: mail('ends'), display_name: 'Ends', role: 'admin', password: PASSWORD };
     await tenant.admin.api.post('/api/v1/tenant/users', ends);
+    const page = await site.browser.open('/users');
     // The server's own socket would announce the end before the form is sent.
-    const page = await site.browser.openOwn('/users', (made) =>
-      made.routeWebSocket('**/api/v1/ws*', () => {}),
-    );
+    await page.routeWebSocket('**/api/v1/ws*', () => {});
+    await page.reload();
     await signIn(page, ends.email, PASSWORD);
     await page.getByRole('button', { name: 'Add a person' }).click();
     const signedIn = now();
