@@ -8,7 +8,7 @@ const MAX_WAITING = 64;
 interface Line {
   /** Requests that are not answered yet. */
   open: number;
-  /** Starts those behind the first, in order. */
+  /** Starts of the waiting ones, in order. */
   readonly starts: (() => void)[];
 }
 

@@ -20,8 +20,8 @@ const ENTRIES = [
 ];
 
 /**
- * Sources keep their places, beside which they find data; threads and processes are files of the bundle. Packages that are loaded later stay outside,
- * since the bundler hides the names that a CommonJS module exports.
+ * Sources keep their places, beside which they find data; threads and processes are files of the bundle. Packages that
+ * are loaded later stay outside, since the bundler hides the names that a CommonJS module exports.
  */
 const places: Plugin = {
   name: 'places',

@@ -19,7 +19,10 @@ interface Flow {
   readonly waiting: (() => void)[];
 }
 
-/** A time in which a tenant's work runs. Work that lasts longer goes on, but gives its slot to others and is charged to the tenant. */
+/**
+ * A time in which a tenant's work runs. Work that lasts longer goes on, but gives its slot to others and is charged to
+ * the tenant.
+ */
 export interface Quantum {
   /** Whether its time is used up. */
   readonly isOver: boolean;
