@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import { freezeOutsideTransactions } from '../../support/freeze.ts';
 import {
   closeRawReceivers,
   secureEnvironment,
@@ -212,7 +213,7 @@ describe('A webhook delivery of two nodes', () => {
     const hook = await subscribe(tenant.admin, receiver.url);
     const id = await test(tenant.admin, hook.id);
     await eventually('the call', () => receiver.received.length === 1, 15_000);
-    frozen.signal('SIGSTOP');
+    await freezeOutsideTransactions(frozen);
     receiver.behave(() => 200);
     const [done] = await ofStatus(tenant.admin, hook.id, 'delivered', 1, 30_000);
     expect(done).to.deep.include({ id, attempts: 1, response_code: 200 });
