@@ -1,3 +1,5 @@
+import { halfEven } from '../core/half-even.ts';
+
 /**
  * Money is an integer of minor units with an ISO 4217 currency (decisions, section 9). The total of one entry fits a
  * safe integer; sums over many entries may not, and are then decimal texts.
@@ -62,4 +64,70 @@ export const majorText = (minor: bigint, currency: string): string => {
   const sign = minor < 0n ? '-' : '';
   const text = (minor < 0n ? -minor : minor).toString().padStart(digits + 1, '0');
   return digits === 0 ? sign + text : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`;
+};
+
+/** The value does not give an amount; posting rules take theirs from payloads. */
+export class AmountProblem extends Error {
+  override readonly name = 'AmountProblem';
+  readonly code: 'invalid_amount' | 'negative_amount';
+
+  constructor(code: AmountProblem['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const DECIMAL_TEXT = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
+/** Bounds the work for a text; no amount is longer. */
+const MAX_CHARACTERS = 60;
+
+const invalid = (message: string): AmountProblem => new AmountProblem('invalid_amount', message);
+
+/**
+ * Reads an integer as minor units, and a text as a decimal of major units; further digits than the currency has must
+ * be zeros.
+ * @returns minor units, 0 or more
+ * @throws {AmountProblem}
+ */
+export const minorUnits = (value: unknown, currency: string): bigint => {
+  const minor = typeof value === 'string' ? fromMajor(value, currency) : fromMinor(value);
+  if (minor < 0n) throw new AmountProblem('negative_amount', 'an amount is not negative');
+  return atMost(minor);
+};
+
+/** @throws {AmountProblem} above 2^53 - 1 */
+export const atMost = (minor: bigint): bigint => {
+  if (minor > MAX_MONEY) throw invalid('an amount is at most 2^53 - 1 minor units');
+  return minor;
+};
+
+const fromMinor = (value: unknown): bigint => {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
+  if (value === undefined || value === null) throw invalid('there is no value');
+  throw invalid('this is neither a whole number of minor units nor a decimal text of major units');
+};
+
+const fromMajor = (text: string, currency: string): bigint => {
+  const parts = text.length > MAX_CHARACTERS ? null : DECIMAL_TEXT.exec(text);
+  if (parts === null) throw invalid('this text is no decimal number');
+  const [, sign = '', whole = '', fraction = ''] = parts;
+  const digits = minorDigits(currency);
+  if (/[1-9]/.test(fraction.slice(digits))) {
+    throw invalid(`${currency} has ${digits} decimal places, and the number has more`);
+  }
+  return BigInt(`${sign}${whole}${fraction.slice(0, digits).padEnd(digits, '0')}`);
+};
+
+/** Decimal places of a percentage. */
+export const PERCENT_PLACES = 6;
+export const MAX_PERCENT = 100;
+
+/** Above 0, at most 100, at most six decimal places. */
+export const isPercent = (percent: number): boolean =>
+  percent > 0 && percent <= MAX_PERCENT && Number(percent.toFixed(PERCENT_PLACES)) === percent;
+
+/** @param base minor units, 0 or more @param percent as {@link isPercent} @returns rounded half-even */
+export const percentOf = (base: bigint, percent: number): bigint => {
+  const scaled = BigInt(percent.toFixed(PERCENT_PLACES).replace('.', ''));
+  return halfEven(base * scaled, 100n * 10n ** BigInt(PERCENT_PLACES));
 };

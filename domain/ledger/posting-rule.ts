@@ -4,7 +4,7 @@ import { type FieldIssue, invalid, notFound, violated } from '../core/errors.ts'
 import { decided, defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { parseCondition } from '../expressions/condition.ts';
-import { AmountProblem, minorUnits } from './rule-amounts.ts';
+import { AmountProblem, minorUnits } from './money.ts';
 import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 
 /**

@@ -4,9 +4,8 @@ import { select } from '../expressions/evaluate.ts';
 import { instantOf } from '../expressions/times.ts';
 import { type Content, requireBalance } from './content.ts';
 import { dayIn, isDay } from './dates.ts';
-import { CURRENCY } from './money.ts';
+import { AmountProblem, atMost, CURRENCY, minorUnits, percentOf } from './money.ts';
 import type { PostingRule, RuleLine } from './posting-rule.ts';
-import { AmountProblem, atMost, minorUnits, percentOf } from './rule-amounts.ts';
 import { sourceOf } from './rule-sources.ts';
 
 /** Applies a posting rule to the payload of an event (decisions, section 9, Posting rule). */

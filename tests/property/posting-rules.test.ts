@@ -2,10 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { DomainError } from '../../domain/core/errors.ts';
 import type { Content } from '../../domain/ledger/content.ts';
-import { majorText, minorDigits } from '../../domain/ledger/money.ts';
+import { isPercent, majorText, minorDigits, minorUnits, percentOf } from '../../domain/ledger/money.ts';
 import { reasonOf } from '../../domain/ledger/posting-failure.ts';
 import type { PostingRule, RuleAmount, RuleLine } from '../../domain/ledger/posting-rule.ts';
-import { isPercent, minorUnits, percentOf } from '../../domain/ledger/rule-amounts.ts';
 import { applyRule } from '../../domain/ledger/rule-entry.ts';
 
 const MAX = BigInt(Number.MAX_SAFE_INTEGER);

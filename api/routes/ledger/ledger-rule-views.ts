@@ -3,7 +3,7 @@ import type { Preview } from '../../../application/ledger/posting-rules.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { MAX_LINES } from '../../../domain/ledger/content.ts';
-import { MAX_MONEY } from '../../../domain/ledger/money.ts';
+import { isPercent, MAX_MONEY, MAX_PERCENT, PERCENT_PLACES } from '../../../domain/ledger/money.ts';
 import type { PostingFailure } from '../../../domain/ledger/posting-failure.ts';
 import {
   contentOf,
@@ -12,7 +12,6 @@ import {
   type PostingRule,
   SIDES,
 } from '../../../domain/ledger/posting-rule.ts';
-import { isPercent, MAX_PERCENT, PERCENT_PLACES } from '../../../domain/ledger/rule-amounts.ts';
 import { PAYLOAD_TYPES, SOURCE_KINDS } from '../../../domain/ledger/rule-sources.ts';
 import { text, timestamp, uuid } from '../../http/schemas.ts';
 import { day, entryView } from './ledger-views.ts';
