@@ -3,6 +3,7 @@ import { sectionsOf } from './chunker.ts';
 import { confidenceOf } from './confidence.ts';
 import { KeywordIndex, termsOf, type WeightedTerm } from './keywords.ts';
 import { chosen, RANKING, type Ranked, type RankingRules, saturated, scoreOf } from './ranking.ts';
+import { SignCodes } from './sign-codes.ts';
 
 /** A source with its chunks, to be indexed. */
 interface IndexedSource extends SourceKey {
@@ -31,6 +32,9 @@ interface Candidate {
   readonly score: number;
 }
 
+/** A search compares about as many chunks exactly, or this share of more; sign codes select them (decision 78). */
+const COMPARED = { least: 1500, share: 0.05 };
+
 /** The margin is measured from the source of this rank, or from this score when there are fewer. */
 const UNRELATED = { rank: 6, score: 0.2 };
 
@@ -39,19 +43,26 @@ const SECTION_BYTES = 200;
 const VECTOR_BYTES = 150;
 
 /**
- * The chunks of one tenant in memory, searched by comparing every vector. Texts are not kept. Sections of removed
- * sources leave a gap until the owner rebuilds the index ({@link SearchIndex.isWorn}).
+ * The chunks of one tenant in memory, searched by comparing vectors. Texts are not kept. Sections of removed sources
+ * leave a gap until the owner rebuilds the index ({@link SearchIndex.isWorn}).
  */
 export class SearchIndex {
   readonly dimensions: number;
   readonly #sections: (Section | undefined)[] = [];
+  /** The row of each section's first sign code. */
+  readonly #rows: number[] = [];
   readonly #bySource = new Map<string, number[]>();
   readonly #keywords = new KeywordIndex();
+  readonly #codes: SignCodes;
+  readonly #compared: typeof COMPARED;
   #size = 0;
   #gone = 0;
 
-  constructor(dimensions: number) {
+  /** @param compared chunks that a search compares exactly */
+  constructor(dimensions: number, compared = COMPARED) {
     this.dimensions = dimensions;
+    this.#compared = compared;
+    this.#codes = new SignCodes(dimensions);
   }
 
   /** Number of chunks that can be found. */
@@ -62,7 +73,8 @@ export class SearchIndex {
   /** Approximate memory. */
   get bytes(): number {
     const vector = VECTOR_BYTES + this.dimensions * Float32Array.BYTES_PER_ELEMENT;
-    return this.#size * vector + this.#keywords.bytes + this.#sections.length * SECTION_BYTES;
+    const sections = this.#sections.length * SECTION_BYTES;
+    return this.#size * vector + this.#codes.bytes + this.#keywords.bytes + sections;
   }
 
   /** Whether enough chunks were removed that the index should be rebuilt. */
@@ -82,6 +94,8 @@ export class SearchIndex {
       const inside = chunks.slice(from, to);
       const vectors = inside.map(({ vector }) => vector);
       numbers.push(this.#sections.push({ kind, id, no: from, vectors }) - 1);
+      this.#rows.push(this.#codes.rows);
+      for (const vector of vectors) this.#codes.add(vector);
       this.#keywords.add(termsOf([title, ...inside.map(({ text }) => text)].join('\n')));
     }
     this.#size += chunks.length;
@@ -106,10 +120,12 @@ export class SearchIndex {
     const compared = rules.mode === 'keyword' ? undefined : vector;
     const keywordOf = (number: number): number => saturated(bm25[number] ?? 0);
     const cosinesOf = ({ vectors }: Section): number[] => vectors.map((one) => cosineOf(compared, one));
-    const scored = this.#sections.flatMap((section, number): Candidate[] => {
+    const scoreAt = (number: number, cosine: number): number =>
+      scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
+    const scored = this.#likely(compared, scoreAt).flatMap((number): Candidate[] => {
+      const section = this.#sections[number];
       if (section === undefined) return [];
-      const cosine = Math.max(...cosinesOf(section));
-      const score = scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
+      const score = scoreAt(number, Math.max(...cosinesOf(section)));
       return score > 0 ? [{ section, number, score }] : [];
     });
     const best = scored.toSorted((a, b) => b.score - a.score).slice(0, rules.candidates);
@@ -131,6 +147,25 @@ export class SearchIndex {
     return chosen(candidates, rules, (a, b) => cosineOf(a.nearest, b.nearest)).map(
       ({ nearest: _nearest, ...ranked }) => ranked,
     );
+  }
+
+  /** Numbers of the sections to compare: those of the best estimated scores. */
+  #likely(vector: Vector, scoreAt: (number: number, cosine: number) => number): readonly number[] {
+    const sections = this.#sections;
+    if (vector === undefined || this.#size <= this.#compared.least) return [...sections.keys()];
+    const estimate = this.#codes.estimator(vector);
+    const scores = new Float32Array(sections.length);
+    for (const [number, first] of this.#rows.entries()) {
+      if (sections[number] === undefined) continue;
+      const end = this.#rows[number + 1] ?? this.#codes.rows;
+      let cosine = -1;
+      for (let row = first; row < end; row += 1) cosine = Math.max(cosine, estimate(row));
+      scores[number] = scoreAt(number, cosine);
+    }
+    const { least: chunks, share } = this.#compared;
+    const count = Math.ceil(sections.length * Math.max(share, chunks / (this.#size + this.#gone)));
+    const least = scores.toSorted().at(-count) ?? 0;
+    return [...scores.keys()].filter((number) => (scores[number] ?? 0) >= least);
   }
 }
 

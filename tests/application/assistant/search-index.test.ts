@@ -77,3 +77,65 @@ describe('a search', () => {
     check([...vectors, query, ...vectors], query, 10);
   });
 });
+
+/** More chunks than are compared one by one, in topics of 20 around random vectors, and a question about each topic. */
+describe('a search in a large corpus', () => {
+  const DIMENSIONS = 512;
+  const TOPICS = 200;
+  const EACH = 20;
+  const near = (vector: Float32Array, seed: number, distance: number): Float32Array => {
+    const noise = unit(DIMENSIONS, seed);
+    const moved = vector.map((value, i) => value + distance * (noise[i] ?? 0));
+    const length = Math.hypot(...moved);
+    return moved.map((value) => value / length);
+  };
+  const topics = Array.from({ length: TOPICS }, (_, n) => unit(DIMENSIONS, n));
+  const vectors = topics.flatMap((topic, n) =>
+    Array.from({ length: EACH }, (_, m) => near(topic, 1_000_000 + n * EACH + m, 1)),
+  );
+  const cosine = (a: Float32Array, b: Float32Array): number =>
+    a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+  const rules = { ...RANKING, limit: 10, perSource: 10, threshold: 0 };
+  const filled = (): SearchIndex => {
+    const index = new SearchIndex(DIMENSIONS);
+    for (const [n, vector] of vectors.entries())
+      index.put({ kind: 'entity_record', id: `${n}`, title: '', chunks: [{ text: 'x', vector }] });
+    return index;
+  };
+
+  it('finds for each topic the same ten as comparing all vectors', () => {
+    const index = filled();
+    for (const [n, topic] of topics.entries()) {
+      const question = near(topic, 2_000_000 + n, 1);
+      const found = index.search({ vector: question, terms: [] }, rules).map(({ id }) => Number(id));
+      const exact = [...vectors.keys()]
+        .map((id) => ({ id, cosine: cosine(vectors[id] ?? question, question) }))
+        .toSorted((a, b) => b.cosine - a.cosine)
+        .map(({ id }) => id);
+      expect(found).to.deep.equal(exact.slice(0, 10));
+    }
+  });
+
+  it('finds a chunk without a vector by its words', () => {
+    const index = filled();
+    const chunks = [{ text: 'The warranty of pumps ends after two years.', vector: undefined }];
+    index.put({ kind: 'entity_record', id: 'late', title: '', chunks });
+    const terms = [
+      { term: 'warranti', weight: 1 },
+      { term: 'pump', weight: 1 },
+    ];
+    const [best] = index.search({ vector: unit(DIMENSIONS, 3_000_000), terms }, rules);
+    expect(best?.id).to.equal('late');
+  });
+
+  it('finds neither removed sources nor the former vector of a replaced one', () => {
+    const index = filled();
+    const [topic = unit(DIMENSIONS, 0), other = topic] = topics;
+    for (let n = 0; n < EACH; n += 2) index.remove({ kind: 'entity_record', id: `${n}` });
+    const chunks = [{ text: 'x', vector: near(other, 4_000_000, 0.1) }];
+    index.put({ kind: 'entity_record', id: '1', title: '', chunks });
+    const idsAbout = (vector: Float32Array) => index.search({ vector, terms: [] }, rules).map(({ id }) => id);
+    expect(idsAbout(topic).slice(0, 9)).to.have.members(['3', '5', '7', '9', '11', '13', '15', '17', '19']);
+    expect(idsAbout(other)[0]).to.equal('1');
+  });
+});
