@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-/** Sample event data from schemas, which projections can fold. */
+/** Makes sample event data from schemas, for projections to fold. */
 
 export interface Sampling {
   /** Selects variants, enumerated values, and whether optional fields are present. */
   readonly round: number;
 }
 
-/** A placeholder for any text, also where the text becomes a name: `values.…`. */
+/** A placeholder for any text, also for a key that users chose, as in `values.…`. */
 export const ANY_TEXT = '…';
 /** Values for fields of any JSON, used in rotation. */
 const ANY_JSON = [ANY_TEXT, 1, true, {}];

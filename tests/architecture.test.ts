@@ -104,7 +104,7 @@ const STYLE: readonly (readonly [string, RegExp, 'code' | 'text'])[] = [
 ];
 
 describe('the architecture', () => {
-  it('holds: folders import only what their row of the table allows, without cycles', async () => {
+  it('holds: each folder imports only what its rule allows, and no imports form a cycle', async () => {
     const { violations, modules, dependencies } = await violationsOf(SOURCES, RULES);
     expect(violations).to.deep.equal([]);
     // Ensures that the check has read the product and not an empty folder.
@@ -112,7 +112,7 @@ describe('the architecture', () => {
     expect(dependencies).to.be.greaterThan(300);
   }).timeout(240_000);
 
-  it('is checked: violations are found', async () => {
+  it('is checked: forbidden imports are reported', async () => {
     const forbidden = [only('application', 'application')];
     const { violations } = await violationsOf(['application', 'domain'], forbidden);
     expect(violations.length).to.be.greaterThan(20);

@@ -77,7 +77,7 @@ export interface ErrorAnswer {
 /** Codes that a client may retry unchanged, after `details.retry_after` or one second. */
 const RETRIED: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'read_model_behind', 'unavailable']);
 
-/** The specification allows only error and message (section "Errors"). */
+/** Codes whose bodies have no `details` (specification, Errors). */
 const WITHOUT_DETAILS: ReadonlySet<ErrorCode> = new Set(['assistant_not_entitled', 'internal_error']);
 
 const INTERNAL = 'Something went wrong on our side.';
@@ -98,7 +98,7 @@ const headersOf = (
   return { 'Retry-After': String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1) };
 };
 
-/** Converts any other error to a {@link DomainError} that reveals no internals. */
+/** Converts any thrown value to a {@link DomainError} that reveals no internals. */
 const known = (error: unknown): DomainError => {
   if (error instanceof DomainError) return error;
   if (error instanceof TooManySearches) {

@@ -17,7 +17,7 @@ export interface HttpMetrics {
   refused(answer: ErrorAnswer): void;
   /** Bytes of answers that wait for their readers. */
   pendingAnswers(bytes: number): void;
-  /** A connection was closed because its reader left too much unread. */
+  /** Counts a connection that was closed because its reader left too much unread. */
   connectionCut(reason: CutReason): void;
   /** Metrics in Prometheus text format. */
   expose(): Promise<string>;
@@ -26,7 +26,7 @@ export interface HttpMetrics {
   readonly contentType: string;
 }
 
-/** Versions that run, for `build_info`. */
+/** Version and role of this process, for `build_info`. */
 export interface Build {
   readonly version: string;
   readonly role: string;
@@ -34,7 +34,7 @@ export interface Build {
 
 /**
  * The application's metrics and the HTTP latency in one registry (`GET /metrics`).
- * @param options.process also collects memory, event loop lag and garbage collection, from the first page on
+ * @param options.process collects memory, event loop lag and garbage collection from the first scrape on; default true
  * @param options.threads reads the figures of each thread at each scrape
  */
 export const createMetrics = (

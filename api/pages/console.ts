@@ -27,7 +27,7 @@ const PAGE_HEADERS = {
   'Content-Security-Policy': CSP,
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-  // Names the present files, which have other names after the next build.
+  // The page names the files of this build; those of the next build have other names.
   'Cache-Control': 'no-cache',
 };
 
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Types with a compressed form beside the file; fonts are compressed in themselves. */
+/** Types with a compressed form beside the file; font files are compressed already. */
 const COMPRESSED = new Set(['.css', '.html', '.js', '.md', '.svg']);
 const SUFFIX: ReadonlyMap<string, string> = new Map([
   ['br', '.br'],
@@ -48,7 +48,7 @@ const SUFFIX: ReadonlyMap<string, string> = new Map([
 
 const ENCODINGS = ['br', 'gzip', 'identity'] as const;
 
-/** Far above what browsers send; bounds the parser's work. */
+/** Characters of `Accept-Encoding` that are parsed, far more than browsers send; bounds the parser's work. */
 const MAX_LENGTH = 500;
 
 const encodingFor = (accepted: string | string[] | undefined): string | undefined => {
@@ -59,7 +59,7 @@ const encodingFor = (accepted: string | string[] | undefined): string | undefine
   return taken.includes(best) ? best : taken[0];
 };
 
-/** A path below `folder`, as the client accepts it; undefined when there is no such file. */
+/** Answers with a file below `folder`, in an encoding that the client accepts; undefined when there is no such file. */
 const fileReply = async (
   folder: string,
   name: string,
@@ -83,9 +83,9 @@ const fileReply = async (
 const NOT_BUILT =
   'The Console is not built. `npm run console:build` builds it where the development dependencies are installed.';
 
-/** Nothing else is read from the folder. */
+/** Names of files that may be read from the folder; no other is read. */
 const ASSET = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
-/** Another content has another name. */
+/** Names with a hash of the content, so that changed content has another name. */
 const HASHED = /-[A-Za-z0-9_-]{8}\.[a-z0-9]+$/;
 
 /** Deep links: the Console routes them itself. */

@@ -19,7 +19,7 @@ const MAX_UNREAD_BYTES = 1024 * 1024;
 /** A peer that does not answer the close is terminated, since `close()` alone leaves it in CLOSING. */
 const CLOSE_TIMEOUT_MS = 1000;
 const MAX_MISSED_PINGS = 2;
-/** Maximum time (ms) in which a reader takes nothing of what waits. */
+/** Maximum time (ms) for which a reader may take none of the bytes that wait for it. */
 export const UNREAD_MS = 8000;
 
 /**
@@ -115,7 +115,7 @@ export class Peer {
     });
   }
 
-  /** Closes a socket that leaves too much unread instead of writing. */
+  /** Writes a frame, or closes the socket if too much is unread. @returns whether the frame was written */
   #write(frame: Buffer): boolean {
     if (!this.isOpen) return false;
     if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
@@ -132,7 +132,7 @@ export class Peer {
   }
 
   /**
-   * Closes a socket whose reader takes nothing of what waits for it, whatever it sends. To be called every second.
+   * Closes a socket whose reader takes none of the bytes that wait for it, even if it sends some. Called every second.
    * @param now monotonic ms
    */
   checkReader(now: number): void {

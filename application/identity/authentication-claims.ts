@@ -14,7 +14,7 @@ const tenantClaims = z.object({
   role: z.enum(['admin', 'operator']),
   impersonated_by: z.string().min(1).max(320).optional(),
   token_use: z.literal('api_test').optional(),
-  /** How often the person's sessions had been ended at the sign-in, from the header; only in tokens of this server. */
+  /** How often the person's sessions were ended before this sign-in, from the token's header; only in our tokens. */
   session: z.number().int().nonnegative().optional(),
   /** Extension tokens have their own claims. */
   ext_id: z.undefined().optional(),
@@ -48,7 +48,7 @@ export const EXTENSION_TOKEN_SECONDS = 900;
 export const PLATFORM_TOKEN_SECONDS = 8 * 3600;
 
 /**
- * `iat` of a token with an event for its minting: the time of that event.
+ * `iat` of a token: the time of the event that records its minting; undefined without such an event.
  * @param events appended by the command, now or at an earlier try
  */
 export const issuedAt = (events: readonly { readonly at: number }[]): number | undefined => {

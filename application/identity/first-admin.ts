@@ -9,8 +9,8 @@ import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * Registers a tenant's first admin from the tenant's first event if the request crashed between the two streams, then
- * destroys the key that sealed the person there.
+ * Registers a tenant's first admin from `TenantCreated` if the request crashed before it registered the user. Then
+ * destroys the key that seals the admin's data in that event.
  */
 export const firstAdmin = (deps: {
   readonly identity: Pick<Identity, 'createUser'>;

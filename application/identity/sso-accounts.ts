@@ -126,7 +126,7 @@ export class SsoAccounts extends WithDeps<{
 
   /** Claims no e-mail: an unverified one must not lead its true owner into this account. */
   async #unverified(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
-    // A decision without events is confirmed on the stored state, which another node may have changed.
+    // `execute` repeats a decision without events on the stored state, since another node may have changed it.
     await this.deps.streams
       .of(emailStream, tenantId, this.deps.emailHash(newcomer.email))
       .execute({ cause }, (state, at) => {

@@ -62,7 +62,7 @@ describe('verifyWebhook', () => {
     for (const each of [hook.secret, rotated.secret]) {
       expect(await verifyWebhook(next.headers, next.body.toString(), each)).to.deep.equal(next.envelope);
     }
-    await refused(verifyWebhook(one.headers, one.body, rotated.secret), 'a secret of later');
+    await refused(verifyWebhook(one.headers, one.body, rotated.secret), 'a later secret');
   });
 
   it('accepts secrets of former versions, which are base64url', async () => {
@@ -71,7 +71,7 @@ describe('verifyWebhook', () => {
     expect(await verifyWebhook(headersOf(signed), body, former, { now: NOW })).to.have.property('id', 'd');
   });
 
-  it('refuses everything else', async () => {
+  it('refuses missing, wrong or old headers, another body and another secret', async () => {
     expect(await verified()).to.have.property('id', 'd');
     expect(await verified({ 'webhook-signature': `v1,AAAA v2,x ${headers['webhook-signature']}` })).to.be.an(
       'object',

@@ -51,7 +51,10 @@ export const verify = (...args: readonly string[]): Promise<Ran> =>
 
 const FIND = 'import sys; print(sys.executable if sys.version_info >= (3, 9) else "")';
 let found: string | undefined;
-/** The interpreter itself, since `python3` may be a script that searches for it at each start; empty without one. */
+/**
+ * Path of the Python interpreter, empty without one. It is resolved once, since `python3` may be a script that searches
+ * for the interpreter at each start.
+ */
 const interpreter = (): string => {
   found ??= String(spawnSync('python3', ['-c', FIND]).stdout ?? '').trim();
   return found;

@@ -32,7 +32,7 @@ export const holdLease = async (
     try {
       const lease = await store.acquireLease(name, owner, ttlMs);
       if (lease === undefined) {
-        // A process killed a moment ago has leases that expire soon.
+        // Asks more often at first, since leases of a process killed a moment ago expire soon.
         const isNew = monotonic() - began < 2 * ttlMs;
         await pauseToNextMultiple(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
@@ -72,7 +72,7 @@ export const whileRenewed = async (
         if (renewed?.fence !== lease.fence) held.abort();
         renewedAt = askedAt;
       } catch {
-        // One lost call would end all work of the process, since it renews all leases.
+        // Tolerates a failed call: it concerns all leases of the process, and an abort would end all its work.
         if (monotonic() - renewedAt > ttlMs / 2) held.abort();
       }
     }

@@ -13,16 +13,16 @@ import type { Place } from './page-buffer.ts';
 
 /** Maximum wait (ms) for half-full queues before the next batch is queued. */
 const MAX_SETTLE_MS = 2 * QUANTUM_MS;
-/** Events handled together: the first part, and the largest. */
+/** Numbers of events handled together: at first, and at most. */
 const FIRST_PART = 16;
 const LARGEST_PART = 128;
 
-/** The room of the queues of all subscribers of a process. */
+/** Memory budget that the queues of all subscribers of a process share. */
 export interface QueueRoom {
   /** Characters of all queued events. */
   chars: number;
   readonly maxChars: number;
-  /** Of one tenant in one subscriber: at least this, and up to half of the room that is free. */
+  /** The queue of one tenant in one subscriber may hold at least this, and up to half of the free room. */
   readonly ofTenant: { readonly events: number; readonly chars: number };
 }
 
@@ -71,7 +71,7 @@ export class TenantQueues {
   readonly handled = new Subject<void>();
   /** How far the log was read: all events up to here are queued, behind, or handled. */
   #front: Place;
-  /** Time of the last event read while the log goes on; undefined at its end. */
+  /** Time of the last event read while the log has more events; undefined at its end. */
   #frontAt: number | undefined;
 
   constructor(progress: SubscriberProgress | undefined, deps: Deps) {
@@ -124,7 +124,7 @@ export class TenantQueues {
     return { position: this.#front, behind: new Map([...this.#queues].map(([id, { done }]) => [id, done])) };
   }
 
-  /** Waits a moment for tenants whose queues are half full: events that are soon handled need not be read again. */
+  /** Waits a moment while a queue is more than half full: if it overflowed, its tenant's events would be read again. */
   async settled(): Promise<void> {
     const { ofTenant } = this.#deps.room;
     const isFilling = ({ events, chars, behindFrom }: Queue): boolean =>
@@ -198,7 +198,7 @@ export class TenantQueues {
 
   async #readRest(tenantId: string, queue: Queue, after: Place): Promise<void> {
     const { events, position } = await this.#deps.read(tenantId, after);
-    // Events after the front come with the batches again, from now on.
+    // Skips events after the front: from now on `take` queues them.
     const isThere = position >= this.#front;
     for (const event of events) if (!isThere || event.position <= this.#front) this.#push(queue, event);
     queue.behindFrom = isThere ? undefined : position;

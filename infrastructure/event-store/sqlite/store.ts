@@ -90,8 +90,8 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     onGrowth: (listener) => log.onGrowth(listener),
     wake: () => log.poll(),
     async end() {
-      const head = await read(log, () => log.refresh());
-      return head === 0 ? undefined : formatPosition(head);
+      const end = await read(log, () => log.refresh());
+      return end === 0 ? undefined : formatPosition(end);
     },
     parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),
     close() {

@@ -32,7 +32,7 @@ describe('Listening', () => {
       accepted += 1;
     });
     const clients = Array.from({ length: CONNECTIONS }, () => connect(portOf(), HOST));
-    // The server gets a connection once it sends something.
+    // The server may emit a connection only after its first bytes.
     for (const client of clients) client.write('G');
     let ticks = 0;
     while (accepted < CONNECTIONS) {
@@ -61,7 +61,7 @@ describe('Listening', () => {
     });
   });
 
-  it('stops when the last connection has ended, and takes no more', async () => {
+  it('accepts no more connections, and stops when the last one has ended', async () => {
     await listen(server, { port: 0, host: HOST }, false);
     const port = portOf();
     let served = 0;

@@ -13,7 +13,7 @@ const ticks = async (count: number): Promise<void> => {
   for (let tick = 0; tick < count; tick += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Yields between operations, differently each time. */
+/** Waits a random number of ticks before and after each operation. */
 export const withRandomYields =
   (random: () => number) =>
   (events: EventStore): EventStore => ({
@@ -32,7 +32,7 @@ export const withRandomYields =
     },
   });
 
-/** A process that crashes at its append number `after` (from 1), before or after it; all later calls fail. */
+/** A process that crashes at its append number `after` (from 1), which is stored if `isDone`; all later calls fail. */
 export const crashingAt = (after: number, isDone: boolean) => {
   let appends = 0;
   const life = { isDead: () => appends >= after };

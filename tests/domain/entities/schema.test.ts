@@ -60,7 +60,7 @@ describe('A change of a schema', () => {
       .givesNothing();
   });
 
-  it('waits for another one until that expires', () => {
+  it('is refused while another one is proposed, until that expires', () => {
     const story = given(schemaStream, defined(field('a')), proposed());
     story.when(propose({ label: 'x' })).isRefused('conflict');
     const late = story.when(propose({ label: 'x' }, BEGINNING + 2000 + PROPOSAL_MS)).events();
@@ -104,14 +104,14 @@ const anyFields = fc.uniqueArray(anyField, { selector: (each) => each.key, maxLe
 const anyInput = fc.dictionary(key, fc.constantFrom(-3, -1, 0, 2, 'x', 'y', 'xyz', 'wxyz', true));
 
 describe('The rules of a change', () => {
-  it('are exactly the new rules: a record that breaks none passes', () => {
+  it('are broken by exactly the records that the new fields refuse or give another type', () => {
     fc.assert(
       fc.property(anyFields, anyFields, anyInput, (before, after, input) => {
         const old = resolve(before, undefined, input);
         fc.pre(old.misfits.length === 0);
         const isBroken = brokenBy(tightenings(before, after), old.values) !== undefined;
         const isRefused = resolve(after, undefined, old.values).misfits.length > 0;
-        // A value keeps its type.
+        // A field with a value keeps its type, even if the value would fit the new one.
         const types = new Map(after.map((each) => [each.key, each.type]));
         const isRetyped = before.some((each) => each.key in old.values && types.get(each.key) !== each.type);
         expect(isBroken).to.equal(isRefused || isRetyped);
@@ -160,7 +160,7 @@ describe('Values', () => {
     expect(jsonProblem({ ' ': 1, 'a"': 1, "'": 1 })).to.equal(undefined);
   });
 
-  it('of decimals have at most 38 digits, without sign and point', () => {
+  it('of decimals have at most 38 digits, not counting sign and point', () => {
     for (const text of ['0', '-0.00', `-0.${'1'.repeat(37)}`, '9'.repeat(38)])
       expect(isDecimal(text), text).to.equal(true);
     for (const text of ['', '-', '1.', '.1', '00', '1e1', ' 1', `0.${'1'.repeat(38)}`]) {

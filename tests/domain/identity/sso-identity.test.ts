@@ -13,7 +13,7 @@ describe('An identity of a provider', () => {
       .gives(linked('ann'));
   });
 
-  it('is linked again once after that user was forgotten', () => {
+  it('is linked to one other user after its user was forgotten', () => {
     const anew = { identityHash: 'h', userId: 'next', insteadOf: 'ann' };
     const story = given(ssoIdentityStream, linked('ann')).when((state) => linkIdentity(state, anew));
     story.gives(linked('next'));

@@ -42,7 +42,7 @@ describe('Erasures, crashes and restored backups', () => {
   const files = async (folder: string, name: string): Promise<string[]> =>
     (await readdir(folder)).filter((file) => file.startsWith(name) && file.includes('.db'));
 
-  /** Backs up a stopped server; returns the restore. */
+  /** Copies the files of a stopped server that begin with `name`; returns a function that restores them. */
   const backup = async (name: string): Promise<() => Promise<void>> => {
     const { dataDir } = world.server;
     const kept = await newDataFolder();
@@ -55,7 +55,7 @@ describe('Erasures, crashes and restored backups', () => {
     };
   };
 
-  it('kill -9 midway: a person forgotten afterwards is forgotten completely, and the e-mail is free', async function () {
+  it('kill -9 during erasures leaves each person unchanged, or erased with a free e-mail', async function () {
     this.timeout(90_000);
     const people: Known[] = [];
     for (let nth = 0; nth < 24; nth += 1) people.push(await known(world, tenant));

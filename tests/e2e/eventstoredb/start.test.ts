@@ -18,7 +18,7 @@ const healthOf = async (server: Server) => {
   return { code: answer.status, status: health.parse(await answer.json()).status };
 };
 
-/** Whether a load balancer sends it requests, also while it catches up under load. */
+/** Whether a load balancer would send requests to the server; true also while it catches up under load. */
 const serves = async (server: Server): Promise<boolean> => (await healthOf(server)).code === 200;
 
 const isReady = async (server: Server): Promise<boolean> => (await healthOf(server)).status === 'ready';
@@ -124,7 +124,7 @@ describe('A worker over EventStoreDB', () => {
     const tenant = await world.tenant();
     ada = await tenant.person('Ada');
     for (let nth = 0; nth < 8; nth += 1) rooms.push(await talk(ada, await tenant.person(`P${nth}`)));
-    // At most 200 a second.
+    // At most 200 messages a second.
     const load = postAll(ada, rooms, { writers: 8, each: 150, pauseMs: 40 });
     await eventually('load', async () => (await store.counts()).appended > 300, 20_000);
     await worker.kill();

@@ -16,7 +16,7 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** The interim answer to `Expect: 100-continue`: the server has the head. */
+/** The interim answer to `Expect: 100-continue`: the server has read the request's headers. */
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 /** Rights are checked again when a slow request's body has arrived. */
@@ -31,8 +31,8 @@ describe('Rights withdrawn during a request', () => {
   after(endWorld);
 
   /**
-   * Sends the head, waits until the server asks for the body and the check of the credential is older than it trusts,
-   * runs `meanwhile`, sends the body, and returns the answer.
+   * Sends the headers, waits until the server asks for the body and would repeat its check of the credential, runs
+   * `meanwhile`, sends the body, and returns the answer.
    */
   const slowly = async (
     token: string,
@@ -99,13 +99,13 @@ describe('Rights withdrawn during a request', () => {
     expect((await tenant.admin.api.get('/api/v1/tenant/entities/late')).status).to.equal(404);
   });
 
-  it('are not assumed: a slow request succeeds otherwise', async () => {
+  it('of nobody: a slow request succeeds', async () => {
     const admin = await tenant.person('Slow', 'admin');
     const answer = await slowly(admin.token, USERS, newUser(), async () => undefined);
     expect(answer.status, answer.text).to.equal(201);
   });
 
-  it('of an account while its sockets open: none of them stays', async () => {
+  it('of an account while its sockets open: all of them are closed', async () => {
     const evil = await tenant.person('Evil', 'operator');
     const impersonated = tenantToken(evil, { impersonated_by: 'root@platform.example', exp: now() + 3600 });
     const room = await talk(tenant.admin, evil);

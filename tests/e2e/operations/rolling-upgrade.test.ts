@@ -43,7 +43,7 @@ describe('A rolling upgrade', function () {
     if (caller?.kind !== 'person') throw new Error(`nobody is called ${who}`);
     return tenantToken(caller);
   };
-  /** As clients do: a 503 is sent again after its `Retry-After`, three times at most. */
+  /** Retries a 503 after its `Retry-After`, three times at most, as clients do. */
   const send = async (url: string, init: RequestInit): Promise<Response> => {
     for (let tries = 0; ; tries += 1) {
       const answer = await fetch(url, init);
@@ -56,7 +56,7 @@ describe('A rolling upgrade', function () {
   const get = (server: Server, path: string, token: string) =>
     send(server.base + path, { headers: { authorization: `Bearer ${token}` } });
 
-  it('refuses no request and loses no write, with both builds running; going back reads everything', async () => {
+  it('refuses no request and loses no write while both builds run; the former build then reads the writes', async () => {
     const path = `${BASE}/${recorded.ids.conversation}/messages`;
     const ada = tokenOf('ada');
     const boss = tokenOf('acme');
@@ -65,7 +65,7 @@ describe('A rolling upgrade', function () {
     let answers = 0;
     const refused: string[] = [];
     const acknowledged: string[] = [];
-    /** A client behind a load balancer: another server is tried where a connection is refused. */
+    /** Imitates a client behind a load balancer; ignores connection errors of a server that left `serving`. */
     const client = async (who: number): Promise<void> => {
       for (let nth = 0; !isOver; nth += 1) {
         const server = serving[(who + nth) % serving.length] ?? former;

@@ -10,7 +10,10 @@ export interface Answer {
   readonly text: string;
 }
 
-/** A request on a connection of its own, which any process may get, or on the agent's. Rejects when the connection breaks. */
+/**
+ * Sends a request on a new connection, which any process may accept, or on one of the agent. Rejects when the
+ * connection breaks.
+ */
 export const alone = (
   server: Server,
   method: string,
@@ -45,7 +48,7 @@ export const alone = (
 
 const started = z.object({ msg: z.literal('a process was started'), process: z.int(), pid: z.int() });
 
-/** Ids of the processes so far, by place. */
+/** Ids of the processes started so far, by their place in the group. */
 export const pidsOf = (server: Server): Map<number, number[]> => {
   const pids = new Map<number, number[]>();
   for (const line of server.output().split('\n')) {

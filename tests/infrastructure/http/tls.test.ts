@@ -57,7 +57,7 @@ describe('A TLS exchange', () => {
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   });
 
-  it('sends the name, checks its certificate, and sends it as Host', async () => {
+  it('sends the host name by SNI and as Host, and checks the certificate for it', async () => {
     const port = await start(authority.issue(['hooks.example', 'other.example']));
     for (const host of ['hooks.example', 'other.example', 'HOOKS.example', 'hooks.example.']) {
       expect(await call(host, port), host).to.deep.include({ kind: 'answered', status: 200 });
