@@ -165,10 +165,10 @@ const openBooks = async (useCases: UseCases, id: string): Promise<void> => {
 const record = (useCases: UseCases, tenantId: string, nth: number) => {
   const date = new Date(Date.UTC(2026, 0, 1 + (nth % DAYS))).toISOString().slice(0, 10);
   const lines = Array.from({ length: LINES / 2 }, (_, at) => [
-    { account_code: `A${at % ACCOUNTS}`, debit: 100 + at },
-    { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
+    { account_code: `A${at % ACCOUNTS}`, debit: 100 + at, credit: 0 },
+    { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, debit: 0, credit: 100 + at },
   ]).flat();
-  const make = () => useCases.entries.checkedContent(tenantId, { date, lines });
-  const entry = { id: ids.next(), source: { kind: 'bench' }, make };
+  const content = { date, memo: '', currency: 'EUR', lines };
+  const entry = { id: ids.next(), source: { kind: 'bench' }, content };
   return useCases.posting.postOnce(tenantId, entry, contextOf('ann'));
 };

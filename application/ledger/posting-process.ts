@@ -1,5 +1,5 @@
 import { DomainError } from '../../domain/core/errors.ts';
-import type { Content, EntryOrigin } from '../../domain/ledger/content.ts';
+import { type Content, checkedLines, type EntryOrigin, type Line } from '../../domain/ledger/content.ts';
 import {
   attemptOf,
   type Entry,
@@ -44,11 +44,11 @@ import { ledgerSettingsOf } from './settings.ts';
 
 export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
 
-/** An entry with a derived id; `make` checks and returns its content. */
+/** An entry with a derived id. */
 export interface NewEntry {
   readonly id: string;
   readonly source: EntryOrigin;
-  readonly make: () => Promise<Content>;
+  readonly content: Content;
 }
 
 /** The place of a posting in the order of its caller's postings. */
@@ -81,7 +81,10 @@ export class PostingProcess extends WithDeps<{
     for (;;) {
       const entry = await this.#entry(tenantId, entryId);
       // An error found before the claim leaves no event.
-      const journalRevision = await this.#check(tenantId, entry.status === 'draft' ? entry : undefined);
+      const { revision: journalRevision } = await this.#check(
+        tenantId,
+        entry.status === 'draft' ? entry : undefined,
+      );
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
         postEntry(now, { id: attemptId, journalRevision }),
       );
@@ -92,11 +95,12 @@ export class PostingProcess extends WithDeps<{
   /**
    * Posts an entry with a derived id, once: its draft, else a new entry.
    * @returns undefined when the entry was posted before
-   * @throws as `make`; `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`, after discarding a draft
+   * @throws `validation_failed`; `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`, after
+   * discarding a draft
    */
   async postOnce(
     tenantId: string,
-    { id, source, make }: NewEntry,
+    { id, source, content: given }: NewEntry,
     context: RequestContext,
     slot?: Slot,
   ): Promise<Posted | undefined> {
@@ -105,18 +109,21 @@ export class PostingProcess extends WithDeps<{
       await this.settle(tenantId, id);
       const entry = await this.#entry(tenantId, id);
       if (isPosted(entry)) return undefined;
-      // Content of a draft is not made again, since the chart may have changed.
-      const content = entry.status === 'draft' ? entry.content : await make();
-      const journalRevision = await this.#check(tenantId, { content }).catch(async (error: unknown) => {
-        if (error instanceof DomainError && entry.status === 'draft') {
+      const draft = entry.status === 'draft' ? entry.content : undefined;
+      const wanted = draft ?? { ...given, lines: checkedLines(given.lines) };
+      const checked = await this.#check(tenantId, { content: wanted }).catch(async (error: unknown) => {
+        if (error instanceof DomainError && draft !== undefined) {
           await this.#step(tenantId, id, attemptId, context.cause, discardRefusedDraft);
         }
         throw error;
       });
+      // A new draft has the account codes in the chart's spelling.
+      const content = draft ?? { ...wanted, lines: [...checked.lines] };
       const claim = await this.#claim(tenantId, id, context, (now) => {
         // Posted since it was loaded: the next round finds it.
         if (isPosted(now)) throw new PostingInProgress();
-        return postNewEntry(now, { id, content, source }, { id: attemptId, journalRevision });
+        const attempt = { id: attemptId, journalRevision: checked.revision };
+        return postNewEntry(now, { id, content, source }, attempt);
       });
       if (claim === undefined) continue;
       await slot?.reached;
@@ -144,7 +151,7 @@ export class PostingProcess extends WithDeps<{
         const original = await journal.postingAt(tenantId, entry.revision);
         mirror = { content: mirrorContent(original.data, data), reversalOf: entryId };
       }
-      const journalRevision = await this.#check(tenantId, mirror);
+      const { revision: journalRevision } = await this.#check(tenantId, mirror);
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
         reverseEntry(now, command, journalRevision),
       );
@@ -176,15 +183,15 @@ export class PostingProcess extends WithDeps<{
     return (await this.deps.streams.of(entryStream, tenantId, entryId).load()).state;
   }
 
-  /** @returns the journal's revision. @throws as {@link checkPosting} */
+  /** @returns the journal's revision, and the lines as it would post them. @throws as {@link checkPosting} */
   #check(
     tenantId: string,
     posting: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined,
-  ): Promise<number> {
-    return this.deps.journal.check(tenantId, (journal) => {
-      if (posting !== undefined) checkPosting(journal, posting);
-      return journal.revision;
-    });
+  ): Promise<{ readonly revision: number; readonly lines: readonly Line[] }> {
+    return this.deps.journal.check(tenantId, (journal) => ({
+      revision: journal.revision,
+      lines: posting === undefined ? [] : checkPosting(journal, posting),
+    }));
   }
 
   /** Step 1. @returns undefined when another posting attempt was running; it is complete then */

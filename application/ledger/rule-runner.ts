@@ -137,8 +137,7 @@ export class RuleRunner extends WithDeps<{
       await entries.draftOnce(tenantId, { ...entry, given, redraft }, context);
       return;
     }
-    const make = () => entries.checkedContent(tenantId, given);
-    await posting.postOnce(tenantId, { ...entry, make }, context, slot);
+    await posting.postOnce(tenantId, { ...entry, content: given }, context, slot);
   }
 
   /** Whether the rule's entry is in the store; in mode `post` a draft does not count. */

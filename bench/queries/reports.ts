@@ -64,12 +64,11 @@ const makeBooks = (folder: string): Promise<void> =>
       50,
       (nth) => {
         const lines = [
-          { account_code: `A${nth}`, debit: 100 + nth },
-          { account_code: `A${(nth + 1) % ACCOUNTS}`, credit: 100 + nth },
+          { account_code: `A${nth}`, debit: 100 + nth, credit: 0 },
+          { account_code: `A${(nth + 1) % ACCOUNTS}`, debit: 0, credit: 100 + nth },
         ];
-        const given = { date: `2026-0${1 + (nth % 9)}-15`, lines };
-        const make = () => useCases.entries.checkedContent(TENANT, given);
-        const entry = { id: ids.next(), source: { kind: 'bench' }, make };
+        const content = { date: `2026-0${1 + (nth % 9)}-15`, memo: '', currency: 'EUR', lines };
+        const entry = { id: ids.next(), source: { kind: 'bench' }, content };
         return useCases.posting.postOnce(TENANT, entry, contextOf('ann'));
       },
       (made) => readModelCaughtUp(useCases, TENANT, 'ledger', made.at(-1)?.position),

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Entries } from '../../../application/ledger/entries.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
+import { type Content, checkedLines } from '../../../domain/ledger/content.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
 import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
@@ -312,12 +313,24 @@ describe('An entry with a derived id', () => {
   /** Drafts or posts an entry, as the rule runner does. */
   const record = (
     { entries, posting }: LedgerNode,
-    { mode, given, ...entry }: Parameters<Entries['draftOnce']>[1] & { readonly mode: 'draft' | 'post' },
+    {
+      mode,
+      given,
+      ...entry
+    }: Omit<Parameters<Entries['draftOnce']>[1], 'given'> & {
+      readonly mode: 'draft' | 'post';
+      readonly given: Content;
+    },
   ) =>
     mode === 'draft'
       ? entries.draftOnce(TENANT, { ...entry, given }, request())
-      : posting.postOnce(TENANT, { ...entry, make: () => entries.checkedContent(TENANT, given) }, request());
-  const given = { date: '2026-03-15', lines: move('1000', '4000', 5) };
+      : posting.postOnce(TENANT, { ...entry, content: given }, request());
+  const given = {
+    date: '2026-03-15',
+    memo: '',
+    currency: 'EUR',
+    lines: checkedLines(move('1000', '4000', 5)),
+  };
   const source = { kind: 'job.transition', id: 'event', rule_id: 'rule' };
 
   it('is recorded once at repeated requests', async () => {
