@@ -20,8 +20,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
-import { bodyOf, isWhole, readBody } from './body.ts';
 import type { DeliveryBatches, KnownDelivery } from './delivery-batches.ts';
+import { bodyOf, isWhole, readBody } from './event-data.ts';
 import { headersOf, SigningKeys } from './signature.ts';
 
 export interface AttemptHints extends KnownDelivery {

@@ -14,7 +14,7 @@ import { clearTimeout, monotonic, setImmediate, setTimeout, type Timer } from '.
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
-import { isWhole, partsOf } from './body.ts';
+import { isWhole, partsOf } from './event-data.ts';
 
 /** A delivery as just read, with the events of its body that were read. */
 interface LoadedDelivery {

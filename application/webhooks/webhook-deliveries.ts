@@ -26,7 +26,7 @@ import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
-import { bodyOf, envelopeText, readBody, storedBody } from './body.ts';
+import { bodyOf, envelopeText, readBody, storedBody } from './event-data.ts';
 
 /** A delivery in a dead-letter log. */
 interface DeadLetter {

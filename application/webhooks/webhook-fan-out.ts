@@ -22,8 +22,13 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import { PastStates } from '../core/subscriptions/past-states.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import { envelopeText, storedBody } from './body.ts';
-import { WEBHOOK_SOURCES, type WebhookEventData, webhookDataOf } from './event-data.ts';
+import {
+  envelopeText,
+  storedBody,
+  WEBHOOK_SOURCES,
+  type WebhookEventData,
+  webhookDataOf,
+} from './event-data.ts';
 
 export const WEBHOOK_FAN_OUT = 'webhook-fan-out';
 

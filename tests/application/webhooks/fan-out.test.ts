@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
-import { bodyOf } from '../../../application/webhooks/body.ts';
+import { bodyOf } from '../../../application/webhooks/event-data.ts';
 import { webhookFanOut } from '../../../application/webhooks/webhook-fan-out.ts';
 import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
 import type { SubscriptionEvent } from '../../../domain/webhooks/subscription.ts';

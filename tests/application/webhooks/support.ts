@@ -2,12 +2,12 @@ import { uuidFromName } from '../../../application/core/commands/request-context
 import { FairLimiter } from '../../../application/core/concurrency/fair-limiter.ts';
 import type { LeaseOptions } from '../../../application/core/subscriptions/lease.ts';
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
-import { storedBody } from '../../../application/webhooks/body.ts';
 import { DeliveryAttempts } from '../../../application/webhooks/delivery-attempts.ts';
 import { DeliveryBatches } from '../../../application/webhooks/delivery-batches.ts';
 import { DeliveryPressure } from '../../../application/webhooks/delivery-pressure.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
 import type { PendingDeliveries } from '../../../application/webhooks/endpoint-queue.ts';
+import { storedBody } from '../../../application/webhooks/event-data.ts';
 import { PLATFORM } from '../../../domain/core/platform.ts';
 import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import {
