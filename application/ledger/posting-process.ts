@@ -1,7 +1,8 @@
 import { DomainError } from '../../domain/core/errors.ts';
-import { type Content, checkedLines, type EntryOrigin, type Line } from '../../domain/ledger/content.ts';
+import { checkedLines, type Line } from '../../domain/ledger/content.ts';
 import {
   attemptOf,
+  type DraftEntry,
   type Entry,
   type EntryEvent,
   EntryPostingStarted,
@@ -45,11 +46,7 @@ import { ledgerSettingsOf } from './settings.ts';
 export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
 
 /** An entry with a derived id. */
-export interface NewEntry {
-  readonly id: string;
-  readonly source: EntryOrigin;
-  readonly content: Content;
-}
+export type NewEntry = Omit<DraftEntry, 'redraft'>;
 
 /** The place of a posting in the order of its caller's postings. */
 export interface Slot {
@@ -81,10 +78,8 @@ export class PostingProcess extends WithDeps<{
     for (;;) {
       const entry = await this.#entry(tenantId, entryId);
       // An error found before the claim leaves no event.
-      const { revision: journalRevision } = await this.#check(
-        tenantId,
-        entry.status === 'draft' ? entry : undefined,
-      );
+      const draft = entry.status === 'draft' ? entry : undefined;
+      const { revision: journalRevision } = await this.#check(tenantId, draft);
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
         postEntry(now, { id: attemptId, journalRevision }),
       );
@@ -111,19 +106,19 @@ export class PostingProcess extends WithDeps<{
       if (isPosted(entry)) return undefined;
       const draft = entry.status === 'draft' ? entry.content : undefined;
       const wanted = draft ?? { ...given, lines: checkedLines(given.lines) };
-      const checked = await this.#check(tenantId, { content: wanted }).catch(async (error: unknown) => {
+      const checking = this.#check(tenantId, { content: wanted });
+      const { revision: journalRevision, lines } = await checking.catch(async (error: unknown) => {
         if (error instanceof DomainError && draft !== undefined) {
           await this.#step(tenantId, id, attemptId, context.cause, discardRefusedDraft);
         }
         throw error;
       });
       // A new draft has the account codes in the chart's spelling.
-      const content = draft ?? { ...wanted, lines: [...checked.lines] };
+      const content = draft ?? { ...wanted, lines: [...lines] };
       const claim = await this.#claim(tenantId, id, context, (now) => {
         // Posted since it was loaded: the next round finds it.
         if (isPosted(now)) throw new PostingInProgress();
-        const attempt = { id: attemptId, journalRevision: checked.revision };
-        return postNewEntry(now, { id, content, source }, attempt);
+        return postNewEntry(now, { id, content, source }, { id: attemptId, journalRevision });
       });
       if (claim === undefined) continue;
       await slot?.reached;
