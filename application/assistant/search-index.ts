@@ -24,6 +24,8 @@ interface Section extends SourceKey {
   /** Number of the first chunk. */
   readonly no: number;
   readonly vectors: readonly Vector[];
+  /** Row of the first chunk's sign code; the others follow. */
+  readonly row: number;
 }
 
 interface Candidate {
@@ -33,7 +35,9 @@ interface Candidate {
 }
 
 /** A search compares about as many chunks exactly, or this share of more; sign codes select them (decision 78). */
-const COMPARED = { least: 1500, share: 0.05 };
+const COMPARED = { least: 1500, share: 0.1 };
+/** Standard error of an estimated cosine. The best of n estimates is too high by about √(ln n) of it. */
+const ESTIMATE_ERROR = 0.045;
 
 /** The margin is measured from the source of this rank, or from this score when there are fewer. */
 const UNRELATED = { rank: 6, score: 0.2 };
@@ -49,8 +53,6 @@ const VECTOR_BYTES = 150;
 export class SearchIndex {
   readonly dimensions: number;
   readonly #sections: (Section | undefined)[] = [];
-  /** The row of each section's first sign code. */
-  readonly #rows: number[] = [];
   readonly #bySource = new Map<string, number[]>();
   readonly #keywords = new KeywordIndex();
   readonly #codes: SignCodes;
@@ -93,8 +95,7 @@ export class SearchIndex {
     for (const { from, to } of sectionsOf(chunks.map(({ text }) => text))) {
       const inside = chunks.slice(from, to);
       const vectors = inside.map(({ vector }) => vector);
-      numbers.push(this.#sections.push({ kind, id, no: from, vectors }) - 1);
-      this.#rows.push(this.#codes.rows);
+      numbers.push(this.#sections.push({ kind, id, no: from, vectors, row: this.#codes.rows }) - 1);
       for (const vector of vectors) this.#codes.add(vector);
       this.#keywords.add(termsOf([title, ...inside.map(({ text }) => text)].join('\n')));
     }
@@ -155,12 +156,15 @@ export class SearchIndex {
     if (vector === undefined || this.#size <= this.#compared.least) return [...sections.keys()];
     const estimate = this.#codes.estimator(vector);
     const scores = new Float32Array(sections.length);
-    for (const [number, first] of this.#rows.entries()) {
-      if (sections[number] === undefined) continue;
-      const end = this.#rows[number + 1] ?? this.#codes.rows;
+    for (const [number, section] of sections.entries()) {
+      if (section === undefined) continue;
+      const { vectors, row } = section;
       let cosine = -1;
-      for (let row = first; row < end; row += 1) cosine = Math.max(cosine, estimate(row));
-      scores[number] = scoreAt(number, cosine);
+      for (const [nth, one] of vectors.entries()) {
+        cosine = Math.max(cosine, one === undefined ? 0 : estimate(row + nth));
+      }
+      const excess = ESTIMATE_ERROR * Math.sqrt(Math.log(vectors.length));
+      scores[number] = scoreAt(number, cosine > 0 ? Math.max(0, cosine - excess) : cosine);
     }
     const { least: chunks, share } = this.#compared;
     const count = Math.ceil(sections.length * Math.max(share, chunks / (this.#size + this.#gone)));

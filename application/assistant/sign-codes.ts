@@ -23,7 +23,7 @@ export class SignCodes {
     return this.#rows;
   }
 
-  /** Adds the next row. Without a vector its estimates are near 0. */
+  /** Adds the next row; estimates of a row without a vector mean nothing. */
   add(vector: Float32Array | undefined): void {
     const at = this.#rows * this.#words;
     if (at === this.#codes.length) this.#grow();

@@ -10,14 +10,17 @@ import { cases } from './labelled.ts';
 /**
  * `node bench/assistant/selection.ts`: how often a search that compares the chunks selected by sign codes (decision 78)
  * finds the same list as one that compares all, and the time of both. The corpus has the documents of the labelled set
- * and the paragraphs of `docs`, embedded by the model; larger ones repeat them with noise.
+ * and the paragraphs of `docs`, embedded by the model; larger ones add mixtures of two of them. One chunk of ten has no
+ * vector, as during a backfill.
  */
 
 const SIZES = [10_000, 100_000];
 const GROUP = 64;
 const CHARACTERS = 150;
-const PER_SOURCE = 8;
-const NOISE = 0.05;
+const LONGEST = 12;
+/** Share of chunks that have no vector yet. */
+const MISSING = 0.1;
+const NOISE = 0.02;
 const ALL = { least: Number.POSITIVE_INFINITY, share: 1 };
 
 const paragraphs = globSync('docs/**/*.md').flatMap((file) =>
@@ -29,20 +32,32 @@ const texts = [...documents.map(({ title, text }) => `${title}\n${text}`), ...pa
   text.slice(0, CHARACTERS),
 );
 
-const noisy = (vector: Float32Array): Float32Array => {
-  const moved = vector.map((value) => value + (Math.random() - 0.5) * NOISE);
+/** A vector between two, as of a text about both, with noise. */
+const between = (one: Float32Array, other: Float32Array): Float32Array => {
+  const share = Math.random();
+  const moved = one.map(
+    (value, at) => share * value + (1 - share) * (other[at] ?? 0) + (Math.random() - 0.5) * NOISE,
+  );
   const length = Math.hypot(...moved);
   return moved.map((value) => value / length);
 };
 
+const anyOf = <T>(values: readonly T[]): T | undefined => values[Math.floor(Math.random() * values.length)];
+
+/** Fills with the texts themselves, then with texts in between, in sources of 1 to 12 chunks. */
 const fill = (indexes: readonly SearchIndex[], vectors: readonly Float32Array[], size: number): void => {
-  for (let from = 0; from < size; from += PER_SOURCE) {
-    const chunks = Array.from({ length: PER_SOURCE }, (_, no) => {
-      const nth = (from + no) % texts.length;
-      const vector = vectors[nth];
-      return { text: texts[nth] ?? '', vector: vector && (from < texts.length ? vector : noisy(vector)) };
+  let made = 0;
+  while (made < size) {
+    const count = Math.min(1 + Math.floor(Math.random() * LONGEST), size - made);
+    const chunks = Array.from({ length: count }, (_, no) => {
+      const nth = (made + no) % texts.length;
+      const [own, other] = [vectors[nth], anyOf(vectors)];
+      const isMissing = Math.random() < MISSING;
+      const vector = own && other && made >= texts.length ? between(own, other) : own;
+      return { text: texts[nth] ?? '', vector: isMissing ? undefined : vector };
     });
-    for (const index of indexes) index.put({ kind: 'entity_record', id: `${from}`, title: '', chunks });
+    for (const index of indexes) index.put({ kind: 'entity_record', id: `${made}`, title: '', chunks });
+    made += count;
   }
 };
 
