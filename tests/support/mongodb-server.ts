@@ -121,6 +121,12 @@ export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
     const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
     const port = await freePort();
     let { child, url } = await launch(binary, folder, port);
+    const reportOwnEnd = (): void => {
+      child.once('exit', (code, signal) => {
+        if (signal !== 'SIGKILL') console.log(`      FerretDB ended by itself (${signal ?? code})`);
+      });
+    };
+    reportOwnEnd();
     const kill = async (): Promise<void> => {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -134,6 +140,7 @@ export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
       kill,
       restart: async () => {
         ({ child, url } = await launch(binary, folder, port));
+        reportOwnEnd();
       },
       stop: async () => {
         await kill();
