@@ -77,11 +77,12 @@ describe('A webhook delivery whose server is killed', () => {
 
   it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again unchanged', async () => {
     const sent = [];
+    const partSent = Promise.withResolvers<void>();
     for (const answer of ['none', 'a 2xx whose body is still to come'] as const) {
       const receiver = await startSecureReceiver((_one, response) => {
         if (answer !== 'none') {
           response.writeHead(200, { 'content-length': 100 });
-          response.write('the first part');
+          response.write('the first part', () => partSent.resolve());
         }
         return undefined;
       });
@@ -90,8 +91,9 @@ describe('A webhook delivery whose server is killed', () => {
       await eventually('the call', () => receiver.received.length === 1);
       sent.push({ answer, receiver, hook, id });
     }
-    // Time for the answer to arrive; it cannot be recorded before its body has ended.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // The server reads the part before it answers a later request; it records nothing before the body has ended.
+    await partSent.promise;
+    await world.ready();
     await world.server.kill();
     for (const { receiver } of sent) receiver.behave(() => 200);
     await world.restart();
