@@ -166,10 +166,10 @@ export class SearchIndex {
       const excess = ESTIMATE_ERROR * Math.sqrt(Math.log(vectors.length));
       scores[number] = scoreAt(number, cosine > 0 ? Math.max(0, cosine - excess) : cosine);
     }
-    const { least: chunks, share } = this.#compared;
-    const count = Math.ceil(sections.length * Math.max(share, chunks / (this.#size + this.#gone)));
-    const least = scores.toSorted().at(-count) ?? 0;
-    return [...scores.keys()].filter((number) => (scores[number] ?? 0) >= least);
+    const { least, share } = this.#compared;
+    const count = Math.ceil(sections.length * Math.max(share, least / (this.#size + this.#gone)));
+    const threshold = scores.toSorted().at(-count) ?? 0;
+    return [...scores.keys()].filter((number) => (scores[number] ?? 0) >= threshold);
   }
 }
 

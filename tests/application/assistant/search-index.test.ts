@@ -140,6 +140,31 @@ describe('a search in a large corpus', () => {
     expect(found).to.include('late');
   });
 
+  it('finds records of one chunk among documents of many, whose estimates vary more', () => {
+    const question = unit(DIMENSIONS, 5_000_000);
+    /** A unit vector with exactly this cosine to the question. */
+    const withCosine = (wanted: number, seed: number): Float32Array => {
+      const noise = unit(DIMENSIONS, seed);
+      const along = cosine(noise, question);
+      const across = noise.map((value, i) => value - along * (question[i] ?? 0));
+      const rest = Math.sqrt(1 - wanted ** 2) / Math.hypot(...across);
+      return across.map((value, i) => wanted * (question[i] ?? 0) + rest * value);
+    };
+    const index = new SearchIndex(DIMENSIONS);
+    const put = (id: string, count: number, wanted: number): void => {
+      const chunks = Array.from({ length: count }, (_, m) => ({
+        text: 'x',
+        vector: withCosine(wanted, 6_000_000 + Number(id) * 100 + m),
+      }));
+      index.put({ kind: 'entity_record', id, title: '', chunks });
+    };
+    for (let n = 0; n < 150; n += 1) put(`${n}`, 32, 0.35);
+    const records = Array.from({ length: 10 }, (_, n) => `${1000 + n}`);
+    for (const id of records) put(id, 1, 0.5);
+    const found = index.search({ vector: question, terms: [] }, rules).map(({ id }) => id);
+    expect(found).to.have.members(records);
+  });
+
   it('finds neither removed sources nor the former vector of a replaced one', () => {
     const index = filled();
     const [topic = unit(DIMENSIONS, 0), other = topic] = topics;
