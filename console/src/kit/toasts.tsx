@@ -1,5 +1,6 @@
 import { X } from 'lucide-react';
-import { useSyncExternalStore } from 'react';
+import { useEffect, useSyncExternalStore } from 'react';
+import { useLocation } from 'wouter';
 import { IconButton } from './button.tsx';
 
 interface Shown {
@@ -8,7 +9,7 @@ interface Shown {
   readonly tone: 'ok' | 'danger';
 }
 
-/** Time (ms) until a success closes by itself; errors stay until they are closed. */
+/** Time (ms) until a success closes by itself; errors stay until the person closes them or leaves the page. */
 const OK_MS = 6000;
 const MOST = 4;
 
@@ -31,7 +32,13 @@ export const toast = (text: string, tone: Shown['tone'] = 'ok'): void => {
   if (tone === 'ok') setTimeout(() => close(id), OK_MS);
 };
 
+/** Errors of the last page would cover controls of the next one. */
+const closeErrors = (): void => set(shown.filter(({ tone }) => tone === 'ok'));
+
 export const Toasts = () => {
+  const [path] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the path changes
+  useEffect(() => closeErrors, [path]);
   const present = useSyncExternalStore(
     (listener) => {
       listeners.add(listener);

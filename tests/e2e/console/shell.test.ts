@@ -90,6 +90,33 @@ describe('The shell of the Console', () => {
     await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor();
   }).timeout(60_000);
 
+  it('closes the errors of a page that is left, and lets its last controls be scrolled clear of them', async () => {
+    const off = await tenant.person('Otto Off');
+    await tenant.admin.api.patch(`/api/v1/tenant/users/${off.id}`, { status: 'deactivated' });
+    const viewport = { width: 1000, height: 360 };
+    const page = await site.browser.openAs(tenant.admin.token, '/users', { viewport });
+    site.browser.expect(/status of 500/);
+    const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
+    await page.route(
+      (url) => url.pathname.endsWith(off.id),
+      (route) => route.fulfill({ status: 500, json: broken }),
+    );
+    await page.getByRole('row').filter({ hasText: 'Otto Off' }).getByRole('button').click();
+    await page.getByRole('menuitem', { name: 'Activate' }).click();
+    const message = page.getByRole('list', { name: 'Messages' }).getByText('Something failed.');
+    await message.waitFor();
+    const last = await page.evaluate(
+      "scrollTo(0, 1e6), document.querySelector('.content > :last-child').getBoundingClientRect().bottom",
+    );
+    const covered = await page.locator('.toasts').boundingBox();
+    expect(last)
+      .to.be.greaterThan(0)
+      .and.lessThan(covered?.y ?? 0);
+    await page.getByRole('link', { name: 'Records' }).first().click();
+    await message.waitFor({ state: 'detached' });
+    await page.context().close();
+  }).timeout(60_000);
+
   it('keeps what was typed when a session ends, and sends it after a new sign-in', async () => {
     const mail = (name: string): string => `${name}@${tenant.id.replace('_', '-')}.example`;
     const ends = { email: mail('ends'), display_name: 'Ends', role: 'admin', password: PASSWORD };
