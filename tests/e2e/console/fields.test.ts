@@ -87,7 +87,13 @@ describe('Markup in every text of the Console', () => {
     { env: OPEN, end: closeReceivers },
   );
 
-  const open = (audience: Audience): Promise<Page> => {
+  const pages = new Map<Audience, Page>();
+  const open = async (audience: Audience): Promise<Page> => {
+    const page = pages.get(audience) ?? (await openNew(audience));
+    pages.set(audience, page);
+    return page;
+  };
+  const openNew = (audience: Audience): Promise<Page> => {
     if (audience === 'platform') return site.openPlatform('/platform/overview');
     if (audience === 'partner') return site.openPartner(all.partner.id);
     return site.browser.openAs(all.tenant.admin.token, '/overview');
@@ -139,7 +145,6 @@ describe('Markup in every text of the Console', () => {
         await isClean();
         if (forms > 0) await go();
       }
-      await page.context().close();
     }).timeout(180_000);
   }
 
