@@ -25,7 +25,7 @@ const schema = z.object({
     ),
 });
 
-/** Stands in for the hosting portal in development. */
+/** Signs an assertion in place of the hosting portal. Development only. */
 export const mintPartnerAssertion: AdminCommand = {
   name: 'mint-partner-assertion',
   usage: `--partner <id> --email <address> [--permissions ${BILLING_PERMISSION}] [--user <id>]`,

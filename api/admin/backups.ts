@@ -9,7 +9,7 @@ import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './comma
 
 const folder = z.string().min(1);
 
-/** The embedded key store's file. @throws {Refusal} where a store is not embedded */
+/** Path of the embedded key store's file. @throws {Refusal} when a store is not embedded */
 const embeddedKeys = (config: Config): string => {
   const { EVENTSTORE_URL, MONGODB_URL, KEYSTORE_URL, DATA_DIR } = config;
   if (EVENTSTORE_URL !== undefined || MONGODB_URL !== undefined || KEYSTORE_URL?.startsWith('mongodb')) {
@@ -20,7 +20,7 @@ const embeddedKeys = (config: Config): string => {
   return join(KEYSTORE_URL ?? DATA_DIR, 'keys.db');
 };
 
-/** Files that no backup contains, since they would open every other backup. */
+/** Prints which secrets the backup leaves out: a backup with the master key in it could be decrypted. */
 const sayWhatIsLeftOut = ({ DATA_DIR, MASTER_KEY }: Config): void => {
   const secrets = join(DATA_DIR, 'development-secrets.json');
   say(

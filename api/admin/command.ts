@@ -5,14 +5,14 @@ import { type Config, type RequiredSecret, readConfig } from '../../infrastructu
 /** One command of `npm run admin`. */
 export interface AdminCommand {
   readonly name: string;
-  /** Its options, for the help. */
+  /** The command's options, as the help prints them. */
   readonly usage: string;
   readonly summary: string;
   /** @throws {Refusal} */
   readonly run: (args: readonly string[]) => Promise<void>;
 }
 
-/** Ends a command with one sentence and no stack. */
+/** Ends a command; only its message of one sentence is printed, no stack. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;
@@ -61,8 +61,8 @@ const FLAG = { type: 'boolean', default: false } as const;
 export const emailOption = z.email().max(320);
 
 /**
- * The configuration; in production it must have the secrets in `uses`. Leaves out the variables of the first admin, of
- * which a server needs both or none.
+ * The configuration; in production it must have the secrets in `uses`. Leaves out e-mail and password of the first
+ * admin: a command may get one of them alone, which `readConfig` refuses.
  */
 export const adminConfig = (...uses: readonly RequiredSecret[]): Config =>
   readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined }, uses);

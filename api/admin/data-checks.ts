@@ -30,7 +30,7 @@ import { openEvents, openReads, openStores } from '../../infrastructure/stores.t
 import { projections } from '../../projections/all.ts';
 import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
 
-/** Discards log lines: a poison event is reported as a difference. */
+/** Discards log lines: an event that cannot be folded is reported as a difference instead. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
@@ -44,7 +44,7 @@ const metrics: ProjectionMetrics = {
   parkedTenants: nothing,
 };
 
-/** Refuses a missing folder, which would otherwise seem to have no faults. */
+/** @throws {Refusal} when the data folder holds no event log: a check of nothing would find no faults */
 export const existingData = (...uses: readonly RequiredSecret[]): Config => {
   const config = adminConfig(...uses);
   if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
@@ -65,7 +65,7 @@ const withScratch = async <T>(config: Config, work: (scratch: Scratch) => Promis
 
 const TRIES = 3;
 
-/** If a rebuild takes over meanwhile, that generation is compared instead. */
+/** Compares one read model. When a rebuild replaces its generation meanwhile, compares the new generation. */
 const compareOne = async (
   projection: Projection,
   scratch: Scratch,

@@ -14,8 +14,8 @@ import { exportAll, importAll } from './moves.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
 /**
- * `npm run admin -- <command>`: operators' commands, run with the server's environment on its stores. Exit codes: 0, 1
- * when the command failed, 2 for invalid arguments.
+ * `npm run admin -- <command>`: commands for operators, on the stores that the environment names. Exit codes: 0, 1 when
+ * the command failed, 2 for invalid arguments.
  */
 
 const COMMANDS: readonly AdminCommand[] = [

@@ -42,8 +42,8 @@ const withCore = async (
 const VARIABLE = 'PLATFORM_ADMIN_PASSWORD';
 
 /**
- * A new password: of the environment if that names this admin or none, else the first line of standard input. Never an
- * argument, which other users of the machine could read.
+ * The new password: `PLATFORM_ADMIN_PASSWORD`, unless `PLATFORM_ADMIN_EMAIL` is another admin's; otherwise the first
+ * line of standard input. Never an argument, because other users of the machine can read arguments.
  * @throws {Refusal}
  */
 const newPassword = async (email: string): Promise<string> => {
@@ -81,7 +81,7 @@ export const createPlatformAdmin: AdminCommand = {
     const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
     await withCore(async (core, context) => {
-      // The id is random; of two concurrent commands with the same address, the reservation allows one.
+      // The id is random: only the reservation of the address makes one of two concurrent commands fail.
       const admin = { id: core.ids.next(), email, password };
       await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
         if (!isRefusal(error, 'already_exists')) throw error;

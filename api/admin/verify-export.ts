@@ -10,13 +10,13 @@ import {
 } from '../../application/audit/verify/heads.ts';
 import { Verifier } from '../../application/audit/verify/verifier.ts';
 
-/** Checks an export of a tenant's events without a server: files, and the verifier on them. */
+/** Checks an export of a tenant's events without a server: reads its files and passes them to the verifier. */
 
-/** The check was impossible. */
+/** The check was impossible: options are invalid, or a file cannot be read. */
 export class Misuse extends Error {}
 
 const CHUNK = 1 << 20;
-/** A longer line is unreadable (docs/audit-format.md). */
+/** Maximum bytes of a line; a longer one counts as unreadable (docs/audit-format.md). */
 const LONGEST_LINE = 64 << 20;
 const INSTANT = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?)(?:Z|[+-]\d\d:\d\d)$/;
 const LINE_FEED = 0x0a;
@@ -51,7 +51,7 @@ const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Pr
   verifier.takeRest(Buffer.concat(rest).toString('utf8'));
 };
 
-/** Refuses invalid UTF-8: lenient decoding would give other bytes than the stored ones the same text. */
+/** Refuses invalid UTF-8: a lenient decoder could turn changed bytes into the same text as the stored bytes. */
 const takeLines = (lines: Buffer, verifier: Verifier): void => {
   const isText = isUtf8(lines);
   for (let from = 0; from < lines.length; ) {
@@ -110,14 +110,14 @@ const headsFrom = (options: VerifyOptions): GivenHead[] => {
   );
 };
 
-/** Opens the file at the first read: an earlier error would end the process uncaught. */
+/** Opens the file at the first read: an error before that read would be uncaught and end the process. */
 const exportOf = async function* ({ export: path }: VerifyOptions): AsyncGenerator<Buffer> {
   yield* path === '-' ? process.stdin : createReadStream(path, { highWaterMark: CHUNK });
 };
 
 /**
  * Reads line by line. Memory use grows with the number of streams, not of events.
- * @param source the export, when it is not in a file
+ * @param source the export; by default the file or standard input that the options name
  * @throws {Misuse}
  */
 export const verifyExport = async (

@@ -79,12 +79,12 @@ const fail = (error: unknown): never => {
   try {
     writeSync(process.stderr.fd, `${sentence}\n`);
   } catch {
-    // The reader has closed the pipe; the exit code has the same result.
+    // The pipe is closed; the exit code still tells that the check was impossible.
   }
   process.exit(2);
 };
 
-// Otherwise Node would exit with 1, which means that the data were changed.
+// Without this handler Node would exit with 1, which means faulty data.
 process.on('uncaughtException', fail);
 main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { SharedTakes } from '../http/rate-limits.ts';
 import { type FromProcess, type Takes, toProcess } from './messages.ts';
 
-/** Variable by which the supervisor tells a process its place; it holds JSON. */
+/** Environment variable in which the supervisor passes a process its {@link Place}, as JSON. */
 export const MEMBER = 'CLUSTER_MEMBER';
 
 const place = z.object({
   /** 0 for the process that also does the background work. */
   index: z.int(),
   processes: z.int(),
-  /** Owner of the leases: a successor of a dead process has its name, and need not wait for their expiry. */
+  /** Owner of the leases. A process started in place of a dead one keeps this name, so no lease has to expire. */
   owner: z.string(),
 });
 export type Place = z.output<typeof place>;
@@ -102,11 +102,11 @@ export class Member implements SharedTakes {
   }
 }
 
-/** The member that this process is; undefined without a supervisor. */
+/** This process as a member of its group; undefined without a supervisor. */
 export const memberOf = (variables: Readonly<Record<string, string | undefined>>): Member | undefined => {
   const given = variables[MEMBER];
   if (given === undefined || process.send === undefined) return undefined;
-  // A message that cannot be sent any more has no receiver: the supervisor has ended, and so will this process.
+  // A failed send is ignored: the supervisor has ended, and this process ends for the same reason.
   const member = new Member(place.parse(JSON.parse(given)), (message) =>
     process.send?.(message, undefined, undefined, () => undefined),
   );

@@ -9,11 +9,11 @@ import { MEMBER, type Place } from './member.ts';
 import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
-/** A process that ran longer than this is restarted at once, others with exponential backoff. */
+/** A process that ran longer than this (ms) is restarted at once, any other with exponential backoff. */
 const STABLE_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** Delay (ms) of SIGTERM for the background process: the last reads of the others need its read models. */
+/** Delay (ms) of SIGTERM for the background process: the last reads of other processes need its read models. */
 const BACKGROUND_STOP_DELAY_MS = 2000;
 /** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;
@@ -44,7 +44,7 @@ export class Supervisor {
   /** Passed on to the processes. */
   readonly #variables: Readonly<Record<string, string | undefined>>;
   readonly #slots: readonly Slot[];
-  /** Processes that were asked for their metrics. */
+  /** Callbacks of open requests for a process's metrics, by request id. */
   readonly #asked = new Map<number, (metrics: Snapshot) => void>();
   #lastId = 0;
   #port = 0;
@@ -108,7 +108,7 @@ export class Supervisor {
     slot.startedAt = performance.now();
     this.#logger.info({ process: place.index, pid: child.pid, role }, 'a process was started');
     child.on('message', (message: unknown) => this.#receive(child, message));
-    // A message to a process that has just died is lost with it.
+    // Without a listener, an `error` event would end the supervisor.
     child.on('error', (error) => this.#logger.warn({ err: error, process: place.index }, 'a process failed'));
     child.once('exit', (code, signal) => this.#onExit(slot, code, signal));
   }
@@ -140,7 +140,7 @@ export class Supervisor {
     slot.restartTimer = setTimeout(() => this.#start(slot), pauseMs);
   }
 
-  /** Stops the process with the background work once the others have ended, and ends after it. */
+  /** Stops the process with the background work once the others have ended; resolves `run` once all have ended. */
   #stopLast(): void {
     const running = this.#running;
     if (running.length === 0) this.#ended.resolve();
@@ -190,6 +190,7 @@ export class Supervisor {
   }
 }
 
+/** Ignores a failure: a message to a process that has just died is lost. */
 const send = (child: ChildProcess, message: ToProcess): void => {
   if (child.connected) child.send(message, () => undefined);
 };

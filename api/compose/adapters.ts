@@ -32,13 +32,13 @@ export interface Adapters {
     logger: Logger,
     corpus: CorpusStore,
   ) => { readonly embedder: Embedder; readonly search: PassageSearch };
-  /** Watches the share of time, 0 to 1, for which the event loop is busy. */
+  /** Starts to measure the event loop. @returns a function that gives its busy share of time, 0 to 1 */
   readonly utilization: () => () => number;
   /** Whether a process that serves requests folds projections in a thread. */
   readonly foldsInThread: boolean;
   /** Bytes of the embedded stores' files. */
   readonly storeSizes: typeof storeSizes;
-  /** Measures the ticks of this process. @returns a function that stops it */
+  /** Starts to measure the ticks of this process. @returns a function that stops the measurement */
   readonly watchEventLoop: typeof watchEventLoop;
 }
 

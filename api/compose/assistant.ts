@@ -41,7 +41,7 @@ const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
   };
 };
 
-/** Reads sources from their streams, so that a deleted one is gone at once, even if the corpus lags. */
+/** Looks up the record of a source in the streams: a deleted source is missing at once, even if the corpus lags. */
 const recordIn = ({ states }: Core) => {
   const live = async (tenantId: string, recordId: string): Promise<SourceRecord | undefined> => {
     const { state } = await states.load(tenantId, recordStream, recordId);

@@ -30,7 +30,7 @@ import { projections } from '../../projections/all.ts';
 import { createMetrics, type HttpMetrics } from '../http/metrics.ts';
 import { type Adapters, nodeAdapters } from './adapters.ts';
 
-/** The parts that every area uses. `S` holds the secrets it was composed with. */
+/** The parts that every area uses. `S` is the type of its secrets. */
 export interface Core<S = Secrets> {
   readonly config: Config;
   readonly secrets: S;
@@ -121,15 +121,15 @@ const KEY_FAULTS = {
     'The key store is empty, and the event log is not: set KEYSTORE_URL to the keys of this log, mount their folder, or restore them.',
 } as const;
 
-/** The weight of a tenant's plan; 1 until the tenant is known here. */
+/** The weight of a tenant's plan; 1 until this process has loaded the tenant. */
 const weightOf = (directory: Directory, tenantId: string): number => {
   const tenant = directory.cachedTenant(tenantId);
-  // An unavailable store is retried at the tenant's next round.
+  // After an error, the next call for this tenant loads it again.
   if (tenant === 'unknown') void directory.tenant(tenantId).catch(() => undefined);
   return tenant === undefined || tenant === 'unknown' ? 1 : QUOTAS[tenant.plan].weight;
 };
 
-/** A hash that needs the master key, so that readers of the log cannot test what was hashed. */
+/** A hash that needs the master key, so that a reader of the log cannot confirm a guess of the hashed text. */
 export const keyedHash = (masterKey: string, use: string): ((text: string) => string) => {
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, '', use, 32)));
   return (text) => createHmac('sha256', key).update(text).digest('hex');

@@ -97,7 +97,7 @@ export const composeInvoices = (
         lease,
         signal,
       ),
-    // Answers requests that wait for the upstream; the intent to issue is stored.
+    // Then answers requests that still wait for the upstream: their intent to issue is stored.
     closing: () => {
       setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
     },

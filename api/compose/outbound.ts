@@ -20,7 +20,7 @@ type Openings = Pick<
   | 'NODE_ENV'
 >;
 
-/** Calls to identity providers. Outside production also to loopback and over plain http. */
+/** Calls to identity providers. Outside production, loopback and plain http are allowed. */
 export const providerFetch = (config: Openings): Fetch => {
   const tryingOut = config.NODE_ENV !== 'production';
   const http = guardedHttp({
@@ -34,7 +34,7 @@ export const providerFetch = (config: Openings): Fetch => {
 export const upstreamHttp = ({ guardedHttp }: Adapters): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
-/** Calls to `AUDIT_HEADS`, which the operator configures. Outside production also to loopback and over plain http. */
+/** Calls to `AUDIT_HEADS`, which the operator configures. Outside production, loopback and plain http are allowed. */
 export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   const tryingOut = config.NODE_ENV !== 'production';
   return guardedHttp({

@@ -24,7 +24,7 @@ export const composePartners = (core: Core) => {
     () => PARTNER_TOKEN_SECONDS,
     clock,
   );
-  // An assertion is valid for five minutes from `iat`, whatever its `exp`.
+  // No limit here: `PartnerAuthentication` accepts an assertion for five minutes from `iat`, whatever its `exp`.
   const assertions = tokenFamily(
     signingSecrets(secrets, 'PARTNER_EXCHANGE_SECRET'),
     assertionClaims,
