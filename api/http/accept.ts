@@ -3,7 +3,7 @@ import Negotiator from 'negotiator';
 const JSON_TYPE = 'application/json;charset=utf-8';
 const HTML_TYPE = 'text/html;charset=utf-8';
 
-/** Far above what browsers send; bounds the parser's work. */
+/** Characters of `Accept` that are parsed: far more than browsers send. */
 const MAX_LENGTH = 2_000;
 
 /** Whether a client prefers HTML to JSON; without `Accept`, or with wildcards only, it gets JSON. */

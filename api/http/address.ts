@@ -8,7 +8,7 @@ const WITH_PORT = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/;
 
 /**
  * The network of an address, for limits per network. An IPv4-mapped IPv6 address counts as IPv4, a port is ignored;
- * another text is returned unchanged.
+ * a text that is no address is returned unchanged.
  * @param bits network length by kind of address
  */
 export const networkOf = (
@@ -24,7 +24,7 @@ export const networkOf = (
     : ipaddr.IPv6.networkAddressFromCIDR(network).toString();
 };
 
-/** Express reads `X-Forwarded-For` only behind `TRUST_PROXY`; otherwise the socket's address applies. */
+/** The client's address: from `X-Forwarded-For` if `TRUST_PROXY` is set, otherwise the socket's. */
 export const clientAddress = (
   request: Request,
   trustProxy: boolean | number | string | undefined,

@@ -214,7 +214,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   return app;
 };
 
-/** The caller in a span: its kind and tenant, no person. */
+/** Span attributes of the caller: kind and tenant, nothing about a person. */
 const ownerAttributes = (principal: Principal | undefined) => {
   if (principal === undefined) return {};
   const tenantId = tenantOf(principal);

@@ -15,7 +15,7 @@ import { planRequired } from '../../domain/webhooks/subscription-limits.ts';
 import type { Access } from './route.ts';
 
 /**
- * Turns a bearer token into a principal of a family; a credential of another family is `invalid_credential`.
+ * Authenticates a bearer token of a family; a credential of another family is an `invalid_credential`.
  * @param token the text after `Bearer`; undefined without `Authorization`
  * @throws {DomainError} `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended` …
  */
@@ -24,7 +24,7 @@ export type Authenticate = (
   family: CredentialFamily,
 ) => Principal | Promise<Principal>;
 
-/** The rights of a tenant as stored now; undefined for one that does not exist. */
+/** The rights of a tenant as stored now; undefined when the tenant does not exist. */
 export type FreshRights = (tenantId: string) => Promise<TenantRights | undefined>;
 
 type Guarded = Access & { kind: 'principals' };
@@ -48,7 +48,7 @@ export const accessFamily = (access: Guarded, operationId: string): CredentialFa
 
 const BEARER = /^bearer +([^\s,]+) *$/i;
 
-/** The token of the only `Authorization` header: intermediaries could read two credentials differently. */
+/** The bearer token. Refuses several `Authorization` headers: a proxy might read another one than the server. */
 export const bearerToken = ({ headersDistinct }: IncomingMessage): string | undefined => {
   const { authorization } = headersDistinct;
   if (authorization === undefined) return undefined;
@@ -61,8 +61,8 @@ const delegatedRefused = (): DomainError =>
   new DomainError('delegated_credential_refused', 'This needs a person’s own session.');
 
 /**
- * Checks kind, role, scope, permission and entitlement. {@link Authenticate} has checked the family; the second check
- * protects routes if it is omitted there.
+ * Checks kind, role, scope, permission and entitlement. {@link Authenticate} has checked the family; this check covers
+ * the family again, so that an error in {@link Authenticate} opens no route.
  * @throws {DomainError} 401, 402 or 403
  */
 export const checkAccess = (access: Guarded, principal: Principal): void => {
@@ -94,8 +94,8 @@ export const checkAccess = (access: Guarded, principal: Principal): void => {
 };
 
 /**
- * {@link checkAccess} with rights that another node may have given a moment ago: they are read when those known here do
- * not suffice. Else synchronous.
+ * {@link checkAccess}; reads the tenant's rights again when the known rights do not suffice, because another node may
+ * have granted more a moment ago. Synchronous when the known rights suffice.
  */
 export const admitTo = (
   access: Guarded,
@@ -144,7 +144,7 @@ const checkRights = (access: Guarded, rights: TenantRights): void => {
   }
 };
 
-/** Checked before any 403. */
+/** Runs first, so that a missing ledger entitlement (402) is answered before any 403. */
 const checkLedger = (access: Guarded, rights: TenantRights): void => {
   if (access.entitlement === 'ledger') checkRights(access, rights);
 };
@@ -184,8 +184,8 @@ export const checkTenant = (principal: Principal, named: unknown): void => {
 };
 
 /**
- * Only the credential names a partner, so `partner_id` in a partner's body or query is an error, even the own id
- * (specification, Enforcement rules and decisions, section 1).
+ * Only the credential names a partner, so `partner_id` in a partner's body or query is an error, even if it is
+ * the partner's own (specification, Enforcement rules and decisions, section 1).
  * @throws {DomainError} 400
  */
 export const checkPartner = (principal: Principal, named: unknown): void => {

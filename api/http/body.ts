@@ -9,14 +9,14 @@ import { type BodyKind, bodyKindOf } from './media-types.ts';
 
 /**
  * Reads JSON bodies, and forms where a route accepts them. Replaces `express.json()`, which is slower, replaces
- * broken UTF-8 silently, and checks the type after the size.
+ * broken UTF-8 silently, and checks the type before the size.
  */
 
-/** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow recursive readers. */
+/** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow the stack of recursive code. */
 const MAX_DEPTH = 100;
-/** Bytes from which the steps of parsing are separate slices. */
+/** A body of more bytes is parsed in slices. */
 const LARGE = 256 * 1024;
-/** Values, brackets and separators that are scanned without a pause. */
+/** Steps (a text, a bracket, any other character) that are scanned between two pauses. */
 const STEPS = 16_384;
 /** Maximum number of values in a body, since each costs far more than its bytes. */
 export const DEFAULT_VALUE_LIMIT = 100_000;
@@ -39,7 +39,7 @@ const tooLarge = (limit: number): DomainError =>
 const malformed = (message: string): DomainError => new DomainError('malformed_json', message);
 
 /**
- * Checks nesting and number of values by the text alone, before a parser makes any of them. Yields for pauses.
+ * Checks nesting and number of values in the text, before a parser creates values. Yields where a pause is possible.
  * @returns whether a number may become an integer only by rounding
  * @throws {DomainError} 400
  */
@@ -81,7 +81,7 @@ const checkShape = (text: string, valueLimit: number): boolean => {
   }
 };
 
-/** Index of the closing quote; of the end, where there is none. */
+/** Index of a text's closing quote; the index after the last character if there is none. */
 const endOfText = (text: string, open: number): number => {
   for (let end = text.indexOf('"', open + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end;
@@ -177,7 +177,7 @@ const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise
       }
     });
     request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    // Also follows `end`; without `end` the client has disconnected.
+    // `close` also follows `end`; without `end` the client has disconnected.
     request.once('close', () => {
       if (!request.complete) reject(malformed('The request ended before its body did.'));
     });
@@ -203,7 +203,7 @@ const parsed = (
 
 /**
  * The body as an object; undefined, without a promise, when there is none. Order of checks: 413, 415, 400.
- * @param slice for the work on the body; begins when its bytes are there
+ * @param slice for the work on the body; begins once all bytes of the body were read
  */
 export const readBody = (
   request: IncomingMessage,

@@ -26,7 +26,7 @@ export const checkNamed = (
 export const tenantOf = (principal: Principal | undefined): string | undefined =>
   principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
 
-/** Shares time with the requests of the same tenant; public routes share theirs. */
+/** The owner of a request's time slices; all requests to public routes share one owner. */
 export const ownerOf = (principal: Principal | undefined): string =>
   principal === undefined ? 'public' : ownerKey(principal);
 

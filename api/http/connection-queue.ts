@@ -5,8 +5,9 @@ import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 const ignore = (): void => undefined;
 
 /**
- * New connections of which nothing was read yet. The first requests of a thousand connections in one tick would hold up
- * all others, so each connection waits for a time slice, round-robin over addresses (decision 74).
+ * Accepted connections from which nothing was read yet. Reading the first requests of a thousand connections in one
+ * tick would delay all other requests, so each connection waits for a time slice, round-robin over addresses (decision
+ * 74).
  */
 export class ConnectionQueue {
   readonly #server: Server;
@@ -22,7 +23,7 @@ export class ConnectionQueue {
     this.#waiting.add(connection);
     const close = (): void => void connection.destroy();
     connection.on('error', ignore).once('close', () => this.#waiting.delete(connection));
-    // Closes a connection that ends without a request or stays idle, as the server does later.
+    // Closes a connection that ends without a request or stays idle, as the server does once it has the connection.
     connection.once('end', close).setTimeout(this.#server.headersTimeout, close);
     connection.once('readable', async () => {
       const wait = timeSlices.of(`address ${connection.remoteAddress}`, 'connection').begin();

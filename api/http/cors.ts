@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/core/errors.ts';
 /** Requests from pages of other origins (decision 48). Credentials are bearer tokens, so no cookie is ever allowed. */
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** Headers of requests that the interface reads and a page may not set unasked. */
+/** Request headers that the API reads, and that a page may set only if a preflight allows them. */
 export const READ_HEADERS: readonly string[] = [
   'Authorization',
   'Content-Type',
@@ -17,7 +17,7 @@ export const READ_HEADERS: readonly string[] = [
   'X-Min-Position',
   'X-Request-Id',
 ];
-/** Headers of answers that a page can read besides those that every page can. */
+/** Answer headers that a page may read, in addition to those that CORS always lets a page read. */
 export const EXPOSED_HEADERS: readonly string[] = [
   'Allow',
   'Content-Disposition',
@@ -47,7 +47,7 @@ export const crossOrigin = (origins: readonly string[]): RequestHandler => {
   return (request, response, next) => {
     const isPlainOptions =
       request.method === 'OPTIONS' && request.headers['access-control-request-method'] === undefined;
-    // The application answers it with `Allow`.
+    // The application answers a plain `OPTIONS` with `Allow`.
     if (isPlainOptions) next();
     else handler(request, response, next);
   };
@@ -67,7 +67,7 @@ export const checkOrigin = ({ headers }: IncomingMessage, origins: readonly stri
 
 const PAGE_SCHEMES = ['http:', 'https:'];
 
-/** Compares host and port; the scheme may be that of a proxy. */
+/** Compares host and port, but not the scheme, which a proxy may have changed. */
 const isOwn = (origin: string, host: string | undefined): boolean => {
   const page = URL.parse(origin);
   if (page === null || !PAGE_SCHEMES.includes(page.protocol) || page.origin !== origin) return false;

@@ -23,7 +23,7 @@ export interface ReadsWait {
 /** Dependencies of the HTTP pipeline on the rest of the server. */
 export interface HttpDeps {
   readonly routes: readonly Route[];
-  /** Served, but no part of the document. */
+  /** Served, but not in the OpenAPI document. */
   readonly unlisted?: readonly Route[];
   readonly authenticate: Authenticate;
   readonly freshRights: FreshRights;
@@ -34,13 +34,13 @@ export interface HttpDeps {
    * @throws {DomainError} `read_model_behind`
    */
   readonly waitForReads: (wait: ReadsWait) => Promise<void> | undefined;
-  /** The wait before a write of a tenant; undefined for none. */
+  /** Delays a tenant's write; returns undefined when no delay is needed. */
   readonly pace?: ((tenantId: string) => Promise<void> | undefined) | undefined;
   /** Receives the position of a write before its answer is sent. */
   readonly answered: (tenantId: string | undefined, position: Position) => void;
   /** The newest position that this node knows. */
   readonly logPosition: () => Position | undefined;
-  /** Undefined when this process has seen all writes of the others of its group, else a promise. */
+  /** Waits until this process has seen all writes of its group; undefined in a process without a group. */
   readonly catchUp?: (() => Promise<void>) | undefined;
   readonly parsePosition: (text: string) => Position | undefined;
   readonly idempotency: IdempotencyStore;

@@ -36,7 +36,7 @@ export const DEFAULT_BODY_LIMIT = 1_048_576;
 const TRUSTED_MS = 50;
 const EMPTY: JsonBody = Object.freeze({});
 
-/** The parts of a request known before its body; all checked except the path. */
+/** Checked parts of a request that are known before its body; the path is checked later. */
 interface Head {
   readonly query: unknown;
   readonly minPosition: Position | undefined;
@@ -86,7 +86,7 @@ export class Endpoint {
     mark(route.operationId);
     const principal = await this.#admit(exchange, segments);
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
-    // The body stays unread meanwhile.
+    // While the request waits here, its body stays unread.
     if (route.expensive && principal) await this.#deps.expensive.begin(principal, exchange.response);
     const slice = timeSlices.of(ownerOf(principal), route.operationId);
     const reading = readBody(exchange.request, this.#bodyRules, slice);
@@ -103,7 +103,7 @@ export class Endpoint {
     mark(route.operationId);
     checkNamed(principal, body);
     const head = this.#head(exchange, principal);
-    // A malformed id is a 404 like an unknown one, so the path is checked after everything that is a 400.
+    // A malformed id is a 404 like an unknown one, so the path is checked after everything that throws 400.
     const checked = { ...head, body: check(route.body, body), params: this.#params(segments) };
     return this.#once(exchange, principal, checked, body === EMPTY ? undefined : body, (use) =>
       this.#perform(exchange, principal, checked, use),
@@ -141,14 +141,14 @@ export class Endpoint {
     return this.#checkAccess(principal);
   }
 
-  /** Repeats the check before the handler when the body came slowly, since the credential may have been revoked. */
+  /** Repeats the credential check when the body took long to arrive: the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
     if (this.#family === undefined || monotonic() - exchange.admittedAt < TRUSTED_MS) return admitted;
     return this.#checkAccess(await this.#deps.authenticate(bearerToken(exchange.request), this.#family));
   }
 
   /**
-   * Serves an upload. All checks that need no bytes run before any are read, including 404s; the others run
+   * Serves an upload. Checks that need no bytes, 404s included, run before any byte is read; the other checks run
    * afterwards. Bytes of a request that does not reach the handler are deleted.
    */
   async #serveUpload(
@@ -186,7 +186,7 @@ export class Endpoint {
     checkNamed(principal, query);
     if (this.route.openQuery !== true) checkQueryNames(query, this.#queryNames);
     const { headers } = request;
-    // Node makes the lists of all headers when one is asked for.
+    // `headersDistinct` builds lists of all headers, so it is read only when a key was sent.
     const isGiven = this.#keyed && headers['idempotency-key'] !== undefined;
     const key = isGiven ? request.headersDistinct['idempotency-key'] : undefined;
     return {
@@ -234,7 +234,7 @@ export class Endpoint {
       fingerprint: this.#deps.fingerprint(method, exchange.path, body),
     };
     const reply = await this.#idempotency.run(keyed, perform, (made) => replyHeaders(exchange, made));
-    // The stored answer may be another process's: reads here must also include its write.
+    // The stored answer may come from another process; later reads in this process must include its write.
     const text = reply.headers?.['X-Event-Position'];
     const position = text === undefined ? undefined : this.#deps.parsePosition(text);
     if (position !== undefined) this.#deps.answered(tenantOf(principal), position);

@@ -36,7 +36,7 @@ export interface Exchange {
   leaveReads: Leave | undefined;
 }
 
-/** Headers that every answer keeps. */
+/** Headers of CORS, which an error answer keeps. */
 const OF_CORS = /^(?:access-control-|vary$)/;
 
 /** `Content-Type` of JSON bodies. */
@@ -70,7 +70,7 @@ const linkToNext = ({ path, search }: Exchange, next: Readonly<Record<string, st
   return `<${path}?${parameters.toString()}>; rel="next"`;
 };
 
-/** Bytes of a body handed to the connection together: its reader's progress is seen in these steps. */
+/** Bytes of a body that are written at a time; the client's progress is seen in steps of this size. */
 const PART = 64 * 1024;
 
 const end = (exchange: Exchange, status: number, body: string | Uint8Array): void => {
@@ -91,12 +91,12 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
   }
 };
 
-/** Writes each part once the connection has taken the last one, in its own slice: the system copies synchronously. */
+/** Writes each part in its own slice, because a write copies synchronously, once the part before it was taken. */
 const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void => {
   const slice = timeSlices.of(ownerOf(principal), 'answer');
   let at = 0;
   const more = (): void => {
-    // Its reader may have disconnected meanwhile.
+    // The client may have disconnected meanwhile.
     if (response.destroyed) return;
     while (at < body.length) {
       const part = body.subarray(at, at + PART);

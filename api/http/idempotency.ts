@@ -13,7 +13,7 @@ import type { Reply } from './route.ts';
 
 /** Stores bodies of answers, sealed with the data keys of the personal texts in them. */
 export interface AnswerCodec {
-  /** @param personal ids of these keys */
+  /** @param personal ids of the data keys of those texts */
   store(body: unknown, personal: readonly string[]): string | Promise<string>;
   /** Undefined when one of the keys is destroyed: the answer is then rebuilt from the appended events. */
   restore(text: string): unknown;
@@ -21,7 +21,7 @@ export interface AnswerCodec {
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** Spaces only inside. */
+/** 1 to 255 visible ASCII characters, with spaces only between them. */
 const KEY = /^(?=.{1,255}$)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** @param headers each `Idempotency-Key` of the request @throws {DomainError} 400 */
@@ -38,11 +38,11 @@ export type Fingerprint = (method: string, path: string, body: unknown) => strin
 
 /**
  * Fingerprints of bodies that may hold e-mails and passwords, stored for a day: HMAC-SHA-256 (hex) with a key derived
- * from `MASTER_KEY`, so that they cannot be guessed. After a change of key stored ones match no request: a repetition
- * is refused as `idempotency_key_reused`, never executed twice.
+ * from `MASTER_KEY`, so that the bodies cannot be guessed. After a change of `MASTER_KEY` stored fingerprints match no
+ * request: a repetition is refused as `idempotency_key_reused`, never executed twice.
  */
 export const fingerprints = (masterKey: string): Fingerprint => {
-  // Made once: Node takes 18 µs to make an HMAC of a plain key, 2 µs of a key object.
+  // A key object, made once: with it Node makes an HMAC in 2 µs, with a plain key in 18 µs.
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, '', 'idempotency-fingerprint', 32)));
   return (method, path, body) =>
     createHmac('sha256', key)
@@ -51,8 +51,8 @@ export const fingerprints = (masterKey: string): Fingerprint => {
 };
 
 /**
- * Scope of keys of public requests: all callers of one operation with the same path variables. No caller's scope has
- * an operation's name after its first slash. Variables are untrusted, so they are hashed.
+ * Scope of keys of public requests: all callers of one operation with the same path variables share it. Differs from
+ * every caller's scope, which has no operation's name after its first slash. Hashes the variables, which are untrusted.
  */
 export const strangersScope = (operationId: string, params: unknown): string =>
   `public/${operationId}/${createHash('sha256').update(canonicalJson(params)).digest('hex')}`;
@@ -66,7 +66,7 @@ export interface KeyedRequest {
 const reused = (): DomainError =>
   new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
 
-/** Marks an answer that was rebuilt because a text of the stored one is erased. */
+/** Marks an answer that was rebuilt because a text of the stored answer was erased. */
 const asReplayed = (reply: Reply): Reply => ({
   ...reply,
   headers: { ...reply.headers, 'Idempotency-Replayed': 'true' },
@@ -115,7 +115,7 @@ export class Idempotency extends WithDeps<{
       if (replayed !== undefined) return replayed;
       const now = this.deps.clock.now();
       const expiresAt = now + DAY_MS;
-      // Any other attempt with this key started later, and appends after this position.
+      // If this attempt is the first with this key, every other attempt appends after this position.
       const position = this.deps.logPosition();
       const own = { fingerprint: request.fingerprint, nonce: randomUUID() };
       const { first, use } = await this.deps.idempotency.begin(request.scope, request.key, own, expiresAt);
@@ -134,7 +134,7 @@ export class Idempotency extends WithDeps<{
     }
   }
 
-  /** A refusal had no effect, so it releases the key, also for a corrected request. */
+  /** Releases the key after a refusal, which had no effect: a corrected request may use the same key. */
   async #orRelease(key: IdempotencyUse, perform: (key: IdempotencyUse) => Promise<Reply>): Promise<Reply> {
     try {
       const reply = await perform(key);

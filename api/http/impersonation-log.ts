@@ -25,9 +25,9 @@ interface Facts {
 }
 
 /**
- * The log of one request under impersonation (decisions, section 3). Changes leave their own events; reads, refusals
- * and writes without an effect leave a line, on disk before the answer is sent, else the answer is 503. Only a
- * rate-limited request (429) leaves none.
+ * The log of one request under impersonation (decisions, section 3). Changes append their own events; reads, refusals
+ * and writes without an effect append a line. The line is on disk before the answer is sent, otherwise the answer is
+ * 503. Only a rate-limited request (429) appends no line.
  */
 export class RequestLog implements ImpersonationLog {
   appended = false;
@@ -80,7 +80,7 @@ export const unlogged = (cause: unknown): DomainError =>
 
 /**
  * The log of an admitted request; undefined without impersonation.
- * @param params of its path; may throw a refusal
+ * @param params reads the variables of its path; may throw a refusal
  */
 export const impersonationLogOf = (
   request: IncomingMessage,

@@ -72,7 +72,7 @@ const predicate = (issue: RawIssue): string => {
   }
 };
 
-/** Options of each parse; a schema's own message takes precedence. Runs for invalid input only. */
+/** zod's options for each parse. `error` runs for invalid input only; a schema's own message takes precedence. */
 export const SENTENCES: { readonly error: (issue: RawIssue) => string; readonly reportInput: true } = {
   error: (issue) =>
     Array.isArray(issue.input) && issue.code === 'invalid_type' && issue.expected === 'string'

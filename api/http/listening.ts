@@ -6,19 +6,19 @@ import { ConnectionQueue } from './connection-queue.ts';
 /** Listening sockets of the server: one, or several where the system distributes connections among them. */
 
 /**
- * Node accepts one connection of each socket in a tick: behind a burst of a thousand, others would wait for a thousand
- * ticks (decision 73).
+ * Number of listening sockets. Node accepts one connection of each socket in a tick: with a single socket, a connection
+ * after a burst of a thousand would wait for a thousand ticks (decision 73).
  */
 const SOCKETS = 16;
 
-/** Connections that wait to be accepted; the system may allow fewer. More are refused, and tried again after a second or more. */
+/** Connections that may wait to be accepted; the system may allow fewer. Clients retry others after 1 s or more. */
 const BACKLOG = 4096;
 
 /** Whether the system divides connections among sockets with `SO_REUSEPORT`. */
 const DIVIDES = process.platform === 'linux';
 
 export interface Address {
-  /** 0 for any free one. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly host: string;
 }
@@ -35,7 +35,8 @@ const listenOn = async (listener: Listener, options: ListenOptions): Promise<voi
 };
 
 /**
- * The port, or a free one for 0. Call it before sockets share the port: other programs could share it too.
+ * Checks that the port is free, or finds a free one for 0. Sockets that share the port (`SO_REUSEPORT`) cannot check
+ * this: they would share it with another program, too.
  * @throws when another process uses the port
  */
 export const freePort = async (address: Address): Promise<number> => {
@@ -49,7 +50,7 @@ export const freePort = async (address: Address): Promise<number> => {
 
 /**
  * Makes the server listen.
- * @param isMember of a group of processes on one port, which the supervisor has found free
+ * @param isMember whether this process is one of several on one port, which the supervisor has found free
  * @throws when another process uses the port
  */
 export const listen = async (server: Server, address: Address, isMember: boolean): Promise<void> => {

@@ -35,7 +35,7 @@ export class LongLists {
     const inner = this.#open.pop();
     // Brackets that do not match are left to the parser, which refuses them.
     if (inner === undefined || inner.commas.length === 0 || inner.isList !== isList) return;
-    // Lists inside this one are parsed with its parts.
+    // Long lists inside this list are parsed with its parts.
     this.#found = this.#found.filter(({ open }) => open < inner.at);
     this.#found.push({ open: inner.at, close: at, commas: inner.commas });
   }
@@ -45,7 +45,7 @@ export class LongLists {
    * @throws {SyntaxError} where `JSON.parse` would throw
    */
   *parse(text: string): Generator<void, unknown> {
-    // An object is valid JSON wherever a list is, and no text of a caller holds this random name.
+    // Name in placeholders: an object is valid JSON wherever a list is, and no caller's text holds a random name.
     const name = randomUUID();
     const lists: unknown[][] = [];
     let rest = '';

@@ -1,4 +1,4 @@
-// The package's index also loads the metrics of the process, of clusters and of tracing (decision 44).
+// Imports single files: the package's index also loads metrics of the process and of clusters (decision 44).
 import Registry from 'prom-client/lib/registry.js';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { applicationMetrics } from '../metrics/application.ts';

@@ -72,7 +72,7 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
         files: 1,
         fields: FIELDS,
         fieldSize: FIELD_BYTES,
-        // Reported at the end of the last allowed part.
+        // The parser reports this limit already at the end of the last allowed part.
         parts: FIELDS + 2,
       },
     });
@@ -124,7 +124,7 @@ export const readMultipart = async <Received>(
     bytes += chunk.length;
     if (bytes > limit + OVERHEAD) fail(tooLarge(limit));
   };
-  // Also follows the end; without it the client has disconnected.
+  // `close` also follows the end; if the request is incomplete, the client has disconnected.
   const onClose = (): void => {
     if (!request.complete) fail(cutOff());
   };

@@ -3,14 +3,15 @@ import type { Page, PageRequest } from '../../domain/core/projection.ts';
 
 /** Rows of the first part. */
 const FIRST_ROWS = 8;
-/** Bytes of JSON of a further part, by the size of the rows so far. */
+/** Bytes of JSON that a further part should have, estimated from the rows so far. */
 const PART_BYTES = 128 * 1024;
 /** Bytes of JSON after which a page ends. */
 const PAGE_BYTES = 1024 * 1024;
 
 /**
- * A page of a list whose rows are larger than their documents, by which the read store limits a page. It ends after
- * about 1 MiB of JSON, with at least one row. Each part has its own slice, and so has the caller's work on the page.
+ * Reads a page in parts, for lists whose rows are larger than their documents: the read store limits a page by its
+ * documents. The page ends after about 1 MiB of JSON, with at least one row. Each part has its own slice; so has the
+ * caller's work on the page.
  */
 export const pageInParts = async <View>(
   { limit, after }: PageRequest,

@@ -12,7 +12,7 @@ const LIMITS = { ofConnection: 16 * MIB, ofCaller: 32 * MIB, ofTenant: 64 * MIB,
 /** Time (ms) without progress after which a reader is disconnected. */
 const STALLED_MS = 15_000;
 const CHECK_MS = 1000;
-/** Counted for a body that is made while it is sent: buffers of the socket. */
+/** Bytes counted for a body that is made while it is sent: the socket's buffers. */
 export const STREAM_BYTES = 128 * 1024;
 
 /** Reason for closing a connection. */
@@ -38,8 +38,8 @@ interface Metrics {
 }
 
 /**
- * Counts answers that wait for their readers, and closes connections beyond the limits. An answer that leaves at once
- * is never counted.
+ * Counts answers that their clients have not read, and closes connections beyond the limits. An answer that the
+ * operating system takes at once is never counted.
  */
 export class PendingAnswers {
   readonly #metrics: Metrics;
@@ -69,7 +69,7 @@ export class PendingAnswers {
     if (this.#count(strangerAt(connection).caller) > LIMITS.ofCaller / 2) throw tooManyUnread();
   }
 
-  /** To be called when a body was handed to its connection. @param principal undefined on public routes */
+  /** Counts a written body unless the operating system has taken it. @param principal undefined on public routes */
   sent(response: ServerResponse, principal: Principal | undefined, bytes: number): void {
     const connection = response.req.socket;
     if (response.socket !== null && connection.writableLength === 0) return;
@@ -106,7 +106,7 @@ export class PendingAnswers {
     else if (this.#bytes > LIMITS.inAll) this.#cutLargest();
   }
 
-  /** Closes the connection that has waited longest, of the tenant with the most bytes. */
+  /** Of the tenant with the most bytes, closes the connection whose last progress is the oldest. */
   #cutLargest(): void {
     let worst: Pending | undefined;
     for (const pending of this.#pending) {

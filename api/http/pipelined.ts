@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { whenAnswered } from './answer-end.ts';
 
-/** Requests of one connection that wait for the answers before theirs. */
+/** Maximum of unanswered requests of one connection. */
 const MAX_WAITING = 64;
 
 interface Line {
   /** Requests that are not answered yet. */
   open: number;
-  /** Starts of the waiting ones, in order. */
+  /** Callbacks that start the waiting requests, in order. */
   readonly starts: (() => void)[];
 }
 
 /**
- * Serves the requests of a connection one after the other, as their answers are sent. Otherwise a client could have
- * hundreds of answers made at once that wait behind the first.
+ * Serves the requests of a connection one after the other, each once the answer before was sent. Otherwise a client
+ * could make the server hold hundreds of answers that wait behind the first.
  */
 export class Pipelined {
   readonly #lines = new WeakMap<Socket, Line>();
@@ -25,7 +25,7 @@ export class Pipelined {
     this.#onCut = onCut;
   }
 
-  /** Waits until the earlier requests of the connection are answered; undefined without one. */
+  /** Waits until the connection's earlier requests are answered; undefined when there are none. */
   waitForEarlier({ socket }: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
     let line = this.#lines.get(socket);
     if (line === undefined) {

@@ -56,7 +56,7 @@ export class TokenBuckets {
     return this.#interval === 0;
   }
 
-  /** Counts tokens that another process has given out; the bucket is at least empty afterwards. */
+  /** Counts tokens that another process has given out; a bucket never goes below 0 tokens. */
   debit(caller: string, tokens: number, now: number): void {
     if (this.isOff) return;
     const fullAt = Math.max(this.#fullAt.get(caller) ?? now, now) + tokens * this.#interval;
@@ -67,7 +67,7 @@ export class TokenBuckets {
   take(caller: string, now: number, tokens = 1): number | undefined {
     if (this.isOff) return undefined;
     const known = this.#fullAt.get(caller);
-    // More than the depth ahead means that the clock was set back: starts anew instead of blocking the caller.
+    // A time beyond the depth means that the clock was set back: the bucket starts full, so no caller is blocked.
     const fullAt = known === undefined || known > now + this.#depth ? now : Math.max(known, now);
     const wait = fullAt + tokens * this.#interval - this.#depth - now;
     // Intervals are fractions: without a tolerance, rounding could lose a bucket's last token.

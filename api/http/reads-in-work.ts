@@ -4,7 +4,7 @@ import type { PendingAnswers } from './pending-answers.ts';
 
 /**
  * Reads that this node answers at a time, in all and per tenant; one slot per tenant is reserved. An answer has at most
- * about 1 MiB, so they add 16 MiB at most to a tenant's unread answers.
+ * about 1 MiB, so the reads of a tenant add at most 16 MiB to its unread answers.
  */
 const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 
@@ -21,7 +21,7 @@ export class ReadsInWork {
   /** Searches wait long for each other, and other reads of the tenant must not wait for them. */
   readonly #searches = new FairLimiter(LIMITS);
 
-  /** @returns at once, without a promise, while there is room */
+  /** @returns without a promise while a slot is free */
   enter(principal: Principal, isSearch: boolean): Leave | Promise<Leave> {
     const limiter = isSearch ? this.#searches : this.#plain;
     const owner = ownerKey(principal);

@@ -23,7 +23,8 @@ const callerOf = (principal: Principal | undefined): object => {
 export type LogRequest = (request: ServedRequest, principal: Principal | undefined) => void;
 
 /**
- * Logs one line for each request, at most `perSecond` in a second: the first line after a gap counts the `skipped` ones.
+ * Logs one line for each request, at most `perSecond` in a second; the first line after a gap has the number of lines
+ * that were `skipped`.
  * @param now monotonic milliseconds
  */
 export const requestLog = (

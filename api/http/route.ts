@@ -46,7 +46,7 @@ export interface ReceivedFile {
   readonly sha256: string;
 }
 
-/** The part `file` of a request: its bytes are stored, and the handler decides about them. */
+/** The part `file` of a request, whose bytes are stored before the handler runs. */
 export interface Upload extends ReceivedFile {
   /** From the client; may be any text. */
   readonly filename: string | undefined;
@@ -84,7 +84,7 @@ export interface Reply {
   readonly next?: Readonly<Record<string, string>> | undefined;
   /**
    * Ids of the data keys of personal texts in the body. They seal an answer stored for an idempotency key, so that
-   * erasing any of these texts erases it.
+   * erasing any of these texts erases the answer.
    */
   readonly personal?: readonly string[];
   /** Top-level keys of the body that are never stored with an idempotency key. */
@@ -137,7 +137,7 @@ export interface Route {
   readonly reads?: readonly string[];
   /** The handler checks `If-Match` against the `ETag` of the changed resource. */
   readonly honoursIfMatch?: boolean;
-  /** A few requests of a tenant run at a time, see `expensive-requests.ts`. */
+  /** Only a few expensive requests of a tenant run at a time, see `expensive-requests.ts`. */
   readonly expensive?: boolean;
   /** Starts at once instead of in its owner's time slice, so that monitoring gets answers from a busy process. */
   readonly isPrompt?: boolean;
@@ -153,7 +153,7 @@ export interface Route {
   readonly produces?: string;
   /**
    * `login`: the login limits replace the credential's. `public`: 30 a minute per address and route, for public
-   * routes that guess or write.
+   * routes that write, or whose callers could guess a secret.
    */
   readonly limit?: 'login' | 'public';
   /** Public routes only: accepts `Idempotency-Key`, shared by all callers of the same path. */

@@ -29,12 +29,12 @@ export const text = ({ min = 1, max }: { min?: number; max: number }) =>
 export const filledText = (max: number, message: string) =>
   text({ max }).refine((value) => value.trim() !== '', message);
 
-/** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
+/** Lets a body name the caller's own tenant. The pipeline has checked `tenant_id` before the body's shape. */
 export const ownTenant = { tenant_id: z.unknown().optional() };
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** A generated id: a lower-case UUID. In a path a malformed one is a 404 like an unknown one. */
+/** A generated id: a lower-case UUID. In a path, a malformed id is a 404 like an unknown id. */
 export const uuid = z
   .string()
   .regex(UUID, 'This is not an id.')

@@ -4,7 +4,7 @@ import type { Ids } from '../../application/ports/clock.ts';
 import { type ErrorCode, invalid } from '../../domain/core/errors.ts';
 import { errorText } from './errors.ts';
 
-// An import of this module loads Node's `fetch` and `WebSocket` as well, which the server does not use (decision 44).
+// An import of `node:http` would also load Node's `fetch` and `WebSocket`, which the server does not use (decision 44).
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** Status, code and message of a request that Node's parser refuses. */
@@ -40,8 +40,8 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
 };
 
 /**
- * Requires exactly one `Host` (RFC 9112, 3.2), optional in HTTP/1.0. Node answers a missing one without JSON, and
- * takes the first of two.
+ * Requires exactly one `Host` (RFC 9112, 3.2), optional in HTTP/1.0. Node itself would answer a missing `Host`
+ * without JSON, and use the first of two.
  * @throws `validation_failed`
  */
 export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
@@ -64,7 +64,7 @@ export const createHttpServer = (app: RequestListener, ids: Ids): Server => {
       request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
   };
   const server = createServer(options, (request, response) => {
-    // Express itself would answer an invalid target, without JSON.
+    // Express would answer an invalid target without JSON; `/-` has no route, so the answer is a 404 in JSON.
     if (request.url?.startsWith('/') !== true && URL.parse(request.url ?? '') === null) request.url = '/-';
     app(request, response);
   });

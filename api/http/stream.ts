@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 
-/** Time (ms) without progress after which a reader is disconnected, because it holds the source open. */
+/** Time (ms) without progress after which a reader is disconnected: a slow reader holds the source open. */
 const STALLED_MS = 60_000;
 
 /**
- * A body produced in chunks. Requests the next chunk when the socket has taken the last one, so that buffers can be
+ * A body produced in chunks. A chunk is requested once the socket has taken the chunk before, so that buffers can be
  * reused.
  */
 export class Pieces {
@@ -38,7 +38,7 @@ export const endSource = (body: Streamed): void => {
  */
 export const sendStream = (response: ServerResponse, body: Streamed, stalledMs = STALLED_MS): void => {
   const connection = response.req.socket;
-  // A reader that disconnected earlier would never end the source.
+  // After a disconnection no later event would end the source.
   if (response.destroyed || connection.destroyed) {
     endSource(body);
     return;
@@ -68,7 +68,7 @@ const sendAfterEarlier = (response: ServerResponse, body: Streamed, stalledMs: n
     connection.once('close', () => bodies.forEach(endSource));
   }
   bodies.add(body);
-  // A stalled answer before it would delay this one without end.
+  // Otherwise a stalled earlier answer would delay this answer without end.
   connection.setTimeout(stalledMs);
   const failed = (): void => void response.destroy();
   if (body instanceof Readable) body.once('error', failed);

@@ -20,7 +20,7 @@ export const threadMetrics = (make: Instruments, tell: TellThreads): (() => Prom
   );
   return async () => {
     const figures = await tell();
-    // Threads that have ended disappear.
+    // Removes the values of threads that have ended.
     for (const gauge of [heap, external, cpu]) gauge.reset();
     for (const { name: thread, heapBytes, externalBytes, cpuSeconds } of figures) {
       heap.set({ thread }, heapBytes);
