@@ -18,7 +18,7 @@ export interface Delivery {
 
 export interface Listener {
   readonly url: string;
-  /** Deliveries that came before are answered after this. */
+  /** Sets the secret. Deliveries that arrived before wait for this call. */
   verifyBy(secret: string): void;
   close(): Promise<void>;
 }
@@ -29,11 +29,11 @@ export interface ListenerOptions {
   readonly onDelivery: (delivery: Delivery) => void;
 }
 
-/** Bodies of deliveries are smaller. */
+/** More than any delivery's body has. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** The server waits 10 s for an answer. */
+/** Less than the 10 s for which the server waits for an answer. */
 const FORWARD_MS = 9_500;
-/** Headers of a connection, not of the delivery. */
+/** Headers that belong to a connection, not to the delivery; they are not forwarded. */
 const OWN_HEADERS = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive']);
 
 export const startListener = async ({ port, forward, onDelivery }: ListenerOptions): Promise<Listener> => {
@@ -90,7 +90,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-/** The same headers and bytes, so that the receiver verifies the signature itself. */
+/** Forwards the same headers and bytes, so that the target can verify the signature itself. */
 const forwarded = async (url: string, { headers }: IncomingMessage, body: Buffer) => {
   const own = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     OWN_HEADERS.has(name) || typeof value !== 'string' ? [] : [[name, value]],

@@ -96,7 +96,7 @@ const explain = (error: unknown): string => {
     return `The server refuses to call this machine. Start it with\n  WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=1 npm start`;
   }
   if (!(error instanceof Error)) return String(error);
-  // Of `fetch`, whose own message says nothing.
+  // `fetch` wraps the error that tells the reason.
   return error.cause instanceof Error
     ? `The server cannot be reached: ${error.cause.message}`
     : error.message;

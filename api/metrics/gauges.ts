@@ -17,7 +17,7 @@ const setterOf =
     else gauge.set(labels, value);
   };
 
-/** Present values. Those of leased work come from the one process that does it. */
+/** Gauges of current values. Work under a lease is measured only by the process that holds the lease. */
 export const gaugesIn = ({ gauge }: Instruments): Gauges => {
   const pending = setter(
     gauge(

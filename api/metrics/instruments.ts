@@ -3,16 +3,16 @@ import Counter from 'prom-client/lib/counter.js';
 import Gauge from 'prom-client/lib/gauge.js';
 import Histogram from 'prom-client/lib/histogram.js';
 
-/** Begins the name of every metric of the product; `process_` and `nodejs_` are those of the runtime. */
+/** Prefix of all metric names of the product; names of the runtime's metrics begin with `process_` or `nodejs_`. */
 export const PREFIX = 'workflow_';
 
-/** Bounds (s) of requests, appends and batches. */
+/** Histogram bounds (s) for requests, appends and batches. */
 export const LATENCY = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Bounds (s) of work that waits for other machines. */
+/** Histogram bounds (s) for work that waits for other machines. */
 export const SLOW = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** How the values of several processes become one. */
+/** How the values of several processes are aggregated. */
 type Together = 'sum' | 'max' | 'first';
 
 /** Makes metrics whose names begin with {@link PREFIX}. Labels take few values: never a tenant's or a person's id. */

@@ -95,7 +95,7 @@ const asset = async (name: string): Promise<Reply> => {
   return { status: 200, headers, body: await packagedFile(name) };
 };
 
-/** @param routes the routes that the document describes, besides its own */
+/** @param routes described in the document, in addition to the routes that this function returns */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
   let text: Buffer | undefined;
   let making: Promise<Buffer> | undefined;
@@ -106,12 +106,12 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
     text = Buffer.from(JSON.stringify(whole));
     return text;
   };
-  /** The bytes of the document, made for the first reader. */
+  /** The bytes of the document, which the first request builds. */
   const document = async (): Promise<Buffer> => {
     if (text !== undefined) return text;
     making ??= made();
     const bytes = await making;
-    // Otherwise all requests that waited for it would be answered in one tick.
+    // Otherwise all requests that waited for the document would be answered in one tick.
     await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
     return bytes;
   };

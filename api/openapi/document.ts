@@ -30,7 +30,7 @@ const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const ANONYMOUS = /^#\/components\/schemas\/(__schema\d+)$/;
-/** The generated union of JSON's six kinds of value. */
+/** Members of the generator's union for any JSON value: JSON's six kinds of value. */
 const KINDS = 6;
 
 const replaced = (value: unknown): unknown => {
@@ -43,7 +43,10 @@ const replaced = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaced(each)]));
 };
 
-/** Schemas of any JSON value as `{}`, where the generator defines a recursive schema. @throws for a recursive schema without a name that is not any JSON */
+/**
+ * Replaces the generator's recursive schema for any JSON value by `{}`.
+ * @throws for another recursive schema without a name
+ */
 const withoutRecursion = <D extends object>(document: D): D => {
   const components = isJson(document) && isJson(document.components) ? document.components : {};
   const schemas = isJson(components.schemas) ? components.schemas : {};
@@ -100,8 +103,8 @@ function* partsOf(routes: readonly Route[], { operations, errors, events }: Exam
 }
 
 /**
- * Made in slices, since the whole would hold the event loop for 130 ms. A schema is the same component in each part that
- * names it.
+ * Makes the document in slices: made at once, it would hold the event loop for 130 ms. Parts that name the same schema
+ * share one component.
  * @throws for a recursive schema without a name, and for two schemas of one name
  */
 export const openApiDocument = async (

@@ -5,12 +5,12 @@ import type { Route } from '../http/route.ts';
 import { errorCodes } from '../http/route-errors.ts';
 import { errorBody } from '../http/schemas.ts';
 
-/** The error answers, once each, and the references of the operations to them. */
+/** Defines each error answer once, and the references from operations to these answers. */
 
 type ErrorStatus = 400 | 401 | 402 | 403 | 404 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 503;
 
 interface ErrorResponse {
-  /** Of `components.responses`. */
+  /** Key in `components.responses`. */
   readonly name: string;
   readonly meaning: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -107,7 +107,7 @@ export const errorResponses = (route: Route): ZodOpenApiResponsesObject => {
   );
 };
 
-/** The codes that are not those of every operation with the same access, by status: for the description. */
+/** A sentence for the description: the error codes that only this route lists, by status. */
 export const ownErrors = (route: Route): string => {
   const codes = [...new Set(route.errors ?? [])].filter((code) =>
     ERROR_CODES.some((known) => known === code),

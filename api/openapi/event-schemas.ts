@@ -53,7 +53,7 @@ const entity = { entity_name: z.string(), entity_id: id, values, version: z.int(
 
 interface WebhookSchema {
   readonly event: WebhookEvent | typeof TEST_EVENT;
-  /** Of the schema, and of the operation that receives it. */
+  /** Names the schema, and the operation that receives the delivery. */
   readonly name: string;
   readonly summary: string;
   readonly schema: z.ZodType;
@@ -79,7 +79,7 @@ const delivery = (
     .meta({ id: name, description: `${summary}.` }),
 });
 
-/** One for each event, and the test delivery. */
+/** A schema for each event, and one for the test delivery. */
 export const WEBHOOK_SCHEMAS: readonly WebhookSchema[] = [
   delivery('job.transition', 'JobTransitionEvent', 'A job moved to another state', {
     ...job,

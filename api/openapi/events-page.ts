@@ -3,7 +3,7 @@ import type { AsyncApiDocument } from './asyncapi.ts';
 
 /** The AsyncAPI document as a page: static HTML without scripts. */
 
-/** Paragraphs, tables and `code` of our own Markdown. */
+/** Renders Markdown of our own texts: paragraphs, tables and `code` only. */
 const markdown = (text: string): Html[] => text.split('\n\n').map(block);
 
 const block = (text: string): Html => {

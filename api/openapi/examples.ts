@@ -5,7 +5,7 @@ export interface OperationExample {
   /** Path parameters, query and headers. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** By status; an answer that is no JSON by status and media type. */
+  /** JSON answers by status, other answers by status and then media type. */
   readonly answers: Readonly<Record<string, unknown>>;
 }
 

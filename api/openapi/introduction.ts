@@ -89,7 +89,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Operations: 'Health, metrics and this document.',
 };
 
-/** The tags with their descriptions; a test requires one for each. */
+/** The tags with their descriptions; a test requires a description for each tag. */
 export const describedTags = (names: readonly string[]): { name: string; description?: string }[] =>
   names.map((name) => {
     const description = TAGS[name];

@@ -31,10 +31,10 @@ const idOf = (schema: z.ZodType): string | undefined => {
   return typeof id === 'string' ? id : undefined;
 };
 
-/** The schemas of one document that got their names here: by the schema, or by the name of a list. */
+/** Schemas of one document to which {@link named} gave a name: by schema, or by the name of a list. */
 export type Named = Map<z.ZodType | string, z.ZodType>;
 
-/** The schema as a component: of its own name, of its elements' (`UserList`), or else of the operation's. */
+/** Names a schema as a component: by its own name, else after its elements (`UserList`), else by `fallback`. */
 const named = (schema: z.ZodType, fallback: string, known: Named): z.ZodType => {
   if (idOf(schema) !== undefined) return schema;
   const element =

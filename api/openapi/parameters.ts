@@ -3,7 +3,7 @@ import type { ZodOpenApiParameters } from 'zod-openapi';
 import type { Route } from '../http/route.ts';
 import { isKeyed } from '../http/route-errors.ts';
 
-/** Parameters of an operation: those of its path and query, and the headers that its kind honours. */
+/** Parameters of an operation: those of its path and query, and the headers that operations of its kind read. */
 
 const KEY = {
   in: 'header',
@@ -48,7 +48,7 @@ type ObjectSchema = z.ZodType<unknown, Record<string, unknown>>;
 const isObjectSchema = (schema: z.ZodType): schema is ObjectSchema =>
   schema instanceof z.ZodObject || (schema instanceof z.ZodPipe && schema.in instanceof z.ZodObject);
 
-/** Singular nouns of path segments that a final `s` does not make. */
+/** Nouns of path segments for which the segment without its final `s` would be wrong. */
 const NOUNS: Readonly<Record<string, string>> = {
   entities: 'entity',
   entries: 'journal entry',

@@ -1,6 +1,6 @@
 import type { PrincipalKind } from '../../application/core/commands/principal.ts';
 
-/** The security scheme of each kind of principal; the tenant's is first, since most operations take it. */
+/** The security scheme of each kind of principal; `user` is first, because most operations accept it. */
 export const SCHEMES: Readonly<Record<PrincipalKind, { name: string; format: string; description: string }>> =
   {
     user: {

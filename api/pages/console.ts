@@ -83,7 +83,7 @@ const fileReply = async (
 const NOT_BUILT =
   'The Console is not built. `npm run console:build` builds it where the development dependencies are installed.';
 
-/** Names of files that may be read from the folder; no other is read. */
+/** Names of files that may be read from the folder. */
 const ASSET = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
 /** Names with a hash of the content, so that changed content has another name. */
 const HASHED = /-[A-Za-z0-9_-]{8}\.[a-z0-9]+$/;

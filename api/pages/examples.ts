@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { notFound } from '../../domain/core/errors.ts';
 import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
 
-/** Serves the example chat of `client/example` in development. It is no part of the interface's document. */
+/** Serves the example chat of `client/example` in development. It is not in the OpenAPI document. */
 
 const FOLDER = join(import.meta.dirname, '../../client/example');
 

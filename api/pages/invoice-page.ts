@@ -73,7 +73,7 @@ const grouped = (decimal: string): string => {
 
 const amount = (minor: number, currency: string): string => grouped(majorText(BigInt(minor), currency));
 
-/** A price per unit in major units, with all its digits and at least those of the currency. */
+/** A price per unit in major units: with all its decimals, and at least as many as the currency has. */
 const price = (rate: string, currency: string): string => {
   const digits = minorDigits(currency);
   const [whole = '0', fraction = ''] = rate.split('.');

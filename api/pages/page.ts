@@ -45,7 +45,7 @@ const policyOf = (style: string): string =>
     "base-uri 'none'",
   ].join('; ');
 
-/** Added to `Cache-Control: no-store` and `nosniff` of every answer and `Referrer-Policy` of public ones. */
+/** Headers of a page, in addition to those of every answer (`http/exchange.ts`). */
 export const pageHeaders = (style: string): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': policyOf(style),
@@ -54,7 +54,7 @@ export const pageHeaders = (style: string): Readonly<Record<string, string>> => 
 
 export const PAGE_HEADERS: Readonly<Record<string, string>> = pageHeaders(STYLE);
 
-/** @param style the style that the headers allow */
+/** @param style must be the style that the answer's headers allow */
 export const page = (title: string, content: Html, style = STYLE): string =>
   html`<!doctype html>
 <html lang="en">
