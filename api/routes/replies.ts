@@ -29,7 +29,7 @@ export const removal = <P extends z.ZodType>(params: P) =>
 
 /**
  * A page of a list.
- * @param view the answer's form of a document
+ * @param view converts a document to its form in the answer
  * @param list name of a list that depends on more than its path (`listName`)
  */
 export const listReply = async <D>(

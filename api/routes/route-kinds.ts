@@ -38,7 +38,7 @@ type Kind<A extends Principal, G = unknown> = <
   definition: Without<Definition<A, P, Q, B>> & G,
 ) => Untagged;
 
-/** Routes with `access`, and with those guards that a definition has: an undefined one would hide the area's. */
+/** Makes routes with `access` and the guards of a definition. An undefined guard would hide the area's guard. */
 const kindOf =
   <A extends Principal>(access: Access): Kind<A, Guards> =>
   ({ refuses, entitlement, scope, roles, permission, ...definition }) =>
@@ -71,8 +71,8 @@ export const adminRoute: Kind<UserPrincipal, SessionGuards> = kindOf({
 });
 
 /**
- * A route for persons, and for extensions and API tokens with `scope`. `roles` apply to persons only; the scope
- * replaces the role of the others (decisions, section 3).
+ * A route for persons, and for extensions and API tokens with `scope`. `roles` apply to persons only; for
+ * extensions and API tokens, the scope replaces the role (decisions, section 3).
  */
 export const scopedRoute: Kind<TenantPrincipal, { readonly scope: Scope } & Pick<Guarded, 'roles'>> = kindOf({
   kind: 'principals',

@@ -51,8 +51,8 @@ export const auditProofRoutes = (deps: Deps): Route[] =>
   ]);
 
 /**
- * Sends the head, then a line for each stream, from a file, because the head is computed last and readers may be
- * slow.
+ * Sends the head, then a line for each stream. The lines are kept in a file, because the head is computed last and
+ * clients may be slow.
  */
 const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
   const path = join(tmpdir(), `audit-heads-${randomUUID()}`);

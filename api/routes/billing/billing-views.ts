@@ -27,7 +27,7 @@ const rate = z.strictObject({
     .meta({ description: 'Free of charge in each calendar month (UTC), used in the order of time.' }),
 });
 
-// One member for each meter. `__proto__` is refused as an unknown key, which a record schema would drop.
+// One member for each meter. A record schema would drop the key `__proto__` instead of refusing it.
 const rates = z.strictObject(
   Object.fromEntries(METERS.map((meter) => [meter, rate.exactOptional()])) as Record<
     Meter,

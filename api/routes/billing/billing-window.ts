@@ -14,7 +14,7 @@ const day = z
   .refine(isDay)
   .transform((text) => `${text}T00:00:00.000Z`);
 
-/** An offset can lead to a year that an instant cannot express. */
+/** In UTC, an instant with an offset can be in a year outside 0001 to 9999. */
 const isInYears = (text: string): boolean => /^[0-9]{4}-/.test(text) && !text.startsWith('0000');
 
 /** An instant, or a day for its first moment, as UTC with milliseconds. */
@@ -38,7 +38,7 @@ const monthOf = (now: number): Window => {
 };
 
 /**
- * Missing ends are those of the present calendar month.
+ * The window of a request. A missing end is that of the present calendar month.
  * @param now ms
  * @throws 400 for an empty window, or one that ends before it begins
  */

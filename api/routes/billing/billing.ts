@@ -145,7 +145,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       handle: async ({ principal, params, query }) => {
         const { meter, limit: size, cursor: given, ...rest } = query;
         const window = windowOf(rest, deps.clock.now());
-        // Without the window, since the default one moves while a list is read page by page.
+        // The name leaves out the window: the default window moves while a list is read page by page.
         const list = listName('usage', params.customer_id, meter);
         const after = decodePosition(given, (text) => deps.events.parsePosition(text), list);
         const { partnerId } = principal;

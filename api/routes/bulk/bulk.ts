@@ -37,7 +37,7 @@ const READS = ['bulk'];
 
 /** 8 MiB: a preview may name 100,000 records. */
 const BODY_LIMIT = 8 * 1_048_576;
-/** Number of ids and errors of each session in the list. */
+/** Maximum of ids, and of errors, of each session in the list. */
 const IN_LIST = 100;
 const MAX_FIELDS = 500;
 
@@ -66,7 +66,7 @@ const opParams = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('transition'), event_name: text({ max: 200 }) }),
 ]);
 
-/** Passes every key to the filter, `__proto__` too: a dropped one would select more rows. */
+/** Passes every key to the filter, `__proto__` too: without a key, a filter would select more rows. */
 const filterExpr = z
   .unknown()
   .refine(
@@ -111,7 +111,7 @@ const requestOf = async (tenantId: string, body: z.output<typeof previewBody>): 
         ? { kind: 'ids', ids: await checkedIds(tenantId, chosen.ids) }
         : {
             kind: 'filter',
-            // It was just parsed from JSON.
+            // The filter was just parsed from JSON.
             filterExpr: chosen.filter_expr as JsonValue,
             countAtPreview: chosen.count_at_preview ?? undefined,
           },

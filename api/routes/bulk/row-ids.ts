@@ -6,13 +6,13 @@ import { isStorableText } from '../../../domain/core/text.ts';
 
 /** The ids that a preview names: up to 200,000, checked in slices. */
 
-/** Of a request, repetitions included. */
+/** Maximum of ids in a request, repetitions included. */
 export const MAX_GIVEN_IDS = 2 * MAX_ROWS;
 const MAX_ID = 1000;
-/** Ids that are checked without a pause. */
+/** Ids that are checked between two pauses. */
 const IDS_PER_STEP = 1024;
 
-/** A malformed id is a row without a record. Characters that no store keeps are replaced. */
+/** Keeps a malformed id as a row without a record; replaces only characters that no store accepts. */
 const rowIdOf = (id: string): string =>
   isStorableText(id) ? id : id.toWellFormed().replaceAll('\u0000', '\ufffd');
 
@@ -32,7 +32,7 @@ export const rowIds = z
   })
   .meta({ override: { type: 'array', minItems: 1, items: { type: 'string', maxLength: MAX_ID } } });
 
-/** Stops at the first wrong id: a list of 100,000 would otherwise give as many issues. @throws {DomainError} 400 */
+/** Stops at the first wrong id, because a list could have 200,000 wrong ids. @throws {DomainError} 400 */
 export const checkedIds = async (tenantId: string, ids: readonly unknown[]): Promise<readonly string[]> => {
   const slice = timeSlices.of(tenantId, 'checkRowIds');
   const rows: string[] = [];

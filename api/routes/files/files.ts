@@ -48,7 +48,7 @@ const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileVi
   created_at,
 });
 
-/** Bytes that running uploads may have at most, by tenant: their files are not counted yet. */
+/** Maximum bytes of running uploads, by tenant: the usage does not count their files yet. */
 class ArrivingBytes {
   readonly #bytes = new Map<string, number>();
 

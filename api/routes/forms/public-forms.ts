@@ -92,7 +92,7 @@ const submissionBody = z.custom<Readonly<Record<string, unknown>>>().meta({
   },
 });
 
-/** @returns the error beside usable values if only `submission_id` is invalid */
+/** @returns the values, and also the error if only `submission_id` is invalid */
 const asJson = (body: unknown): { sent: JsonSubmission; refused?: DomainError } => {
   const result = jsonSubmission.safeParse(body, SENTENCES);
   if (result.success) return { sent: result.data };
@@ -102,7 +102,7 @@ const asJson = (body: unknown): { sent: JsonSubmission; refused?: DomainError } 
   return { sent: { ...rest.data, submission_id: '' }, refused };
 };
 
-/** Reports a bad body before a missing form. */
+/** Replaces `not_found`, so that a bad body is reported before a missing form. */
 const orElse = (refused: DomainError) => (error: unknown) => {
   throw error instanceof DomainError && error.code === 'not_found' ? refused : error;
 };
@@ -110,7 +110,7 @@ const orElse = (refused: DomainError) => (error: unknown) => {
 const isForm = (contentType: string | undefined): boolean =>
   contentType !== undefined && parse(contentType).type === MEDIA_TYPES.form;
 
-/** A client without our page may send `submission_id`, unless the form has a field of that name. */
+/** A client without our page may send the id as `submission_id`, unless the form has a field of that name. */
 const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined; texts: Texts } => {
   const isField = fields.some(({ key }) => key === 'submission_id');
   const name = SUBMISSION_INPUT in body || isField ? SUBMISSION_INPUT : 'submission_id';
@@ -119,7 +119,7 @@ const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined
   return { id: typeof given === 'object' ? '' : given, texts };
 };
 
-/** Browsers get a page, except for a 404, which is the same answer for all. */
+/** The page for browsers; undefined (JSON) for other clients, and for every 404. */
 const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | undefined => {
   const code = answer.body.error;
   const isWanted = isForm(headers['content-type'])

@@ -17,7 +17,7 @@ interface Deps {
 
 const CALLBACK = '/auth/sso/callback';
 
-/** The format that the provider's library makes; any other text is refused. */
+/** The format of each `state` that this server generates; any other text is refused. */
 const STATE = /^[A-Za-z0-9_-]{43}$/;
 
 /** These answers are not cached, and their address is not sent as a referrer. */
@@ -37,7 +37,7 @@ const callback = z.object({
   error: z.string().max(512).optional().meta({ description: 'Why the provider refused the sign-in.' }),
 });
 
-/** One cookie for each sign-in, so that two tabs do not conflict; the prefix forbids plain http to set it. */
+/** One cookie for each sign-in, so that two tabs do not conflict. Plain http cannot set a cookie with the prefix. */
 const cookieName = (state: string, secure: boolean): string =>
   `${secure ? '__Secure-' : ''}sso_${createHash('sha256').update(state).digest('hex').slice(0, 24)}`;
 

@@ -41,7 +41,8 @@ export const password = text({ min: 10, max: 200 }).meta({ description: '10 to 2
 export const displayName = filledText(200, 'The name must not be blank.');
 
 /**
- * Refuses passwords and admins under impersonation, since they would outlive it (docs/security.md).
+ * Refuses to set a password or make an admin under impersonation: either would outlive the impersonation
+ * (docs/security.md).
  * @throws `forbidden`
  */
 const checkLasting = (

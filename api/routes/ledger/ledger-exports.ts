@@ -30,7 +30,7 @@ const namesIn = (chart: readonly AccountDoc[], name: (account: AccountDoc) => st
   return (code) => names.get(code.toLowerCase()) ?? code;
 };
 
-/** A line of an entry, by its index. */
+/** A line of an entry, with its index. */
 interface LineOf {
   readonly entry: EntryDoc;
   readonly line: EntryDoc['lines'][number];
@@ -158,8 +158,8 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
       produces: 'text/plain',
       handle: async ({ principal }) => {
         const { tenantId } = principal;
-        // Read first, so that the header declares every account and currency of these entries, even if others are
-        // posted later.
+        // The last number is read first: the header then declares every account and currency of the entries up to
+        // it, even if more entries are posted meanwhile.
         const last = await lastNumber(reader, tenantId);
         const chart = await wholeChart(reader, tenantId);
         const currencies = await currenciesOf(reader, tenantId);

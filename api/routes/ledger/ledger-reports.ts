@@ -112,7 +112,7 @@ export const rangeOf = async (
 };
 
 /**
- * A report as text: the present one from the cache, one as of a position computed anew.
+ * A report as text: the present report comes from the cache, a report as of a position is computed anew.
  * @param form distinguishes reports of the same range
  */
 export const reportText = async (
@@ -125,7 +125,7 @@ export const reportText = async (
     ? deps.reports.present(tenantId, form, range, print)
     : Buffer.from(print(await balancesAt(deps, tenantId, range, asOf)));
 
-/** From the read model and the journal (decision 19). */
+/** Balances as of a position, from the read model and the journal (decision 19). */
 const balancesAt = async (
   deps: ReportDeps,
   tenantId: string,

@@ -78,7 +78,7 @@ const ruleBody = z.strictObject({
 });
 
 export const newRule = ruleBody.extend({ active: z.boolean().default(true), mode: mode.default('draft') });
-// Of the body without defaults: zod applies defaults in partial objects too.
+// Derived from the body without defaults, because zod applies defaults in partial objects too.
 export const ruleChange = ruleBody.partial();
 
 export const ruleView = z

@@ -54,13 +54,13 @@ const amount = z.int().min(0).max(MAX_MONEY);
 /** A sum of minor units: a whole number with all its digits, however large. */
 export const money = z.number().meta({ override: { type: 'integer' } });
 
-/** Exact as JSON, also beyond the range of a number. */
+/** A value whose JSON has all digits of the sum, also beyond the safe integers. */
 const moneyJson = (value: bigint): unknown => {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : exactJson.rawJSON(value.toString());
 };
 
-// Node 24 has this function; the types of this language level lack it.
+// Node 24 has `JSON.rawJSON`; the types of this language level lack it.
 const exactJson = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 /** An answer as text, with its sums as {@link moneyJson}. */
@@ -83,7 +83,7 @@ export const accountView = z
   })
   .meta({ id: 'Account' });
 
-/** Whether postings can hold the name (decision 29); two bytes are its quotes. */
+/** Whether postings can hold the name (decision 29); two bytes are the quotes of its JSON. */
 const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
 
 const accountName = text({ max: 200 })
@@ -99,7 +99,7 @@ const accountBody = z.object({
 });
 
 export const newAccount = accountBody.extend({ active: z.boolean().default(true) });
-// Of the body without defaults: zod applies defaults in partial objects too.
+// Derived from the body without defaults, because zod applies defaults in partial objects too.
 export const accountChange = accountBody.partial();
 
 export const viewOfAccountDoc = ({ id: _id, code_key: _key, ...account }: AccountDoc) => account;

@@ -5,7 +5,7 @@ import { MEMORY } from '../../../application/ports/memory.ts';
 import { lastChangeOf } from '../../../projections/ledger/ledger.ts';
 import { type Balances, presentBalances, type Range } from '../../../projections/ledger/ledger-reports.ts';
 
-/** Accounts from which a report is read in one tick and printed in another. */
+/** A report of more accounts is read in one tick and printed in another. */
 const LARGE_CHART = 500;
 
 /** A report's bytes, and the state of the ledger that they show. */
@@ -20,8 +20,8 @@ interface Running {
 }
 
 /**
- * Present reports as they are sent, each computed once for a state of the ledger (decision 65). The state is read from
- * the read model at each request, so that a report is never older than without the cache.
+ * Caches present reports as bytes, each computed once for a state of the ledger (decision 65). The state is read from
+ * the read model at each request, so that a cached report is never older than a newly computed one.
  */
 export class ReportCache {
   readonly #reader: Reader;
@@ -67,7 +67,7 @@ export class ReportCache {
   ): Promise<Uint8Array> {
     const folded = await this.#reader.checkpoint(tenantId);
     const { lastChange, ...balances } = await presentBalances(this.#reader, tenantId, range);
-    // Reading a large chart has used its tick.
+    // Reading a large chart has used the time of its tick.
     if (balances.chart.length > LARGE_CHART) await timeSlices.of(tenantId, 'report').next();
     const bytes = Buffer.from(print(balances));
     // On a store without transactions the last change can be visible before the balances of its batch.

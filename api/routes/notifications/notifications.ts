@@ -54,7 +54,7 @@ export const notificationRoutes = (deps: Deps): Route[] => {
     return docs.map((doc, index) => ({
       id: doc.id,
       kind: doc.kind,
-      // A note by an API token has no e-mail.
+      // The author of a note may be an API token, which has no e-mail.
       actor_email: emailOf(doc.actor_user_id) ?? '',
       subject_kind: doc.subject_kind,
       subject_id: doc.subject_id,

@@ -98,7 +98,7 @@ const viewOfMove = ({ job_id: _job, seq: _seq, ...move }: JobMoveDoc): z.output<
 /** Any text: a filter that no name can equal selects nothing. */
 const nameFilter = z.string().max(200).optional();
 
-/** Undefined for a text that cannot be stored. */
+/** Characters of the value as JSON; undefined if it holds a text that cannot be stored. */
 const keptLength = (value: unknown): number | undefined => {
   let isKept = true;
   const { length } = JSON.stringify(value, (key, each: unknown) => {
