@@ -31,7 +31,7 @@ export const watchEventLoop = (
     const longest = takeLongest();
     if (ms <= TICK_BUDGET_MS) return;
     metrics.eventLoopBlocked(longest.code, ms / 1000);
-    // A tick serves many connections; the longest one took at most its wall-clock time.
+    // One tick runs code of many requests; the longest code took at most its own wall-clock time.
     const fields = { code: longest.code, ms: Math.round(Math.min(ms, longest.ms)) };
     if (fields.ms > VERY_LONG_MS) logger.warn(fields, 'a long tick');
     else logger.debug(fields, 'a long tick');

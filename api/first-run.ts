@@ -14,7 +14,7 @@ interface DemoSignIns {
 
 const password = (): string => randomBytes(12).toString('base64url');
 
-/** Builds the request context of a start-up step; from the second try on it searches for events of the first. */
+/** Makes the request contexts of a start-up step: each try after the first searches for events of earlier tries. */
 const startContext = ({ ids, clock }: Pick<Core, 'ids' | 'clock'>, what: string) => {
   const id = ids.next();
   const since = clock.now();
@@ -34,7 +34,7 @@ export const ensurePlatformAdmin = async ({ areas, core, wait }: Platform, confi
   const admin = { id, email, password: secret };
   await wait((tries) => areas.identity.identity.createPlatformAdmin(admin, context(tries))).catch(
     (error: unknown) => {
-      // An earlier start has registered it.
+      // An earlier start has registered the admin.
       if (!isRefusal(error, 'already_exists')) throw error;
     },
   );
@@ -69,7 +69,7 @@ export const createDemo = async ({ areas, core, wait }: Platform, config: Config
   ] as const) {
     const person = { id: core.ids.next(), displayName, ...user };
     const made = await wait((tries) => areas.identity.identity.createUser(tenant, person, context(tries)));
-    // A sign-in right after the output then waits for the read model.
+    // So a sign-in right after the output waits until the read model has the user.
     if (made.position !== undefined) core.readModels.answered(tenant, made.position);
   }
   return { platformAdmin, tenant, users: [ada, ben] };

@@ -11,7 +11,7 @@ import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { listen } from './http/listening.ts';
 import { STOPPING, stopOnSignals } from './stopping.ts';
 
-/** Reads the configuration, starts the product, and serves until a signal stops it. `npm start` runs it by `start.js`. */
+/** Reads the configuration, starts the product, and serves until a signal. `npm start` runs this by `start.js`. */
 const main = async (): Promise<void> => {
   keepFilesPrivate();
   const config = readConfig(process.env);
@@ -33,7 +33,7 @@ const main = async (): Promise<void> => {
   }
   requireFolders(config);
   if (isFirst) warnOfOpenFolders(config, logger);
-  // Loaded here, since the process that supervises others does not need it.
+  // Imported late, because a supervisor does not need this module.
   const { startPlatform } = await import('./platform.ts');
   const platform = await startPlatform({ config, logger, member });
   runs(platform);
@@ -48,12 +48,12 @@ const main = async (): Promise<void> => {
 
   const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
   if (config.ROLE !== 'worker' && isFirst) await ensurePlatformAdmin(platform, config);
-  // Binds the port before the demo: a failed start must not leave a demo with unseen sign-ins.
+  // Binds the port before it creates the demo: a failed start must not leave sign-ins that were never printed.
   await listen(server, { port: config.PORT, host: config.HOST }, member !== undefined);
   if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-  // Node would write it at a normal exit only.
+  // Node itself would write the compile cache at a normal exit only.
   flushCompileCache();
   platform.started();
   logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');

@@ -45,10 +45,10 @@ export interface PlatformOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Lifetime of leases: another node takes over from a crashed one after this time. */
+  /** Lifetime (ms) of leases: another node takes over from a crashed node after this time. */
   readonly leaseMs?: number;
   readonly heartbeatMs?: number;
-  /** Interval of looking for generations that are to be built; default one second. */
+  /** Interval (ms) of the search for generations to build; default one second. */
   readonly lookMs?: number;
   readonly adapters?: Adapters;
   /** Set when this process is one of a group that shares a port. */
@@ -59,7 +59,7 @@ export interface Platform {
   readonly areas: Areas;
   readonly core: Core;
   readonly server: Server;
-  /** Waits for stores with the start's time limit. */
+  /** Retries a step while a store is unavailable, within the time limit of a start. */
   readonly wait: StoreWait;
   /** Called when the first run is complete: the server then reports that it is ready. */
   started(): void;
@@ -72,9 +72,9 @@ export interface Platform {
 }
 
 const LEASE_MS = 3000;
-/** Under load many events are folded together; a reader that waits for a projection ends the delay. */
+/** Time (ms) for which a batch of a projection waits for further events, unless a reader waits for the projection. */
 const LINGER_MS = 40;
-/** Readers in other processes of a group cannot end the delay, and read the progress from the store. */
+/** Shorter in a group: readers in other processes cannot end the wait, and read the progress from the store. */
 const IN_GROUP = { lingerMs: 10, saveMs: 10 };
 const SWEEP_MS = 60_000;
 
@@ -133,7 +133,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   let stopListening = (): void => undefined;
   if (thread !== undefined) {
     readModels.attach(thread.folding);
-    // The thread reads new events of the embedded log from its file; those of a remote store are passed on to it.
+    // The thread reads new events of an embedded log from its file; new events of a remote log are passed to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
     else stopListening = stores.events.onGrowth(thread.appended);
     if (endAtStart !== undefined) follower.readOlderFrom({ before: endAtStart, read: thread.readPage });
@@ -271,7 +271,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   };
 };
 
-/** Pages that are no part of the interface's document. */
+/** Routes of pages, which are not in the OpenAPI document. */
 const pagesFor = (mode: Config['NODE_ENV']): readonly Route[] => [
   ...consoleRoutes(),
   ...(mode === 'production' ? [] : exampleRoutes()),

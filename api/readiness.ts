@@ -50,7 +50,7 @@ export const readinessOf = (deps: ReadinessDeps): Readiness => {
       first_run: hasStarted() ? 'ok' : 'starting',
       ...(workers === undefined ? {} : { workers: workers.areMissing ? 'missing' : 'ok' }),
     };
-    // Writes and many reads need no worker, so a node goes on without one.
+    // Writes and many reads need no worker, so a node serves without a worker.
     return { checks, serves: caughtUp && hasStarted() && !Object.values(checks).includes('failed') };
   };
 };

@@ -22,19 +22,19 @@ interface Stoppable {
   readonly left: Left;
 }
 
-/** The exit is forced after this time, when a stop hangs. */
+/** Time (ms) after which a hanging stop is ended by force. */
 const FORCED_MS = 9500;
-/** How long a stop waits for open requests. */
+/** Time (ms) that a stop waits for open requests. */
 const DRAIN_MS = 6000;
 
 /** Signals that stop the server. A terminal sends SIGINT and SIGHUP to all processes that it started. */
 export const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /**
- * Ends the process on a signal, also while it starts: the first process of a container would otherwise ignore them.
- * The last line of the log says after how long and what was left.
+ * Ends the process on a signal, also while it starts: the first process of a container would otherwise ignore
+ * signals. The last line of the log tells how long the stop took and what it left.
  * @param isMember a process of a group, which stops when its supervisor sends it SIGTERM
- * @returns announces the platform once it exists
+ * @returns a function that receives the platform once it exists
  */
 export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: Stoppable) => void) => {
   let running: Stoppable | undefined;
@@ -82,7 +82,7 @@ export const closeServer = async (server: Server): Promise<number> => {
   if (!server.listening) return 0;
   let cut = 0;
   const closed = stopListening(server);
-  // Clients keep connections alive that were busy when the server closed, so idle ones are closed repeatedly.
+  // Connections that were busy when the server closed become idle later, so idle connections are closed repeatedly.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const cutOff = setTimeout(() => {
     void openConnections(server).then((count) => {

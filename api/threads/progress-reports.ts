@@ -38,7 +38,7 @@ export class ProgressReports {
     this.#timer = undefined;
     if (this.#latest.size === 0) return;
     const made = [...this.#latest.values()];
-    // Replaces the map: a cleared map would retain its outgrown tables.
+    // Replaces the map: a cleared map would keep the memory of its largest size.
     this.#latest = new Map();
     this.#send(made);
   }

@@ -21,14 +21,14 @@ export interface ThreadData {
     readonly owner: string;
     readonly ttlMs: number;
     readonly lingerMs: number;
-    /** Default: 250. */
+    /** Interval (ms) at which checkpoints without documents are stored; default 250. */
     readonly saveMs?: number;
   };
 }
 
 /** Messages between the main thread and the projections' thread of the same release, so they are not validated. */
 export type ToProjections =
-  /** The log has grown, with the new events if they came from a remote store; others are read from it. */
+  /** The log has grown. Holds the new events of a remote log; the thread reads those of the embedded log itself. */
   | { readonly kind: 'appended'; readonly growths: readonly LogGrowth[] }
   /** Requests the page of the log after a position, or the first page. */
   | { readonly kind: 'read'; readonly id: number; readonly after?: Position }
@@ -67,16 +67,16 @@ interface ProjectionThread {
   readonly folding: readonly FoldingProjection[];
   /** Announces that the log has grown, with the new events if given. */
   readonly appended: GrowthListener;
-  /** The page of the log after a place, which the thread shares with its projections. @throws {StoreUnavailable} */
+  /** Reads the page of the log after a place; the thread's projections share the page. @throws {StoreUnavailable} */
   readPage(after: Place): Promise<LogPage>;
   stop(): Promise<void>;
 }
 
 const THREAD_AWAY = 'The projections’ thread, which reads the log, has ended.';
 const RESTART_MS = 500;
-/** Young generation of the thread's heap: less memory, and no more processor time (decision 44). */
+/** Young generation (MB) of the thread's heap: saves memory and costs no processor time (decision 44). */
 const YOUNG_MB = 12;
-/** Waking a thread costs as much as a request; a reader that waits for a projection wakes it anyway. */
+/** Time (ms) for which growths are batched: waking a thread costs as much as a request. A waiting reader ends it. */
 const BATCH_MS = 10;
 
 /** Folds all projections in a worker thread, and restarts it if it ends. */

@@ -21,12 +21,12 @@ import type { FromProjections, ProjectionMetric, ThreadData, ToProjections } fro
 
 /**
  * Folds projections in a thread with its own connections, so that it does not block requests. Projections never open
- * sealed texts, so it gets no key.
+ * sealed texts, so the thread gets no key.
  */
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;
-  // `startProjections` wrote it in the same release, so it is not validated.
+  // Not validated: `startProjections` of the same release made the data.
   const { config, lease } = workerData as ThreadData;
   const logger = createLogger(config.LOG_LEVEL);
   const stopTracing = await startTracing(config, logger);
@@ -48,7 +48,7 @@ const run = async (): Promise<void> => {
     : events;
   const follower = new LogFollower({ events: source, logger });
   const pageAfter = follower.pagesFor(stopping.signal);
-  // Pages for the main thread wait for the projections, which need the same ones.
+  // Pages for the main thread are read once the projections fold, because these need the same pages.
   const folding = Promise.withResolvers<void>();
   setTimeout(folding.resolve, UNTIL_FOLDING_MS).unref();
   const runners = new Map(
@@ -108,7 +108,7 @@ const run = async (): Promise<void> => {
   port.close();
 };
 
-/** Another process may hold the leases of all projections. */
+/** Maximum wait (ms) until a projection folds: another process may hold the leases of all projections. */
 const UNTIL_FOLDING_MS = 1000;
 const METRICS_MS = 250;
 

@@ -11,7 +11,7 @@ const MAX_BYTES = 768 * 1024 * 1024;
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;
-  // `threadedSearch` wrote it in the same release, so it is not validated.
+  // Not validated: `threadedSearch` of the same release made the data.
   const { config, model, dimensions } = workerData as RetrievalThreadData;
   const store = await openCorpus(config);
   const indexes = new TenantIndexes({

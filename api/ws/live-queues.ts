@@ -20,7 +20,7 @@ interface LiveQueuesDeps {
 
 /** Maximum wait (ms) of one envelope for a store. */
 export const STUCK_MS = 10_000;
-/** Approximate size of all waiting events. */
+/** Maximum of the approximate size of all waiting events. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
 const OF_EVENT = 1024;
 

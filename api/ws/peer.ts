@@ -16,15 +16,15 @@ export const CLOSE = {
 } as const;
 
 const MAX_UNREAD_BYTES = 1024 * 1024;
-/** A peer that does not answer the close is terminated, since `close()` alone leaves it in CLOSING. */
+/** Time (ms) to answer a close frame; then the peer is terminated, because `close()` alone leaves it in CLOSING. */
 const CLOSE_TIMEOUT_MS = 1000;
 const MAX_MISSED_PINGS = 2;
 /** Maximum time (ms) for which a reader may take none of the bytes that wait for it. */
 export const UNREAD_MS = 8000;
 
 /**
- * One connected socket of a user. It gets each envelope once and in order: first by a replay up to the position it is
- * owed, which grows with each envelope that arrives meanwhile, then live.
+ * One connected socket of a user. It gets each envelope once and in order: first by a replay up to the position `owed`,
+ * which advances with each envelope that arrives meanwhile, then live.
  */
 export class Peer {
   readonly tenantId: string;
@@ -132,7 +132,8 @@ export class Peer {
   }
 
   /**
-   * Closes a socket whose reader takes none of the bytes that wait for it, even if it sends some. Called every second.
+   * Closes a socket whose client takes none of the bytes that wait for it, even if the client sends bytes. Called every
+   * second.
    * @param now monotonic ms
    */
   checkReader(now: number): void {

@@ -30,7 +30,7 @@ const MAX_REPLAYED = 1000;
 /** A replay that would scan more events than this is answered with a resync. */
 const MAX_SCANNED = 50_000;
 const PAGE = 50;
-/** Pages that all replays of a person, and of a tenant, scan in a minute; beyond it they are answered with a resync. */
+/** Pages that all replays of a person, or of a tenant, may scan in a minute; beyond this limit a resync is sent. */
 const PAGES_PER_MINUTE = { ofUser: 1000, ofTenant: 4000 };
 /** Replays that run at a time; others wait, and hold only their position. */
 const OF_USER = { total: Number.POSITIVE_INFINITY, perTenant: 8, reserved: 8 };
@@ -51,8 +51,8 @@ interface Replay {
 }
 
 /**
- * Sends missed envelopes. Keeps stream and revision of each missed event, and one frame at a time. A few replays read
- * at a time, so that few pages are in memory.
+ * Sends missed envelopes. Keeps stream and revision of each missed event, and one frame at a time. Only a few replays
+ * read at a time, so that few pages are in memory.
  */
 export class Replays extends WithDeps<ReplaysDeps> {
   readonly #running = new Set<Replay>();
@@ -128,7 +128,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
     return true;
   }
 
-  /** Whether the log has reached the client's last position; after a restore it may be behind it. */
+  /** Whether the log has reached the client's last position; a restored log may end before that position. */
   async #isReached(replay: Replay): Promise<boolean> {
     const { through } = replay.peer;
     const here = this.deps.position();
@@ -202,7 +202,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
         const giveBack = await this.#reads.take(peer.tenantId, peer.userId);
         try {
           if (!peer.isOpen) throw new Interrupted();
-          // Counted from the first try.
+          // The wait counts from the first try.
           replay.waits ??= { for: 'store', since: this.deps.monotonic() };
           return await ask();
         } catch (error) {

@@ -49,7 +49,7 @@ export interface SocketServerDeps {
   readonly ids: Ids;
   readonly limits: Pick<RateLimits, 'request' | 'ofTenant'>;
   readonly socketLimits?: SocketLimits;
-  readonly origins?: readonly string[]; // of pages, besides the server's own
+  readonly origins?: readonly string[]; // of pages that may connect, in addition to the server's own
   readonly appendLine: AppendLine;
   /** Called with the position of each envelope sent, so that the peers' next REST reads include it. */
   readonly onPosition: (tenantId: string, position: Position) => void;
@@ -71,7 +71,7 @@ const CHECK_MS = 1000;
 /** Types of the events that the server handles. */
 const HANDLED_TYPES = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
 
-/** Connected at a time, of this node (docs/limits.md). */
+/** Maximum of sockets that are connected to this node at a time (docs/limits.md). */
 export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
 
 interface Handshake {
@@ -102,7 +102,7 @@ export class SocketServer {
       noServer: true,
       maxPayload: MAX_FRAME_BYTES,
       perMessageDeflate: false,
-      // Never an offered token: by default the library answers with the first protocol of the list.
+      // Answers `bearer`, never an offered token: the library's default is the first protocol of the list.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     });
     // The library would answer these refusals with HTML.
@@ -145,7 +145,7 @@ export class SocketServer {
     deps.feed.onEvent((event) => this.#onEvent(event), HANDLED_TYPES);
   }
 
-  /** For the HTTP server's `upgrade` event. */
+  /** Listener for the HTTP server's `upgrade` event. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     const requestId = this.#deps.ids.next();

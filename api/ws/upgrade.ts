@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { bearerToken } from '../http/authorization.ts';
 import { type ErrorAnswer, errorText } from '../http/errors.ts';
 
-// Not imported: see `createHttpServer`.
+// Not imported, for the reason in `http/server.ts`.
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /**
