@@ -174,8 +174,8 @@ const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) =
 };
 
 /**
- * Checks that positions of the embedded log have no gap. Imported positions have gaps, so imported events are counted
- * instead.
+ * Returns a check that positions of the embedded log have no gap. Imported positions have gaps, so imported events are
+ * counted instead.
  */
 const nextEmbedded = (dataDir: string, report: (finding: Finding) => void) => {
   const part = importedIn(join(dataDir, 'events.db'));

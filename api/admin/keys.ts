@@ -58,7 +58,7 @@ const rotateInFolder = (config: Config, { secret }: Family, step: Rotation, forc
   return done;
 };
 
-/** An empty value counts as unset. */
+/** Prints the variables that the operator has to set. An empty value counts as unset. */
 const printForEnvironment = (config: Config, { secret }: Family, step: Rotation, force: boolean): Rotated => {
   const found = {
     current: config[secret] ?? '',

@@ -4,7 +4,7 @@ import { packNewEvents } from '../../infrastructure/event-store/sqlite/schema.ts
 import { type AdminCommand, optionsOf, Refusal, say } from './command.ts';
 import { existingData } from './data-checks.ts';
 
-/** Decision 72. */
+/** Makes the embedded log store new events in packed form (decision 72). */
 export const packLog: AdminCommand = {
   name: 'pack-log',
   usage: '',

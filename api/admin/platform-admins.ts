@@ -24,7 +24,7 @@ const logger: Logger = {
 type MasterKey = Pick<Secrets, 'MASTER_KEY'>;
 const masterKeyOnly = (config: Config): MasterKey => ({ MASTER_KEY: masterKeyOf(config) });
 
-/** Opens the environment's stores, also while servers use them, and closes them again. */
+/** Runs `work` on the environment's stores, which servers may use meanwhile, and then closes the stores. */
 const withCore = async (
   work: (core: Core<MasterKey>, context: CommandContext) => Promise<void>,
 ): Promise<void> => {
@@ -42,8 +42,8 @@ const withCore = async (
 const VARIABLE = 'PLATFORM_ADMIN_PASSWORD';
 
 /**
- * The new password: `PLATFORM_ADMIN_PASSWORD`, unless `PLATFORM_ADMIN_EMAIL` is another admin's; otherwise the first
- * line of standard input. Never an argument, because other users of the machine can read arguments.
+ * The new password: `PLATFORM_ADMIN_PASSWORD` if it is set and `PLATFORM_ADMIN_EMAIL` names no other admin, otherwise
+ * the first line of standard input. Never an argument, because other users of the machine can read arguments.
  * @throws {Refusal}
  */
 const newPassword = async (email: string): Promise<string> => {

@@ -21,7 +21,7 @@ const LONGEST_LINE = 64 << 20;
 const INSTANT = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?)(?:Z|[+-]\d\d:\d\d)$/;
 const LINE_FEED = 0x0a;
 
-/** `Date.parse` accepts 30 February as 2 March, and hour 24 as the next day. */
+/** Stricter than `Date.parse`, which accepts 30 February as 2 March, and hour 24 as the next day. */
 const isInstant = (text: string): boolean => {
   const [, withoutOffset = ''] = INSTANT.exec(text) ?? [];
   const utc = Date.parse(`${withoutOffset}Z`);

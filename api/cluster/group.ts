@@ -37,7 +37,7 @@ export const metricsOfGroup = (member: Member, own: HttpMetrics): HttpMetrics =>
   return { ...own, expose: async () => (await member.scrape()) ?? own.expose() };
 };
 
-/** A process's part of the limits: connections are handed out round robin. */
+/** One process's share of the limits: connections are distributed over the processes round robin. */
 export const shareOf = ({ perUser, perTenant }: SocketLimits, processes: number): SocketLimits => ({
   perUser: Math.ceil(perUser / processes),
   perTenant: Math.ceil(perTenant / processes),

@@ -124,7 +124,7 @@ const KEY_FAULTS = {
 /** The weight of a tenant's plan; 1 until this process has loaded the tenant. */
 const weightOf = (directory: Directory, tenantId: string): number => {
   const tenant = directory.cachedTenant(tenantId);
-  // After an error, the next call for this tenant loads it again.
+  // Loads the tenant for later calls. After an error, the next call tries again.
   if (tenant === 'unknown') void directory.tenant(tenantId).catch(() => undefined);
   return tenant === undefined || tenant === 'unknown' ? 1 : QUOTAS[tenant.plan].weight;
 };

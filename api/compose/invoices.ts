@@ -97,7 +97,7 @@ export const composeInvoices = (
         lease,
         signal,
       ),
-    // Then answers requests that still wait for the upstream: their intent to issue is stored.
+    // Answers requests that still wait for the upstream after this time: their intent to issue is stored.
     closing: () => {
       setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
     },

@@ -15,8 +15,8 @@ const callbacksOf = (connection: Socket): Set<() => void> => {
 };
 
 /**
- * Calls back once when a response is sent or its connection is closed. A pipelined response behind others gets no
- * `close` event when the connection closes.
+ * Calls back once when a response is sent or its connection is closed. Listens to the connection, too: a pipelined
+ * response that waits for earlier responses gets no `close` event when the connection closes.
  */
 export const whenAnswered = (response: ServerResponse, callback: () => void): void => {
   const connection = response.req.socket;

@@ -16,7 +16,7 @@ import { type BodyKind, bodyKindOf } from './media-types.ts';
 const MAX_DEPTH = 100;
 /** A body of more bytes is parsed in slices. */
 const LARGE = 256 * 1024;
-/** Steps (a text, a bracket, any other character) that are scanned between two pauses. */
+/** Steps of the scan between two pauses; a step is a text, a number, or any other character. */
 const STEPS = 16_384;
 /** Maximum number of values in a body, since each costs far more than its bytes. */
 export const DEFAULT_VALUE_LIMIT = 100_000;

@@ -56,7 +56,7 @@ export const crossOrigin = (origins: readonly string[]): RequestHandler => {
 /**
  * Refuses the handshake of a page of another origin, since browsers let any page open a WebSocket. Clients other than
  * browsers send no `Origin`.
- * @param origins allowed besides the server's own
+ * @param origins allowed in addition to the server's own
  * @throws {DomainError} `forbidden`
  */
 export const checkOrigin = ({ headers }: IncomingMessage, origins: readonly string[]): void => {

@@ -8,8 +8,8 @@ const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
 /**
- * Refuses numbers that become integers only by rounding: `9007199254740990.6` would be another amount than was sent,
- * and a fraction would pass as an integer.
+ * Refuses numbers that become integers only by rounding: `9007199254740990.6` would become another amount, and a
+ * fraction would pass as an integer.
  * @param text valid JSON
  * @throws 400
  */
@@ -26,7 +26,7 @@ export const requireExactNumbers = (text: string): void => {
 export const inexact = (path: string): DomainError =>
   invalid([{ path, code: 'inexact', message: 'A number has more digits than can be kept.' }]);
 
-/** Whether a number without its sign becomes an integer only by rounding. @param source text of a JSON number */
+/** Whether a number becomes an integer only by rounding. @param source text of a JSON number, without its sign */
 export const mayRound = (source: string): boolean =>
   MAY_ROUND.test(source) && Number.isSafeInteger(Number(source)) && !isWhole(source);
 

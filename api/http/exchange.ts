@@ -24,7 +24,7 @@ export interface Exchange {
   readonly search: string;
   /** Set once the credential turns out to be an impersonation. */
   impersonationLog: RequestLog | undefined;
-  /** When the credential was checked, in ms of the process. */
+  /** When the credential was checked, in monotonic ms. */
   admittedAt: number;
   /** Set once the credential was checked. */
   principal: Principal | undefined;
@@ -42,7 +42,7 @@ const OF_CORS = /^(?:access-control-|vary$)/;
 /** `Content-Type` of JSON bodies. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Public paths, with and without prefix. They may hold a credential, so they must not be sent as a referrer. */
+/** Public paths, with and without `/api/v1`. They may hold a credential, so they must not be sent as a referrer. */
 const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;
 
 type HeaderValues = Readonly<Record<string, string>>;

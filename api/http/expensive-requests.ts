@@ -5,15 +5,15 @@ import { clearTimeout, nextTick, setTimeout } from '../../application/core/runti
 import { whenAnswered } from './answer-end.ts';
 import { rateLimited } from './errors.ts';
 
-/** Requests that run at a time on this node, in all and per tenant; one slot per tenant is reserved. */
+/** Maximum of concurrent requests of this node and of a tenant; a tenant gets one slot even beyond the total. */
 const LIMITS = { total: 8, perTenant: 2, reserved: 1 };
-/** Waiting requests of one tenant. */
+/** Maximum of waiting requests of one tenant. */
 const MAX_WAITING = 64;
 const WAIT_MS = 20_000;
 
 /**
  * Limits concurrent requests that cost much (`expensive` of a route): exports, previews, publications, lists of large
- * resources. Others wait, round-robin over callers, or are answered 429 (docs/limits.md).
+ * resources. Further requests wait, round-robin over callers, or are answered 429 (docs/limits.md).
  */
 export class ExpensiveRequests {
   readonly #limiter = new FairLimiter(LIMITS);

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { operatorRoute, type Route, route } from './route.ts';
 
 /**
- * `starting`: the first run is not complete. `catching_up`: healthy, but behind the log. `missing`: no process folds read
- * models. `failed`: a store does not answer.
+ * `starting`: the first run is not complete. `catching_up`: healthy, but behind the log. `missing`: no process folds
+ * read models. `failed`: a store does not answer.
  */
 const CHECKS = ['ok', 'starting', 'catching_up', 'missing', 'failed'] as const;
 export type Check = (typeof CHECKS)[number];
@@ -29,7 +29,7 @@ const notReady = ready
 /** The build that runs, for `GET /version`. */
 export interface Build {
   readonly version: string;
-  /** Revision of the sources, where the build was given one. */
+  /** Revision of the sources, if the build was given one. */
   readonly revision?: string | null | undefined;
 }
 
@@ -80,7 +80,7 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
   }),
 ];
 
-/** The worst check decides. */
+/** The status of the worst check. */
 const statusOf = (checks: readonly Check[]): Status => {
   if (checks.includes('failed')) return 'unavailable';
   if (checks.includes('missing')) return 'no_worker';

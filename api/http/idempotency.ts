@@ -97,7 +97,7 @@ export class Idempotency extends WithDeps<{
 
   /**
    * @param perform runs the request
-   * @param headersOf headers of its reply to store
+   * @param headersOf the headers of the reply that are stored
    * @throws {DomainError} 422 `idempotency_key_reused`
    */
   async run(
@@ -153,7 +153,7 @@ export class Idempotency extends WithDeps<{
     });
   }
 
-  /** Undefined for an answer with an erased text. */
+  /** Undefined when a text of the answer was erased. */
   async #replay(request: KeyedRequest, stored: StoredAnswer): Promise<Reply | undefined> {
     if (stored.fingerprint !== request.fingerprint) throw reused();
     const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };

@@ -23,7 +23,7 @@ export interface Address {
   readonly host: string;
 }
 
-/** The other sockets of a server, and the connections accepted on them. */
+/** Further listening sockets of a server, and the connections accepted on these sockets. */
 const others = new WeakMap<
   Server,
   { readonly listeners: readonly Listener[]; readonly queue: ConnectionQueue }
@@ -35,8 +35,8 @@ const listenOn = async (listener: Listener, options: ListenOptions): Promise<voi
 };
 
 /**
- * Checks that the port is free, or finds a free one for 0. Sockets that share the port (`SO_REUSEPORT`) cannot check
- * this: they would share it with another program, too.
+ * Checks that the port is free, or finds a free one for 0. Call it before sockets share the port (`SO_REUSEPORT`),
+ * because these would share a port with other programs, too.
  * @throws when another process uses the port
  */
 export const freePort = async (address: Address): Promise<number> => {
@@ -73,7 +73,7 @@ export const listen = async (server: Server, address: Address, isMember: boolean
 
 const allOf = (server: Server): readonly Listener[] => [server, ...(others.get(server)?.listeners ?? [])];
 
-/** Accepts no more connections; resolves when the last one has ended. */
+/** Accepts no more connections; resolves when the last connection has ended. */
 export const stopListening = async (server: Server): Promise<void> => {
   others.get(server)?.queue.close();
   await Promise.all(

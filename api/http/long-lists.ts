@@ -3,7 +3,7 @@ import { randomUUID } from '../../application/core/runtime/random.ts';
 /** Characters of a list that are parsed together; a longer element is parsed alone. */
 const PART = 128 * 1024;
 
-/** A long list in a JSON text: its brackets, and commas between its elements, about {@link PART} apart. */
+/** Places in a JSON text of a long list's brackets, and of commas in it, about {@link PART} characters apart. */
 interface LongList {
   readonly open: number;
   readonly close: number;
@@ -45,7 +45,7 @@ export class LongLists {
    * @throws {SyntaxError} where `JSON.parse` would throw
    */
   *parse(text: string): Generator<void, unknown> {
-    // Name in placeholders: an object is valid JSON wherever a list is, and no caller's text holds a random name.
+    // A placeholder is an object, which is valid JSON wherever a list is, under a name that no caller can guess.
     const name = randomUUID();
     const lists: unknown[][] = [];
     let rest = '';

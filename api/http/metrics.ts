@@ -1,4 +1,4 @@
-// Imports single files: the package's index also loads metrics of the process and of clusters (decision 44).
+// Imports single files: the package's index also loads metrics of process, clusters and tracing (decision 44).
 import Registry from 'prom-client/lib/registry.js';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { applicationMetrics } from '../metrics/application.ts';
@@ -15,13 +15,13 @@ export interface HttpMetrics {
   route(method: string, pattern: string): ObserveAnswer;
   /** Counts a request that exceeded a limit; other answers are ignored. */
   refused(answer: ErrorAnswer): void;
-  /** Bytes of answers that wait for their readers. */
+  /** Sets the bytes of answers that their clients have not read. */
   pendingAnswers(bytes: number): void;
-  /** Counts a connection that was closed because its reader left too much unread. */
+  /** Counts a connection that was closed because its client left answers unread or pipelined too many requests. */
   connectionCut(reason: CutReason): void;
   /** Metrics in Prometheus text format. */
   expose(): Promise<string>;
-  /** The metrics of this process, which may be merged with those of others. */
+  /** The metrics of this process, which may be merged with those of other processes. */
   snapshot(): Promise<readonly object[]>;
   readonly contentType: string;
 }

@@ -33,7 +33,7 @@ export interface Multipart<Received> {
   readonly fields: FormValues;
   /** From the client; may be any text. */
   readonly filename: string | undefined;
-  /** `type/subtype` in lower case; `text/plain` when the part does not name it (RFC 7578). */
+  /** `type/subtype` in lower case; `text/plain` when the part names no type (RFC 7578). */
   readonly contentType: string;
   readonly received: Received;
 }
@@ -76,7 +76,7 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
         parts: FIELDS + 2,
       },
     });
-    // Destroying the parser also reports an unfinished form.
+    // A destroyed parser also emits `error`, for an unfinished form.
     parser.on('error', () => undefined);
     return parser;
   } catch {
@@ -86,8 +86,8 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
 
 /**
  * Reads an upload.
- * @param receive gets the file's bytes; when the upload fails, its stream is destroyed, and the failure is thrown
- * after `receive` has ended
+ * @param receive gets the file's bytes; when the upload fails, the file's stream is destroyed, and the failure is
+ * thrown after `receive` has ended
  * @param drop deletes the stored file of a refused upload
  * @throws {DomainError} 413 as soon as the file exceeds its limit; 400 for anything but one whole file
  */

@@ -7,7 +7,7 @@ import { whenAnswered } from './answer-end.ts';
 
 const MIB = 1024 * 1024;
 
-/** Bytes of answers whose readers have not taken them (docs/limits.md). */
+/** Maximum bytes of answers that their clients have not read (docs/limits.md). */
 const LIMITS = { ofConnection: 16 * MIB, ofCaller: 32 * MIB, ofTenant: 64 * MIB, inAll: 256 * MIB } as const;
 /** Time (ms) without progress after which a reader is disconnected. */
 const STALLED_MS = 15_000;

@@ -1,4 +1,4 @@
-/** Types of single files of `prom-client`; the package has them for its index only. */
+/** Types of single files of `prom-client`; the package declares types for its index only. */
 declare module 'prom-client/lib/counter.js' {
   export { Counter as default } from 'prom-client';
 }

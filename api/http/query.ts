@@ -4,9 +4,9 @@ import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Read on every route before its own parameters: the caller's tenant and partner (`checkNamed`). */
+/** Parameters that every route accepts: `checkNamed` compares them with the caller's tenant and partner. */
 const EVERYWHERE: readonly string[] = ['tenant_id', 'partner_id'];
-/** Characters of an unknown name in the answer. */
+/** Maximum characters of an unknown name that the answer repeats. */
 const SHOWN = 40;
 
 const NONE: Query = Object.freeze({});

@@ -153,7 +153,7 @@ const limitHeaders = (counted: readonly Counted[], now: number): Readonly<Record
     : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') };
 };
 
-/** @param settings per minute; 0 disables a limit, `requestsPerMinute: 0` also the public one */
+/** @param settings per minute; 0 disables a limit, `requestsPerMinute: 0` also the limit of public requests */
 export const createRateLimits = (
   settings: { readonly requestsPerMinute: number; readonly loginsPerMinute: number },
   clock: Clock,

@@ -3,8 +3,8 @@ import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts'
 import type { PendingAnswers } from './pending-answers.ts';
 
 /**
- * Reads that this node answers at a time, in all and per tenant; one slot per tenant is reserved. An answer has at most
- * about 1 MiB, so the reads of a tenant add at most 16 MiB to its unread answers.
+ * Maximum of reads that this node answers at a time, in total and of a tenant; a tenant gets one slot even beyond the
+ * total. An answer has at most about 1 MiB, so the reads of a tenant add at most 16 MiB to its unread answers.
  */
 const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 
@@ -18,7 +18,7 @@ export type Leave = () => void;
  */
 export class ReadsInWork {
   readonly #plain = new FairLimiter(LIMITS);
-  /** Searches wait long for each other, and other reads of the tenant must not wait for them. */
+  /** Separate, because searches wait long for each other, and other reads of the tenant must not wait for searches. */
   readonly #searches = new FairLimiter(LIMITS);
 
   /** @returns without a promise while a slot is free */

@@ -62,7 +62,7 @@ export interface UploadRules<P, A extends Principal = Principal> {
   readonly idleMs?: number;
   /** Runs before bytes are read, so that nothing is stored for a 404. */
   readonly admit: (request: UploadRequest<P, A>) => Promise<void>;
-  /** Stores the bytes; when `source` fails, it must fail and leave nothing. */
+  /** Stores the bytes; when `source` fails, `receive` must fail and leave no bytes. */
   readonly receive: (request: UploadRequest<P, A>, source: Readable) => Promise<ReceivedFile>;
   /** Deletes the stored file of a request that does not reach the handler. */
   readonly drop: (request: UploadRequest<P, A>, receivedId: string) => Promise<void>;
@@ -149,7 +149,7 @@ export interface Route {
   readonly bodyKinds?: readonly Exclude<BodyKind, 'multipart'>[];
   /** Makes the body multipart, with a file. */
   readonly upload?: UploadRules<never, never>;
-  /** Media type of a success without a schema, or an alternative to JSON: bytes. */
+  /** Media type of a success answer without a schema, or of an alternative to the JSON answer. */
   readonly produces?: string;
   /**
    * `login`: the login limits replace the credential's. `public`: 30 a minute per address and route, for public

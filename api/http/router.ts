@@ -73,7 +73,7 @@ export class Router<T> {
   }
 }
 
-/** Fixed segments take precedence; when they lead nowhere, the variable is tried. */
+/** A fixed segment takes precedence; the variable is tried when no route with the fixed segment matches. */
 const walk = <T>(
   node: Node<T>,
   segments: readonly string[],

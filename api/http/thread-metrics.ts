@@ -3,7 +3,7 @@ import type { Instruments } from '../metrics/instruments.ts';
 
 export type TellThreads = () => Promise<readonly ThreadFigures[]>;
 
-/** Memory and processor time of each thread. @returns a function that updates them for a scrape */
+/** Memory and processor time of each thread. @returns a function that updates the gauges for a scrape */
 export const threadMetrics = (make: Instruments, tell: TellThreads): (() => Promise<void>) => {
   const heap = make.gauge('thread_heap_bytes', 'Memory of the heap of a thread.', 'sum', 'thread');
   const external = make.gauge(
