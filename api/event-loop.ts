@@ -11,7 +11,7 @@ const VERY_LONG_MS = 250;
 
 /**
  * Reports ticks of the event loop that take more than the budget, with the code that ran longest. Counts processor time
- * of this thread, so that other processes of the machine do not matter. @returns a function that stops it
+ * of this thread, so that other processes of the machine do not matter. @returns a function that stops the reports
  */
 export const watchEventLoop = (
   metrics: Pick<Metrics, 'eventLoopBlocked'>,

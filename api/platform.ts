@@ -85,7 +85,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const wait = waitForStores(logger);
   const core = await composeCore(config, secretsOf, logger, clock, wait, adapters);
   const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
-  // Repeats erasures of the log before anything is served, since restored key stores may hold destroyed keys.
+  // Repeats the log's erasures before anything is served: a restored key store may hold destroyed keys.
   const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: member?.place.owner ?? randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
@@ -119,7 +119,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const following = Promise.withResolvers<void>();
   const work: Promise<void>[] = [wait(() => feed.run(signal, following.resolve))];
   await Promise.race([following.promise, work[0]]);
-  // A process that serves requests folds projections in a thread; a worker process does it on its main thread.
+  // A process that serves requests folds projections in a thread; a worker process folds them on its main thread.
   const thread =
     config.ROLE === 'all' && adapters.foldsInThread
       ? startProjections(
@@ -246,7 +246,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     },
     started: () => {
       started = true;
-      // Not earlier: a start loads modules in long ticks, while no request waits.
+      // Not earlier, because a start loads modules in long ticks, which delay no request.
       stopWatching ??= adapters.watchEventLoop(metrics, logger);
     },
     wait,

@@ -33,7 +33,7 @@ export const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
  * Ends the process on a signal, also while it starts: the first process of a container would otherwise ignore
  * signals. The last line of the log tells how long the stop took and what it left.
- * @param isMember a process of a group, which stops when its supervisor sends it SIGTERM
+ * @param isMember whether this process is one of a group, which stops only when its supervisor sends SIGTERM
  * @returns a function that receives the platform once it exists
  */
 export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: Stoppable) => void) => {

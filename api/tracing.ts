@@ -8,7 +8,7 @@ import { openTracing } from '../infrastructure/tracing.ts';
 const LAST_MS = 2_000;
 
 /**
- * Sets the tracer of this thread, where traces are on.
+ * Sets the tracer of this thread if traces are on.
  * @returns a function that sends the remaining spans, for 2 s at most
  */
 export const startTracing = async (config: Config, logger: Logger): Promise<() => Promise<void>> => {

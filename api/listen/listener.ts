@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { verifyWebhook } from '../../client/src/index.ts';
 
-/** A local receiver of webhooks that verifies, shows and forwards. */
+/** A local receiver of webhooks, which verifies, shows and forwards deliveries. */
 
 export interface Delivery {
   readonly id: string;
@@ -29,7 +29,7 @@ export interface ListenerOptions {
   readonly onDelivery: (delivery: Delivery) => void;
 }
 
-/** More than any delivery's body has. */
+/** Maximum bytes of a body that is read; bodies of deliveries are smaller. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** Less than the 10 s for which the server waits for an answer. */
 const FORWARD_MS = 9_500;

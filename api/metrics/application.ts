@@ -4,7 +4,7 @@ import { type Instruments, LATENCY, SLOW } from './instruments.ts';
 
 const BLOCKS = [0.03, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10];
 
-/** Close codes with a label of their own; clients may send any other. */
+/** Close codes with a label of their own; all others, which clients may choose, share one label. */
 const CLOSE_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1009, 1012, 4401, 4403, 4413]);
 
 /** The metrics of the application, without `atScrape`. */

@@ -128,7 +128,7 @@ const fieldOf = (field: PublicField, form: FormPage, problem: string | undefined
 `;
 };
 
-/** The first problem of each field, and problems of no field of the form. */
+/** The first problem of each field, and the problems that belong to no field of the form. */
 const sorted = ({ fields, issues = [] }: FormPage) => {
   const byKey = new Map(fields.map((field) => [`${VALUES}${field.key}`, field]));
   const problems = new Map<string, string>();

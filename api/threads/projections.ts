@@ -56,14 +56,14 @@ export interface ProjectionProgress {
 
 export type FromProjections =
   | { readonly kind: 'progress'; readonly made: readonly ProjectionProgress[] }
-  /** This thread no longer folds a generation. */
+  /** The projections' thread no longer folds a generation. */
   | { readonly kind: 'ended'; readonly projection: string; readonly tag: string }
   /** The answer to `read`. */
   | { readonly kind: 'page'; readonly id: number; readonly page: LogPage }
   | { readonly kind: 'metrics'; readonly metrics: readonly ProjectionMetric[] };
 
 interface ProjectionThread {
-  /** The projections as this thread sees them. */
+  /** The projections as the main thread sees them. */
   readonly folding: readonly FoldingProjection[];
   /** Announces that the log has grown, with the new events if given. */
   readonly appended: GrowthListener;
@@ -76,7 +76,7 @@ const THREAD_AWAY = 'The projections’ thread, which reads the log, has ended.'
 const RESTART_MS = 500;
 /** Young generation (MB) of the thread's heap: saves memory and costs no processor time (decision 44). */
 const YOUNG_MB = 12;
-/** Time (ms) for which growths are batched: waking a thread costs as much as a request. A waiting reader ends it. */
+/** Time (ms) that growths are batched: waking a thread costs as much as a request. A waiting reader ends the time. */
 const BATCH_MS = 10;
 
 /** Folds all projections in a worker thread, and restarts it if it ends. */

@@ -14,7 +14,7 @@ interface LiveQueuesDeps {
   readonly send: (event: LoggedEvent, envelope: Envelope) => void;
   /** Called when no envelope can be built of the event, now or later. */
   readonly onFailed: (event: LoggedEvent) => void;
-  /** Called when a tenant's events are dropped: its sockets must reconnect by position. */
+  /** Called when a tenant's events are dropped: its sockets must reconnect with their last position. */
   readonly onDropped: (tenantId: string) => void;
 }
 
@@ -29,7 +29,7 @@ interface TenantQueue {
   waiting: LoggedEvent[];
   isRunning: boolean;
   held: number;
-  /** When work on the first event began. */
+  /** When work on the first event began, in monotonic ms. */
   since: number;
   /** The last error of the store. */
   failure: unknown;

@@ -17,7 +17,7 @@ interface ReplaysDeps {
   readonly envelopes: Envelopes;
   readonly events: EventStore;
   readonly codec: EventCodec;
-  /** Position of the live events. */
+  /** Position of the live feed. */
   readonly position: () => Position | undefined;
   readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'envelopesSent'>;
@@ -32,7 +32,7 @@ const MAX_SCANNED = 50_000;
 const PAGE = 50;
 /** Pages that all replays of a person, or of a tenant, may scan in a minute; beyond this limit a resync is sent. */
 const PAGES_PER_MINUTE = { ofUser: 1000, ofTenant: 4000 };
-/** Replays that run at a time; others wait, and hold only their position. */
+/** Maximum of concurrent replays of a user, and of a tenant; others wait, and hold only their position. */
 const OF_USER = { total: Number.POSITIVE_INFINITY, perTenant: 8, reserved: 8 };
 const OF_TENANT = { total: 128, perTenant: 32, reserved: 2 };
 

@@ -96,7 +96,7 @@ export const usageView = z
   })
   .meta({ id: 'UsageEvent' });
 
-// CSV; amounts in minor units
+// CSV files; their amounts are in minor units.
 
 interface LineOf {
   readonly statement: Statement;

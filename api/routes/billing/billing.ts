@@ -51,7 +51,7 @@ const cardReply = (card: RateCard, position?: Position): Reply => ({
 });
 
 /**
- * Partner billing without invoices (decisions, section 10): rate card, statements with their events, and
+ * Partner billing except invoices (decisions, section 10): rate card, statements with their events, and
  * reconciliation. The partner is the credential's.
  */
 export const billingRoutes = (deps: Deps): Route[] => {

@@ -108,7 +108,7 @@ const resultOf = ({ result }: SessionState): Pick<SessionView, 'result'> => {
   return { result: { ...totals, committed_at: iso(endedAt) } };
 };
 
-/** @param fields of the entity, in order @param most the number of ids and errors shown */
+/** @param fields of the entity, in order @param most maximum of ids, and of errors, shown */
 export const viewOf = (
   session: SessionState,
   { ids, errors, sample_affected }: Omit<BulkPreviewDoc, 'id' | 'attempt'>,

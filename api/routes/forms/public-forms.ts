@@ -115,7 +115,7 @@ const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined
   const isField = fields.some(({ key }) => key === 'submission_id');
   const name = SUBMISSION_INPUT in body || isField ? SUBMISSION_INPUT : 'submission_id';
   const { [name]: given, ...texts } = body;
-  // Repeated ids count as none.
+  // Several ids become an empty id, which is refused as invalid.
   return { id: typeof given === 'object' ? '' : given, texts };
 };
 

@@ -40,7 +40,7 @@ export const signedIn = ({ token, user, tenantId }: Session): z.output<typeof si
   },
 });
 
-/** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without the prefix. */
+/** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without `/api/v1`. */
 export const authRoutes = (deps: Deps): Route[] =>
   tagged('Authentication', [
     publicRoute({

@@ -57,7 +57,7 @@ const withToken = (returnTo: string, token: string): string => {
   return `${returnTo}#${new URLSearchParams(values).toString()}`;
 };
 
-/** Single sign-on for browsers (decisions, section 3). Served with and without the prefix. */
+/** Single sign-on for browsers (decisions, section 3). Served with and without `/api/v1`. */
 export const ssoRoutes = (deps: Deps): Route[] => {
   const answer = (session: SsoSession, cleared: string) => {
     const { returnTo, token, position } = session;
