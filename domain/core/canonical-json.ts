@@ -13,7 +13,6 @@ export const canonicalJson = (value: unknown): string => {
   let text = '{';
   for (const key of keys) {
     const member = values[key];
-    // Undefined members are left out.
     if (member === undefined) continue;
     if (text.length > 1) text += ',';
     text += `${JSON.stringify(key)}:${canonicalJson(member)}`;
@@ -21,6 +20,6 @@ export const canonicalJson = (value: unknown): string => {
   return `${text}}`;
 };
 
-/** Whether two values are equal as JSON: the order of keys and undefined members do not count. */
+/** Whether two values are equal as JSON. Ignores the order of keys and undefined members. */
 export const isSameJson = (a: unknown, b: unknown): boolean =>
   a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b));

@@ -1,6 +1,6 @@
 /**
- * A list as JSON that shares all chunks but the changed ones with the list it was made from: adding to a list of any
- * length copies one chunk and the array of chunks.
+ * A list of chunks, as JSON. A changed list shares the unchanged chunks with the list before the change: adding an item
+ * copies only the last chunk and the array of chunks, however long the list is.
  */
 export type ChunkedList<T> = readonly (readonly T[])[];
 
@@ -12,7 +12,7 @@ export const withItem = <T>(list: ChunkedList<T>, item: T): ChunkedList<T> => {
   return [...list.slice(0, -1), [...last, item]];
 };
 
-/** Chunks without a removed item stay the same; those left short are joined with the one before. */
+/** Reuses chunks without a removed item, and joins neighbouring chunks that fit into one chunk. */
 export const withoutItems = <T>(list: ChunkedList<T>, removed: ReadonlySet<T>): ChunkedList<T> => {
   const kept: (readonly T[])[] = [];
   for (const chunk of list) {

@@ -13,7 +13,7 @@ const touches = <D extends object>(name: string, tenantId?: string) => {
     /** Changes, creates or removes a document. */
     touch: apply,
     put: (id: string, document: D) => apply(id, () => document),
-    /** Changes a document only if it exists, like `merge`. */
+    /** Changes an existing document; does nothing for a missing one. `merge` does the same. */
     change,
     merge: (id: string, values: Partial<D>) => change(id, (document) => ({ ...document, ...values })),
     remove: (id: string) => apply(id, () => undefined),
@@ -34,7 +34,7 @@ export const collection = <D extends object>(name: string) => ({
       reader.find<D>(name, tenantId, { index, equals: [value], order, ...page }),
 });
 
-/** As {@link collection}, stored under the platform whichever tenant's events change it. */
+/** Like {@link collection}, but its documents are stored under the platform, whichever tenant's events change them. */
 export const platformCollection = <D extends object>(name: string) => {
   const { get, list, listOf } = collection<D>(name);
   return {

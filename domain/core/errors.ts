@@ -82,10 +82,10 @@ export class DomainError extends Error {
     this.details = details;
   }
 
-  /** The issues in the details; empty without any. */
+  /** The issues in the details, or an empty list. */
   get issues(): readonly FieldIssue[] {
     const issues = this.details?.issues;
-    // `issues` is set only by {@link invalid} and {@link violated}, or as they do.
+    // Only {@link invalid}, {@link violated} and code that builds the same shape set `issues`.
     return Array.isArray(issues) ? issues : [];
   }
 }
@@ -126,6 +126,6 @@ export const invalidCredential = (): DomainError =>
 export const tenantSuspended = (): DomainError =>
   new DomainError('tenant_suspended', 'The tenant is suspended.');
 
-/** The command lost races for too long. */
+/** For a command that lost races until its deadline. */
 export const tooBusy = (): DomainError =>
   new DomainError('unavailable', 'The resource is too busy at the moment.');

@@ -19,8 +19,8 @@ export interface EventDefinition<Type extends string = string, Schema extends z.
   readonly version: number;
   readonly schema: Schema;
   /**
-   * Fields with personal texts and their owners. The codec seals the text of a new event; elsewhere the field holds
-   * the sealed form.
+   * Fields with personal texts and their owners. The codec seals the texts when it encodes a new event; a stored event
+   * holds the sealed form.
    */
   readonly personal: Readonly<Record<string, Owner>>;
   /** The personal fields that hold credentials: opened only for use, and never shown, not even to auditors. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Schema of a list from a caller. Checks the length before any element, where `z.array().max()` checks every element
- * of a list of millions first.
+ * Schema of a list from a caller. Checks the length before the elements; `z.array().max()` would first check every
+ * element, even of a list of millions.
  */
 export const listOf = <Element extends z.ZodType>(
   element: Element,
@@ -19,5 +19,5 @@ export const listOf = <Element extends z.ZodType>(
 
 const sizedFirst = new WeakSet<object>();
 
-/** Whether a list schema is the inner one of {@link listOf}, which sees no list that is too long. */
+/** Whether a schema is the inner list schema of {@link listOf}, which never gets a list longer than its maximum. */
 export const isSizedFirst = (list: object): boolean => sizedFirst.has(list);

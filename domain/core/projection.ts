@@ -7,16 +7,16 @@ import type { Filter, SortField } from '../expressions/filter-tree.ts';
 
 /**
  * An index over dotted paths of the document. A path through an array (`participants.user_id`) gives one entry per
- * distinct element (none for an empty array); at most one path, named as `multi`, may do so. Values are strings,
- * numbers, booleans or null (absent or an object = null); order: null < booleans < numbers < strings (by UTF-8 bytes),
- * ties by document id.
+ * distinct element (none for an empty array). Only one path may pass through an array, and `multi` must name it. Values
+ * are strings, numbers, booleans or null; an absent value or an object counts as null. Order: null < booleans < numbers
+ * < strings (by UTF-8 bytes), ties by document id.
  */
 export interface Index {
   readonly name: string;
   readonly fields: readonly string[];
-  /** The one of `fields` that passes through an array. A commit throws TypeError when another one does. */
+  /** The path of `fields` that passes through an array. A commit throws TypeError when another path does. */
   readonly multi?: string | undefined;
-  /** One of `fields`: documents without a value there are left out of the index. Not together with `multi`. */
+  /** A path of `fields`: documents without a value at this path are not in the index. Not together with `multi`. */
   readonly present?: string | undefined;
 }
 
@@ -60,13 +60,13 @@ export interface Projection {
     readonly name: string;
     readonly indexes: readonly Index[];
     /**
-     * Whether documents are searched by filters. They then have `keys`, an object of order keys by field
+     * Whether filters search the documents. Such documents have `keys`, an object of order keys by field
      * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as in the API.
      */
     readonly searchable?: boolean | undefined;
     /**
-     * Path of a text that divides a searchable collection: searches within one of its values use an index over all
-     * fields. Documents without the text are in no such search.
+     * Path of a text that partitions a searchable collection: a search for one value of the text uses an index over all
+     * fields. Such a search never finds documents without the text.
      */
     readonly scopedBy?: string | undefined;
   }[];
@@ -97,7 +97,7 @@ export const projection = <E extends Union>(definition: {
   };
 };
 
-/** A typed touch. `D` is the document type of the whole collection, so it needs no check. */
+/** A typed touch. `D` is the document type of the whole collection, so the cast is safe. */
 export const touch = <D extends object>(
   collection: string,
   id: string,
@@ -112,7 +112,7 @@ export const touch = <D extends object>(
 
 let lastIso = { ms: 0, text: new Date(0).toISOString() };
 
-/** Caches the last result: a fold formats its event's time once per field. */
+/** Caches the last result, because a fold formats the time of the same event for several fields. */
 export const iso = (ms: number): string => {
   if (ms !== lastIso.ms) lastIso = { ms, text: new Date(ms).toISOString() };
   return lastIso.text;
@@ -120,14 +120,14 @@ export const iso = (ms: number): string => {
 
 export type Scalar = string | number | boolean | null;
 
-/** A row already shown, and the digest of the text it was sorted by. */
+/** A row that an earlier page has shown, and the digest of the text by which it was sorted. */
 export type ShownRow = readonly [id: string, digest: string];
 
-/** The last row of a page: index values after `equals`, and the document's id. */
+/** The last row of a page: the values of the index fields after those of `equals`, and the document's id. */
 export interface PageEnd {
   readonly values: readonly Scalar[];
   readonly id: string;
-  /** Present when the index value is only the beginning of a long text: the rows shown last, latest first. */
+  /** The rows shown last, latest first. Present when the index value is only the beginning of a long text. */
   readonly shown?: readonly ShownRow[] | undefined;
 }
 
@@ -137,7 +137,7 @@ export interface PageQuery {
   readonly equals?: readonly Scalar[] | undefined;
   readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
   readonly order?: 'asc' | 'desc' | undefined;
-  /** A page also ends after about 1 MiB of documents, with `next` set; one document at least. */
+  /** A page also ends after about 1 MiB of documents, but not before its first document, with `next` set. */
   readonly limit: number;
   readonly after?: PageEnd | undefined;
 }
@@ -171,7 +171,7 @@ export interface DocumentSelection {
 }
 
 export interface SearchQuery extends DocumentSelection {
-  /** Sorts by this field, then by id; default: the index's order. Scans the range. */
+  /** Sorts by this field, then by id, which may scan the whole range. Default: the index's order. */
   readonly sort?: SortField | undefined;
   /** Order of the index, when no `sort` is given. */
   readonly order?: 'asc' | 'desc' | undefined;
@@ -183,9 +183,9 @@ export interface SearchQuery extends DocumentSelection {
 export interface DocumentReader {
   get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
-  /** The first index values and ids of a range, without reading documents. */
+  /** The index values and ids of a page's rows, without reading documents. */
   entries(collection: string, tenantId: string, query: PageQuery): Promise<readonly PageEnd[]>;
-  /** All documents of each query from one snapshot. For small ranges. */
+  /** All documents of each query, read together from one state of the store. For small ranges. */
   findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
   /** Searches a searchable collection. */
   search<D>(collection: string, tenantId: string, query: SearchQuery): Promise<Page<D>>;
@@ -197,7 +197,7 @@ export interface DocumentReader {
 /** Documents per page of {@link every}. */
 const PAGE = 200;
 
-/** All documents of a paged query, one page in memory. Concurrent changes may be missed or seen. */
+/** Yields all documents of a paged query, with one page in memory. May or may not see concurrent changes. */
 export const every = async function* <D>(
   find: (page: PageRequest) => Promise<Page<D>>,
   limit = PAGE,

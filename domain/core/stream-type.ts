@@ -6,7 +6,7 @@ export interface DecisionContext {
   readonly now: number;
 }
 
-/** Wanted values of some members; undefined ones stay. */
+/** Wanted values of some members; a member that is undefined keeps its value. */
 export type Changes<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 /** The members of `wanted` that are defined and differ from `present` as JSON. */
@@ -20,7 +20,7 @@ export const changedMembers = <T extends object>(present: T, wanted: Changes<T>)
   return changed;
 };
 
-/** An event as decided; `at` (ms) is set when it must be later than now. */
+/** An event as decided; `at` (ms) is set when the event's time must be later than now. */
 export type Decided<E> = E & { readonly at?: number };
 
 /**
@@ -58,7 +58,7 @@ export const folded = <State, Event extends { readonly type: string; readonly da
   };
 };
 
-/** Restricts folds to some states; the others stay as they are. */
+/** Restricts a fold to some states; all other states stay as they are. */
 export const onlyIn =
   <State, Some extends State>(isSome: (state: State) => state is Some) =>
   <Data>(fold: (state: Some, data: Data, meta: EventMeta) => State) =>

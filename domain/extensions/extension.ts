@@ -6,8 +6,8 @@ import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
 
 /**
  * An extension of a tenant (specification, Authentication 4; decisions, sections 3 and 6). It is installed inactive;
- * only an active extension can be loaded. Its id is the manifest's `ext_id`, so a new installation continues its
- * stream.
+ * only an active extension can be loaded. Its id is the manifest's `ext_id`, so a reinstallation continues the
+ * same stream.
  */
 
 export const EXT_ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
@@ -65,8 +65,8 @@ export interface InstalledExtension {
 export type Extension = { readonly installed: false; readonly tokensFrom: number } | InstalledExtension;
 
 /**
- * `iat` has whole seconds, so tokens of the activation's last second count as ended. Never decreases: tokens minted
- * before a new installation may have a later `iat`.
+ * Earliest `iat` (seconds) of a valid token after an activation ends. `iat` has whole seconds, so tokens of the
+ * activation's last second are refused too. Never decreases: tokens of an earlier installation may have a later `iat`.
  */
 const tokensFromAfter = (state: Extension, at: number): number =>
   state.installed && state.state === 'active'
@@ -121,7 +121,7 @@ export type InstallExtension = Pick<
 
 // Decide
 
-/** @throws `already_exists` while it is installed */
+/** @throws `already_exists` while the extension is installed */
 export const installExtension = (state: Extension, command: InstallExtension): readonly ExtensionEvent[] => {
   if (state.installed) {
     throw new DomainError('already_exists', 'This extension is installed.', { field: 'ext_id' });
@@ -158,9 +158,9 @@ export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] 
 const MAX_AHEAD = 30;
 
 /**
- * Mints a token from now, but not within an activation that has ended. Each end within one second moves the next
- * start by a second; a token that would start too late is not minted.
- * @throws `not_found`, `invalid_transition` unless it is active, `unavailable` until a token would be valid at once
+ * Mints a token with `iat` now, or at `tokensFrom` if that is later: each deactivation within the same second moves
+ * `tokensFrom` one second further. Mints none with an `iat` more than {@link MAX_AHEAD} seconds ahead.
+ * @throws `not_found`, `invalid_transition` unless the extension is active, `unavailable` for an `iat` too far ahead
  */
 export const mintExtensionToken = (
   state: Extension,

@@ -17,7 +17,7 @@ export const AdminWithdrawn = defineEvent(
   'AdminWithdrawn',
   z.object({
     user_id: z.string(),
-    /** Revision of the user's stream at which the person became an active admin; later promotions stay. */
+    /** Revision of the user's stream at which the person became an active admin; does not withdraw later promotions. */
     admin_since: z.int(),
     /** Changes to apply to the user after this event, by the request or by a subscriber. */
     changes,
@@ -62,7 +62,7 @@ const hasRights = (state: Admins, user: RegisteredUser | undefined): boolean =>
 // Commands
 
 interface WithdrawAdmin {
-  /** User and caller as their streams are at this decision. */
+  /** The user and the caller, as read from their streams for this decision. */
   readonly user: RegisteredUser | undefined;
   readonly by: RegisteredUser | undefined;
   readonly changes: readonly AdminChange[];
@@ -71,7 +71,7 @@ interface WithdrawAdmin {
 interface FinishWithdrawal {
   readonly adminSince: number;
   readonly changes: readonly AdminChange[];
-  /** When forgetting a person; undefined when the e-mail can no longer be opened. */
+  /** Set when a person is forgotten, unless the e-mail can no longer be opened. */
   readonly emailHash: string | undefined;
 }
 
@@ -92,7 +92,7 @@ export const withdrawAdmin = (
   return decided(AdminWithdrawn, { user_id: user.id, admin_since: user.adminSince, changes: [...wanted] });
 };
 
-/** Applies a withdrawal to the user; no events when those rights have already ended. */
+/** Applies a withdrawal to the user; no events when the withdrawn rights have already ended. */
 export const finishWithdrawal = (
   state: User,
   command: FinishWithdrawal,

@@ -7,7 +7,7 @@ import { SCOPES, type Scope } from './scopes.ts';
 /**
  * A long-lived API token (specification, Authentication 6; decisions, section 3): `svc_pat_<8 characters of lookup
  * prefix><43 characters of secret tail>`, both base62. It belongs to the tenant and outlives its creator's account.
- * Only the tail's SHA-256 is stored. A revoked token's record stays.
+ * The tail itself is not stored, only its SHA-256. A revoked token stays in the lists.
  */
 
 export const TOKEN_MARK = 'svc_pat_';
@@ -147,7 +147,7 @@ export const useApiToken = (state: ApiToken, context: DecisionContext): readonly
 
 /**
  * The scopes of a usable token.
- * @throws `invalid_credential` for a revoked one, `credential_expired` from the instant of its expiry
+ * @throws `invalid_credential` for a revoked token, `credential_expired` from the instant of its expiry
  */
 export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Scope[] => {
   if (token.revokedAt !== undefined) {
@@ -162,8 +162,8 @@ export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Sco
 // Lookup prefixes
 
 /**
- * A lookup prefix of API tokens finds a token's tenant. It lives in the platform's streams and is written before the
- * token, so that each token can be found; a candidate whose token was never minted is ignored.
+ * Maps the lookup prefix of a token to its tenant, in a stream of the platform. Appended before the token is minted, so
+ * that each token can be found; a candidate whose token was never minted is ignored.
  */
 export const TokenPrefixAssigned = defineEvent(
   'TokenPrefixAssigned',
@@ -178,7 +178,7 @@ export interface TokenCandidate {
   readonly tokenId: string;
 }
 
-/** Tokens with the same prefix; with 62^8 prefixes almost always one. */
+/** Tokens with the same prefix: almost always one token, because there are 62^8 prefixes. */
 export type TokenPrefix = readonly TokenCandidate[];
 
 export const tokenPrefixStream: StreamType<TokenPrefix, TokenPrefixEvent> = {

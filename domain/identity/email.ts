@@ -6,7 +6,7 @@ import { type DecisionContext, folded, type StreamType } from '../core/stream-ty
 /**
  * An e-mail address within a tenant. No append covers two streams, so an address is reserved, then the user is
  * registered, then the reservation becomes a claim. An unused reservation expires after a minute. The stream is named
- * by a keyed hash of the folded address, and does not hold the address.
+ * by a keyed hash of the address (NFC, lower case), and does not hold the address itself.
  */
 
 // Events

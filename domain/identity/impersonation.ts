@@ -60,7 +60,7 @@ export interface LogRequest {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Form of an id; other texts of a path are not logged. */
+/** Form of an id; path parameters of another form are not logged. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:|-]{0,127}$/;
 /** Prefixes of the product's secrets, which are never logged, even in place of an id. */
 const SECRET = /^(svc_pat_|whsec_|eyJ)/;

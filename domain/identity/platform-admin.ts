@@ -55,7 +55,7 @@ export const registerPlatformAdmin = (
   data: z.output<typeof PlatformAdminRegistered.schema>,
 ): readonly PlatformAdminEvent[] => (state.exists ? [] : decided(PlatformAdminRegistered, data));
 
-/** Hashes are salted, so an equal password is set again. @throws `not_found` */
+/** Appends an event even for an equal password, because hashes are salted. @throws `not_found` */
 export const setPlatformAdminPassword = (
   state: PlatformAdmin,
   passwordHash: string,

@@ -21,6 +21,6 @@ export type Scope = (typeof SCOPES)[number];
 /** Satisfies every scope check. */
 const WILDCARD: Scope = 'admin:*';
 
-/** Exact match: `data:write` does not grant `data:read`; only the wildcard grants others. */
+/** Exact match: `data:write` does not grant `data:read`; only the wildcard grants other scopes. */
 export const grants = (held: readonly Scope[], required: Scope): boolean =>
   held.includes(required) || held.includes(WILDCARD);

@@ -3,8 +3,8 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * Links an identity of a provider to a user of a tenant (decisions, section 3, single sign-on). The stream is named
- * by a keyed hash of issuer and subject, and holds neither. The first link stays until its user is forgotten.
+ * Links an identity at a provider to a user of a tenant (decisions, section 3, single sign-on). The stream is named by
+ * a keyed hash of issuer and subject, and holds neither of them. The first link stays until its user is forgotten.
  */
 
 // Events

@@ -32,13 +32,13 @@ export const UserPasswordSet = defineEvent(
   z.object({
     user_id: z.string(),
     password_hash: z.string(),
-    /** Tokens that the person got before no longer count (decision 47). */
+    /** Set when tokens issued to the person before this event are no longer accepted (decision 47). */
     ends_sessions: z.literal(true).optional(),
   }),
   { personal: { password_hash: person }, secret: ['password_hash'] },
 );
 
-/** An admin made a one-time link; a later offer and a set password replace it. */
+/** An admin made a one-time link. A later link or a new password makes it invalid. */
 export const PasswordResetOffered = defineEvent(
   'PasswordResetOffered',
   z.object({
@@ -64,7 +64,7 @@ export const UserStatusChanged = defineEvent(
 );
 
 /**
- * The person is inactive for good, and the person's key is destroyed because of this event, now and after each
+ * The person is inactive for good, and the person's key is destroyed because of this event, at once and after each
  * restore of keys (application/core/privacy/erasures.ts).
  */
 export const UserForgotten = defineEvent(
@@ -103,9 +103,9 @@ export interface RegisteredUser {
   readonly createdAt: number;
   /** The unused one-time link for a new password. */
   readonly reset?: { readonly secretHash: string; readonly expiresAt: number } | undefined;
-  /** Second (since 1970) of the last end of all sessions: tokens issued before it no longer count. */
+  /** Seconds since 1970 when all sessions last ended: tokens issued earlier are no longer accepted. */
   readonly sessionsSince?: number | undefined;
-  /** How often all sessions were ended; a session names the number at its sign-in. */
+  /** How often all sessions were ended; a session holds the number as of its sign-in. */
   readonly sessionEnds?: number | undefined;
   /** Revision of this stream at which the person became an active admin; undefined for others. */
   readonly adminSince?: number | undefined;
@@ -175,7 +175,7 @@ export interface ChangeUser
   extends Changes<Pick<RegisteredUser, 'displayName' | 'role' | 'status' | 'passwordHash'>> {
   /** The person's present name in the clear, to detect equal values. */
   readonly presentName: string;
-  /** The withdrawn `adminSince`; required for a change that ends it. */
+  /** The `adminSince` that was withdrawn; required for a change that ends the rights of an active admin. */
   readonly withdrawn?: number | undefined;
 }
 
@@ -205,8 +205,8 @@ const checkWithdrawn = (user: RegisteredUser, withdrawn: number | undefined): vo
 };
 
 /**
- * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten one, `conflict` when admins would
- * deactivate or demote themselves, or when the person has become an admin since
+ * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten user, `conflict` when admins would
+ * deactivate or demote themselves, or when the person became an admin in the meantime
  */
 export const changeUser = (state: User, command: ChangeUser, by: string): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
@@ -241,7 +241,7 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
 
 /**
  * No events for a person who is already forgotten.
- * @throws `not_found`, `conflict` for oneself, or when the person has become an admin since
+ * @throws `not_found`, `conflict` for the caller's own account, or when the person became an admin in the meantime
  */
 export const forgetUser = (state: User, { by, emailHash, withdrawn }: ForgetUser): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
@@ -256,7 +256,7 @@ export const forgetUser = (state: User, { by, emailHash, withdrawn }: ForgetUser
 /** 24 hours. */
 export const RESET_MS = 86_400_000;
 
-/** One answer for every reason: unknown, used, replaced, expired, and a person who is no longer active. */
+/** One answer for every reason: the link is unknown, used, replaced or expired, or the person is no longer active. */
 export const invalidReset = (): DomainError =>
   new DomainError('invalid_credential', 'This link is not valid any more. Ask an admin for another one.');
 
