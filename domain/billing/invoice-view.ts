@@ -3,7 +3,7 @@ import { folded } from '../core/stream-type.ts';
 import type { InvoiceEvent } from './invoice.ts';
 import type { FrozenInvoice } from './shapes.ts';
 
-/** An invoice as it is shown (decisions, section 10, Invoice). */
+/** An invoice as the API shows it (decisions, section 10, Invoice). */
 
 export type InvoiceState = 'generated' | 'issuing' | 'issued' | 'void';
 
@@ -21,7 +21,7 @@ export interface Invoice extends FrozenInvoice {
   readonly voided_at?: string;
 }
 
-/** Applies one of the invoice's own events. */
+/** Applies an event of the invoice. */
 export const foldInvoice = folded<Invoice | undefined, InvoiceEvent>({
   InvoiceGenerated: (_invoice, { invoice_id: id, number, through, ...frozen }, { at }) => ({
     id,

@@ -45,7 +45,7 @@ export const InvoiceIssueRefused = defineEvent(
   z.object({ ...one, attempt: z.number(), error: z.string() }),
 );
 
-/** Self-contained, because posting rules of the ledger read it. */
+/** Holds the whole content, because posting rules of the ledger read only this event. */
 export const InvoiceIssued = defineEvent(
   'InvoiceIssued',
   content.extend({ upstream_ref: z.string(), issued_at: z.string() }),
@@ -77,20 +77,20 @@ export interface LiveInvoice {
   readonly attempt: number;
   /** While issuing: when the attempt began (ms). */
   readonly since?: number;
-  /** While issuing: the last reason for a missing answer, and the number of recorded reasons. */
+  /** While issuing: `error` is the last reason for a missing answer, `delays` the number of recorded reasons. */
   readonly error?: string;
   readonly delays?: number;
 }
 
 /**
- * Holds an entry for each live invoice, and one for each window whose invoice was voided. Windows of live invoices do
- * not overlap, so monthly billing adds twelve entries a year.
+ * Grows by one member for each live invoice, and for each window whose invoice was voided. Windows of live invoices do
+ * not overlap, so monthly billing adds twelve members a year.
  */
 export interface InvoicesState {
   readonly live: readonly LiveInvoice[];
-  /** Used revisions by window; see {@link windowKey}. */
+  /** Revision of the last voided invoice of each window, by {@link windowKey}. */
   readonly voided: Readonly<Record<string, number>>;
-  /** Invoices ever generated; also the last number. */
+  /** Number of invoices ever generated, including void ones; also the `n` of the last invoice number. */
   readonly count: number;
 }
 
@@ -154,7 +154,7 @@ export const liveInvoice = (state: InvoicesState, id: string): LiveInvoice | und
 
 /**
  * The live invoice of exactly this window.
- * @throws `window_overlap` when another invoice's window overlaps it
+ * @throws `window_overlap` when this window overlaps the window of another live invoice
  */
 export const invoiceOfWindow = (state: InvoicesState, window: Window): LiveInvoice | undefined => {
   const overlapping = state.live.filter(({ window: { from, to } }) => from < window.to && window.from < to);
@@ -266,7 +266,7 @@ const underWay = (state: InvoicesState, id: string, attempt: number): LiveInvoic
   return invoice?.state === 'issuing' && invoice.attempt === attempt ? invoice : undefined;
 };
 
-/** @throws `invoice_locked` unless the invoice is generated and not being issued */
+/** @throws `invoice_locked` unless the invoice's state is `generated` */
 export const voidInvoice = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice?.state !== 'generated') throw locked(invoice?.state ?? 'void');

@@ -56,7 +56,7 @@ export const typesOf = (meter: CountMeter): readonly string[] =>
 export const metersOf = (event: { readonly type: string; readonly data: unknown }): readonly CountMeter[] =>
   COUNTED.get(event.type)?.of(event.data) ?? NONE;
 
-/** The person who becomes active by an event; undefined for impersonation and programs. */
+/** The person whom an event makes an active user; undefined for impersonated actors and for programs. */
 export const activeUserOf = (event: {
   readonly actor: { readonly kind: string; readonly id: string };
   readonly impersonatedBy?: string | undefined;

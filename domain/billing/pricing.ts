@@ -4,8 +4,8 @@ import type { Rate } from './rate-card.ts';
 import type { Meter, StatementLine, Totals, Window } from './shapes.ts';
 
 /**
- * Computes prices (decisions, section 10): exact decimals as integers of millionths; each amount is rounded once,
- * half to even.
+ * Computes prices (decisions, section 10). Rates are exact decimals, held as integers of millionths; each amount is
+ * rounded once, half to even.
  */
 
 const PLACES = 6;
@@ -47,7 +47,7 @@ export const totalsOf = (lines: readonly Pick<StatementLine, 'wholesale' | 'reta
   };
 };
 
-/** Usage of a meter, and the part of it that the card charges for. */
+/** Usage of a meter, and the part of this usage that the rate card charges for. */
 export interface Measure {
   readonly quantity: number;
   readonly billable: number;
@@ -55,7 +55,7 @@ export interface Measure {
 
 export type Texts = Pick<StatementLine, 'item_name' | 'item_description'>;
 
-/** Prices a line; without a rate it is listed at no charge. @param late the window that late usage belongs to */
+/** Prices a line; a meter without a rate is listed at no charge. @param late window to which late usage belongs */
 export const lineOf = (
   meter: Meter,
   { quantity, billable }: Measure,

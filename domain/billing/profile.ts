@@ -19,7 +19,7 @@ export type ProfileEvent = EventOf<(typeof profileEvents)[number]>;
 
 export type BillingProfile = z.output<(typeof BillingProfileChanged)['schema']>;
 
-/** Undefined until a partner has chosen one. */
+/** `chosen` is undefined until the partner sets a profile. */
 export interface ProfileState {
   readonly chosen?: BillingProfile;
 }

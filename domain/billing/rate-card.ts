@@ -33,7 +33,7 @@ export type RateCardEvent = EventOf<(typeof rateCardEvents)[number]>;
 export type Rate = Readonly<z.output<typeof rate>>;
 export type Rates = Readonly<Partial<Record<Meter, Rate>>>;
 
-/** A card in force. */
+/** The rate card in force. */
 export interface RateCard {
   /** 0 when no card was stored: no usage has a price. */
   readonly version: number;
@@ -43,7 +43,7 @@ export interface RateCard {
   readonly updatedAt: number | null;
 }
 
-/** Undefined until a partner stores a card. */
+/** `card` is undefined until the partner stores a rate card. */
 export interface RateCardState {
   readonly card?: RateCard;
 }

@@ -36,7 +36,7 @@ const lineSchema = z.object({
   item_name: z.string(),
   item_description: z.string(),
   unrated: z.exactOptional(z.literal(true)),
-  /** Marks usage that became known after its window was invoiced; `window` is the window it belongs to. */
+  /** Marks usage that became known after its window was invoiced; `window` is that invoiced window. */
   late: z.exactOptional(z.literal(true)),
   window: z.exactOptional(windowSchema),
 });

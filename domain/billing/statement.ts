@@ -21,7 +21,7 @@ export interface Statement {
   readonly totals: Totals;
 }
 
-/** A statement with invoiced and unbilled lines apart. */
+/** A statement, and its lines divided into invoiced and unbilled lines. */
 export interface StatementParts {
   readonly statement: Statement;
   /** Ordered by time. */
@@ -43,7 +43,7 @@ const lateLinesOf = (invoices: readonly FrozenInvoice[]): readonly LateLine[] =>
 
 type LateLine = StatementLine & { readonly window: Window };
 
-/** Instants at which {@link unbilledLines} needs usage to be split, in order; the first and last bound the range. */
+/** Sorted instants at which to split usage for {@link unbilledLines}; the first and the last bound the usage. */
 export const cutsFor = (
   window: Window,
   invoices: readonly FrozenInvoice[],
@@ -70,7 +70,7 @@ const plus = (a: Measure, b: Measure): Measure => ({
   billable: a.billable + b.billable,
 });
 
-/** The usage that an invoice's lines hold for its own window. */
+/** The usage that an invoice bills for its own window: its lines without late lines. */
 const ownOf = (invoice: FrozenInvoice, meter: Meter): Measure =>
   invoice.lines.filter((line) => line.meter === meter && !line.late).reduce(plus, NOTHING);
 
@@ -78,14 +78,14 @@ const ownOf = (invoice: FrozenInvoice, meter: Meter): Measure =>
 interface Place {
   readonly window: Pick<Window, 'from'>;
   readonly invoice: FrozenInvoice | undefined;
-  /** Usage that no line holds yet. */
+  /** Usage that no invoice line covers yet. */
   open: Measure;
   held: Measure;
 }
 
 /** Invoiced late usage of a window that is not assigned to a time range yet. */
 interface Late {
-  /** Time ranges that it can be assigned to, in order. */
+  /** Time ranges to which this late usage can be assigned, in order. */
   readonly places: readonly Place[];
   billable: number;
   included: number;
@@ -98,7 +98,8 @@ const hold = (place: Place, taken: Measure): void => {
 
 /**
  * Units of late usage for which no time range has room.
- * @param lates by the end of their windows: the ones that end first, each in its earliest range, leave most room
+ * @param lates sorted by the end of their windows: assigning the window that ends first to its earliest range leaves
+ * the most room
  */
 const unplaced = (lates: readonly Late[]): number => {
   const room = new Map<Place, number>();
@@ -116,7 +117,7 @@ const unplaced = (lates: readonly Late[]): number => {
   return short;
 };
 
-/** Assigns as much as possible of one kind without taking the room that other late usage needs. */
+/** Assigns as much late usage of one kind as possible without taking the room that other late usage needs. */
 const assign = (
   lates: readonly Late[],
   kind: 'billable' | 'included',
@@ -153,7 +154,7 @@ const assign = (
 
 /**
  * Assigns invoiced late usage to time ranges: to the line's window, or, when that window's invoice was voided, to the
- * invoices that cover it now. Billable usage is assigned first, so that it is not billed again; then included usage.
+ * invoices that cover the window now. Starts with billable usage, so that it is not billed again; then included usage.
  */
 const placesOf = (
   meter: Meter,
@@ -193,17 +194,17 @@ const placesOf = (
     );
   assign(lates, 'billable', ({ open }) => open.billable);
   assign(lates, 'included', ({ open }) => open.quantity - open.billable);
-  // Later usage can turn included units into billable ones: the rest is assigned to any open usage.
+  // Usage counted later can turn included units into billable units. The rest is therefore assigned to any open usage.
   assign(lates, 'billable', ({ open }) => open.quantity);
   assign(lates, 'included', ({ open }) => open.quantity);
   return [...places.values()];
 };
 
 /**
- * Lines for usage without an invoice: usage of the window outside invoiced windows, and late usage of the windows of
- * `lookedAfter`.
- * @param slices cut at {@link cutsFor}
+ * Lines for usage without an invoice: usage of the window outside invoiced windows, and late usage of some invoices.
+ * @param slices usage, split at the instants of {@link cutsFor}
  * @param invoices all live invoices of the customer
+ * @param lookedAfter the invoices whose late usage is listed
  */
 export const unbilledLines = (
   { window, card, textsOf }: Priced,

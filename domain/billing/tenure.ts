@@ -1,6 +1,6 @@
 /**
- * Tenures: the times in which a tenant is a partner's customer. Usage belongs to the partner of its time (decision
- * 25).
+ * Tenures: the times in which a tenant is a partner's customer. Usage belongs to the customer's partner at the time
+ * of the usage (decision 25).
  */
 
 /** The instant of an event and its place in the log. */
@@ -29,7 +29,7 @@ export interface Customer {
   readonly tenures: readonly Tenure[];
 }
 
-/** Whether usage belongs to the new partner: it is behind the hand-over in the log and did not occur before it. */
+/** Whether usage belongs to the new partner: it follows the hand-over in the log, and its time is not earlier. */
 export const isAfter = (usage: Moment, handOver: Moment): boolean =>
   usage.position > handOver.position && usage.at >= handOver.at;
 
@@ -38,20 +38,20 @@ export const isDuring = (tenures: readonly Tenure[], usage: Moment): boolean =>
     ({ from, to }) => (from === null || isAfter(usage, from)) && (to === null || !isAfter(usage, to)),
   );
 
-/** Whether a tenure covers the time from this hand-over to the next. */
+/** Whether a tenure covers the time from a hand-over to the next hand-over. */
 export const coversAfter = (tenures: readonly Tenure[], { position }: Moment): boolean =>
   tenures.some(
     ({ from, to }) => (from === null || from.position <= position) && (to === null || to.position > position),
   );
 
-/** Both ends are inclusive: usage in the millisecond of a hand-over can belong to either partner. */
+/** Both ends of the tenure are inclusive: usage in the millisecond of a hand-over can belong to either partner. */
 export const overlaps = ({ from, to }: Tenure, window: { from: string; to: string }): boolean =>
   (from === null || from.at < window.to) && (to === null || to.at >= window.from);
 
 export const renamed = (tenures: readonly Tenure[], name: string): readonly Tenure[] =>
   tenures.map((tenure) => (tenure.to === null ? { ...tenure, name } : tenure));
 
-/** @param partnerId null when the tenant has no partner from then on */
+/** @param partnerId null when the tenant has no partner after the hand-over */
 export const handedOver = (
   tenures: readonly Tenure[],
   partnerId: string | null,

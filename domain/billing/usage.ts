@@ -18,7 +18,7 @@ export const isWithin = (instant: string, window: Window): boolean =>
 /** Instant at which the calendar month (UTC) begins. */
 export const monthStart = (instant: string): string => `${instant.slice(0, 7)}-01T00:00:00.000Z`;
 
-/** The parts of a window that no other window covers, in order. The others may overlap. */
+/** The parts of a window that no window of `taken` covers, in order. Windows of `taken` may overlap. */
 export const without = (window: Window, taken: readonly Window[]): readonly Window[] => {
   const gaps: Window[] = [];
   let { from } = window;
@@ -35,9 +35,9 @@ const distinct = (slice: Slice, seen: ReadonlySet<string>): string[] =>
   [...slice.users].filter((user) => !seen.has(user));
 
 /**
- * Usage of a meter in the chosen slices, and its billable part. Included units are used up in the order of time by all
- * usage of a calendar month, chosen or not; a user counts in the first chosen slice.
- * @param slices in order; the months of chosen slices are complete from their start
+ * Usage of a meter in the chosen slices, and its billable part. All usage of a calendar month, chosen or not, uses up
+ * the included units in the order of time. A user counts once, in the first chosen slice.
+ * @param slices in the order of time, complete from the start of each month that has a chosen slice
  */
 export const measure = (
   slices: readonly Slice[],

@@ -21,7 +21,7 @@ export interface RowRefusal {
   readonly message: string;
 }
 
-/** Maximum length of a message in characters: a session stores thousands of them. */
+/** Maximum length of a message in characters: a session stores thousands of messages. */
 const MAX_MESSAGE = 300;
 
 const refusal = (code: OutcomeCode, message: string): RowRefusal => ({
@@ -39,7 +39,7 @@ export const selectionDrift: RowRefusal = refusal(
 /** A record without a job has no state that a transition could start from. */
 export const withoutJob: RowRefusal = refusal('invalid_fsm_from_state', 'The record has no job.');
 
-/** An unexpected error; the log has its details. */
+/** An unexpected error; the server's own log has the details. */
 export const notProcessable: RowRefusal = refusal('guard_failed', 'The row could not be processed.');
 
 export const tooLarge: RowRefusal = refusal('type_mismatch', 'The record would become too large to be kept.');
@@ -98,7 +98,7 @@ export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined =>
   }
 };
 
-/** The row outcome of a deletion that a record outside the selection restricts. */
+/** The row outcome of a deletion that is restricted by a reference of a record outside the selection. */
 export const restricted = (referrer: {
   readonly referrerId: string;
   readonly entityName: string;

@@ -51,7 +51,7 @@ const previewing = (state: BulkState, attempt: string): PreviewingState => {
   throw new DomainError('conflict', 'Another preview has taken the place of this one.');
 };
 
-/** @param first index of the first of the rows @throws `conflict` */
+/** @param first index of the first row @throws `conflict` */
 export const freezeRows = (
   state: BulkState,
   attempt: string,
@@ -132,14 +132,14 @@ export const startCommit = (
   });
 };
 
-/** Takes the session over for a new run. No events when it has ended. @throws `not_found` */
+/** Starts a new run, which ends earlier runs. No events unless the session is committing. @throws `not_found` */
 export const startRun = (state: BulkState): readonly BulkEvent[] => {
   const session = sessionIn(state);
   if (session.status !== 'committing') return [];
   return decided(BulkRunStarted, { session_id: session.id, run: session.run + 1 });
 };
 
-/** Thrown when another run has taken the session over. */
+/** Thrown in a run when a later run has started or the session has ended. */
 export class TakenOver extends Error {
   override readonly name = 'TakenOver';
 }
@@ -157,7 +157,7 @@ export interface Processed {
   readonly errors: readonly RowError[];
 }
 
-/** Records outcomes of rows. @throws {TakenOver} for a run that another one has taken over */
+/** Records outcomes of rows. @throws {TakenOver} when a later run has started */
 export const recordRows = (state: BulkState, run: number, rows: Processed): readonly BulkEvent[] => {
   const { id, done, counts } = ownRun(state, run);
   const { succeeded, skipped, errors } = rows;

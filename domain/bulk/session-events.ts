@@ -19,7 +19,7 @@ export const opParams = z.discriminatedUnion('kind', [
 ]);
 export type OpParams = z.output<typeof opParams>;
 
-/** A selection by id: its ids are the frozen rows. */
+/** `ids` needs no further member: the frozen rows hold the ids. */
 const selection = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ids') }),
   z.object({
@@ -49,9 +49,9 @@ const values = z.record(z.string(), json);
 export const sample = z.object({
   record_id: z.string(),
   current_state: z.string(),
-  /** Changed values of an edit, the state of a transition, all values of a deletion. */
+  /** For an edit the changed values, for a transition the state, for a deletion all values. */
   before: values,
-  /** The same after the change; null for a deleted record. */
+  /** The same members after the change; null for a deleted record. */
   after: values.nullable(),
 });
 export type Sample = z.output<typeof sample>;
@@ -108,7 +108,7 @@ export const BulkCommitStarted = defineEvent(
   z.object({
     ...base,
     committed_by: z.string(),
-    /** For a selection by filter: the number of records that it matches at commit. */
+    /** For a selection by filter: the number of records that match the filter at commit. */
     count_at_commit: count.optional(),
   }),
 );

@@ -4,15 +4,15 @@ import type { StreamType } from '../core/stream-type.ts';
 import type { BulkEvent, Cascade, OpParams, Selection } from './session-events.ts';
 
 /**
- * A bulk operation session (specification, States): a preview freezes rows, a commit processes only those, a cancel
- * ends the session. Rows are in the stream's events, not in the state.
+ * A bulk operation session (specification, States): a preview freezes rows, a commit processes only frozen rows, a
+ * cancel ends the session. Rows are in the stream's events, not in the state.
  */
 
 /** Maximum number of rows of a selection. */
 export const MAX_ROWS = 100_000;
 /** Rows frozen by one event. */
 export const CHUNK = 1_000;
-/** Number of rows from which a commit is queued. */
+/** A commit of this number of rows or more is queued. */
 export const QUEUED_FROM = 1_000;
 
 export type SessionStatus = 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
@@ -34,7 +34,7 @@ interface SessionResult extends RowCounts {
   readonly cascade_applied?: Cascade | undefined;
   /** When the commit ended (ms). */
   readonly endedAt: number;
-  /** Errored sessions only: rows that were not reached. */
+  /** Errored sessions only: the number of rows that were not processed. */
   readonly not_processed?: number | undefined;
 }
 
