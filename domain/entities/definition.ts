@@ -22,7 +22,7 @@ const label = z
     `A label has 1 to ${MAX_LABEL} characters, not only white space.`,
   );
 
-/** Names with another meaning in records, filters or expressions. */
+/** Names that no field can have, because records, filters or expressions use them. */
 const RESERVED: ReadonlySet<string> = new Set([
   'tenant_id',
   'id',
@@ -74,7 +74,7 @@ export const entityChange = z.strictObject({
 export type NewEntity = z.output<typeof newEntity>;
 export type EntityChange = z.output<typeof entityChange>;
 
-/** Keys that only fields of some types have. */
+/** Keys that only fields of the listed types may have. */
 const OWN_KEYS = {
   options: ['enum'],
   min: ['integer', 'decimal'],
@@ -96,7 +96,7 @@ const stored = ({ default: _given, min, max, ...field }: FieldDefinition): Field
   };
 };
 
-/** The stored form of the fields, and every issue; `path` leads into the body. */
+/** Converts fields to the stored form and lists every issue; the `path` of an issue points into the request's body. */
 export const checkFields = (
   definitions: readonly FieldDefinition[],
 ): { readonly fields: readonly Field[]; readonly issues: readonly FieldIssue[] } => {
@@ -158,7 +158,7 @@ const checkBounds = ({ type, min, max }: Field, add: Add): void => {
   if (compareDecimals(String(min), String(max)) > 0) add('max', 'too_small', 'max must not be below min.');
 };
 
-/** A default has the form of a value of its field; null means none. */
+/** Checks a default like a value of its field; null means no default. */
 const withDefault = (field: Field, given: unknown, add: Add): Field => {
   if (given === undefined || given === null) return field;
   if (field.type === 'reference' || field.type === 'user') {

@@ -28,7 +28,7 @@ const baseOf = (state: { readonly id: string; readonly entityName: string }) => 
 
 // The referrer's side
 
-/** Keys of the reference fields by which a record points to another. */
+/** Keys of the reference fields by which a record points to the target. */
 export const keysPointingTo = (state: RecordState, targetId: string): readonly string[] =>
   isPresent(state)
     ? Object.keys(state.values).filter(
@@ -36,7 +36,7 @@ export const keysPointingTo = (state: RecordState, targetId: string): readonly s
       )
     : [];
 
-/** Clears references to a deleted record, also required ones. */
+/** Clears references to a deleted record, also those of required fields. */
 export const clearReferences = (state: RecordState, targetId: string): readonly RecordEvent[] => {
   const keys = new Set(keysPointingTo(state, targetId));
   if (!isPresent(state) || keys.size === 0) return [];
@@ -53,7 +53,7 @@ export const clearReferences = (state: RecordState, targetId: string): readonly 
   });
 };
 
-/** Whether a write has used the registration; only one write can. */
+/** Whether a write has used the registration; only one write can use it. */
 export const isUsed = (state: RecordState, { id, referrer }: Registration): boolean =>
   isPresent(state) && state.registrations[referrer.field_key] === id;
 
@@ -129,14 +129,14 @@ export const markForDeletion = (
   return decided(RecordDeletionStarted, { ...baseOf(state), deletion_id: deletionId, cascade_of: rootId });
 };
 
-/** Restores the record; no events when another attempt deletes it. */
+/** Restores a marked record; no events when another attempt has marked it. */
 export const abandonDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const { cascadeOf: cascade_of } = state.deletion;
   return decided(RecordDeletionAbandoned, { ...baseOf(state), deletion_id: deletionId, cascade_of });
 };
 
-/** Deletes a marked record; no events when another attempt deletes it. */
+/** Deletes a marked record; no events when another attempt has marked it. */
 export const finishDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const { values, version, deletion } = state;

@@ -47,7 +47,7 @@ export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
 export const MAX_TEXT = 10_000;
 export const MAX_LONG_TEXT = 100_000;
 
-/** Values in the order of the entity's fields, since the log sorts keys; values of former fields come last. */
+/** Sorts values by the order of the entity's fields, since the log sorts by key. Values of former fields come last. */
 export const inOrder = (fields: readonly Pick<Field, 'key'>[], values: Values): Values => {
   const ordered: Record<string, JsonValue> = {};
   for (const { key } of fields) {

@@ -16,7 +16,7 @@ export interface Link {
   readonly fieldKey: string;
   readonly kind: 'reference' | 'user';
   readonly id: string;
-  /** References to records only. */
+  /** Set only for references to records. */
   readonly entityName: string | undefined;
 }
 
@@ -42,7 +42,7 @@ const MISSING: Misfit = {
 };
 const UNKNOWN: Misfit = { kind: 'type', code: 'unknown_field', message: 'The entity has no such field.' };
 
-/** Longer than any field's key. */
+/** Length at which issues truncate an unknown key; greater than the length of any field's key. */
 const MAX_KEY = 100;
 
 const KEYED = new WeakMap<readonly Field[], ReadonlyMap<string, Field>>();
@@ -154,7 +154,7 @@ const checkConstraints = (resolved: Resolved, missing: ReadonlySet<string>): voi
 export interface SchemaView {
   readonly name: string;
   readonly fields: readonly Field[];
-  /** Fields of a proposed change. */
+  /** Fields of a proposed change, if there is one. */
   readonly proposed: readonly Field[] | undefined;
   readonly revision: number;
 }
@@ -163,7 +163,7 @@ export interface SchemaView {
 export interface LinkFacts {
   /** Keys of links whose target does not exist. */
   readonly missing: ReadonlySet<string>;
-  /** Registrations at the targets, by field key. */
+  /** Ids of the registrations in the targets' streams, by field key. */
   readonly registrations: Readonly<Record<string, string>>;
 }
 

@@ -16,7 +16,7 @@ const workflow = { workflow: z.string(), workflow_version: z.number() };
 const jobStart = z.object({ ...workflow, state: z.string() });
 export type JobStart = Readonly<z.output<typeof jobStart>>;
 
-/** `version` is 1. */
+/** The created record has version 1. */
 export const RecordCreated = defineEvent(
   'RecordCreated',
   z.object({
@@ -49,7 +49,7 @@ export const RecordUpdated = defineEvent(
     registrations: z.record(z.string(), z.string()).optional(),
     /** Absent when the system cleared references. */
     schema_revision: z.number().optional(),
-    /** The deleted record whose references this update clears. */
+    /** The deleted record to which this update clears references. */
     cleared_by: z.string().optional(),
   }),
 );
@@ -65,7 +65,7 @@ const deletion = {
 /** Hides the record and refuses new references to it. */
 export const RecordDeletionStarted = defineEvent('RecordDeletionStarted', z.object(deletion));
 
-/** Restores the record: a restricting reference points to it or to its cascade. */
+/** Restores the record, because a restricting reference points to it or to a record of its cascade. */
 export const RecordDeletionAbandoned = defineEvent('RecordDeletionAbandoned', z.object(deletion));
 
 export const RecordDeleted = defineEvent(
@@ -82,13 +82,13 @@ export const ReferenceRegistered = defineEvent(
   z.object({ ...base, registration_id: z.string(), referrer }),
 );
 
-/** Appended to the target: the referrer is in the read model, or will never be written. */
+/** Appended to the target once the referrer is in the read model, or will never be written. */
 export const ReferenceReleased = defineEvent(
   'ReferenceReleased',
   z.object({ ...base, registration_ids: z.array(z.string()) }),
 );
 
-/** Appended to the referrer: refuses later writes that use this registration. */
+/** Appended to the referrer, so that it refuses later writes that use this registration. */
 export const ReferenceBarred = defineEvent(
   'ReferenceBarred',
   z.object({ ...base, registration_id: z.string() }),
@@ -182,7 +182,7 @@ interface Present {
   readonly registrations: Readonly<Record<string, string>>;
   /** True once a referrer was registered. */
   readonly referenced: boolean;
-  /** Bounded: a writer releases old registrations when there are many. */
+  /** Registrations that are not released yet. Bounded: a writer releases old registrations when there are many. */
   readonly pending: readonly Registration[];
   /** The latest registrations that writes may no longer use. */
   readonly barred: readonly string[];

@@ -21,8 +21,8 @@ const definition = {
 export const EntityDefined = defineEvent('EntityDefined', z.object(definition));
 
 /**
- * A change that stored records could break. From now on writes must keep both versions; then stored records are
- * checked (docs/decisions/0012-schema-changes-are-proposed.md).
+ * A change with rules that stored records could break. From this event on, writes must satisfy both versions; then
+ * stored records are checked (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export const EntityChangeProposed = defineEvent(
   'EntityChangeProposed',
@@ -33,12 +33,12 @@ export const EntityChanged = defineEvent(
   'EntityChanged',
   z.object({
     ...definition,
-    /** True when the workflow changes: records without a job get one. */
+    /** True when the entity gets a new workflow: records without a job then get a job. */
     workflow_attached: z.boolean(),
   }),
 );
 
-/** Stored records break the proposed change. */
+/** Stored records break a rule of the proposed change. */
 export const EntityChangeAbandoned = defineEvent(
   'EntityChangeAbandoned',
   z.object({ entity_name: z.string(), change_id: z.string() }),
@@ -69,7 +69,7 @@ interface Proposal extends SchemaDefinition {
 export interface EntitySchema extends SchemaDefinition {
   readonly exists: true;
   readonly name: string;
-  /** Set during a change: writes must keep both versions. */
+  /** Set during a change: writes must satisfy both versions. */
   readonly proposal?: Proposal | undefined;
   /** ms */
   readonly createdAt: number;
@@ -114,7 +114,7 @@ export interface ChangeEntity extends Changes<SchemaDefinition> {
   readonly changeId: string;
 }
 
-/** A proposal expires after this time (ms), in case its process crashed. */
+/** A proposal expires after this time (ms), in case the process that made it crashed. */
 export const PROPOSAL_MS = 30_000;
 
 // Decide
@@ -173,7 +173,8 @@ export const proposeChange = (
 };
 
 /**
- * @param isBroken whether a stored record breaks the change
+ * Applies or abandons a proposed change.
+ * @param isBroken whether a stored record breaks one of its rules
  * @throws `conflict` when the proposal has ended
  */
 export const settleChange = (

@@ -1,7 +1,7 @@
 import type { Field, Values } from './fields.ts';
 import { checkValue, compareDecimals } from './values.ts';
 
-/** Compares two versions of an entity's fields: rules that stored records may break (decision 0012). */
+/** Finds the rules of an entity's new fields that stored records may break (decision 0012). */
 
 /** A rule that records of the old schema may break. */
 export interface Tightening {
@@ -12,7 +12,7 @@ export interface Tightening {
 
 const isThere = (values: Values, key: string): boolean => Object.hasOwn(values, key);
 
-/** The rules of new fields that the old fields did not have. */
+/** The rules of the fields `after` that the fields `before` did not have. */
 export const tightenings = (before: readonly Field[], after: readonly Field[]): readonly Tightening[] => {
   const next = new Map(after.map((field) => [field.key, field]));
   const had = new Set(before.map(({ key }) => key));
@@ -46,7 +46,7 @@ const demanded = (field: Field): Tightening[] =>
       ]
     : [];
 
-/** Same type: fewer options, closer bounds, or a value that becomes required. */
+/** New rules of a field that keeps its type: fewer options, closer bounds, or a value that becomes required. */
 const narrowed = (old: Field, field: Field): Tightening[] => {
   const bounds: Tightening = {
     key: field.key,
@@ -69,7 +69,7 @@ const isNarrower = (old: Field, field: Field): boolean => {
   );
 };
 
-/** @param direction towards which a bound excludes more values */
+/** @param direction 1 for a lower bound, which is closer when greater; -1 for an upper bound */
 const isCloser = (
   old: number | string | undefined,
   bound: number | string | undefined,

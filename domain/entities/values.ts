@@ -3,7 +3,7 @@ import { decimalKey } from '../expressions/decimal.ts';
 import { instantKey, instantOf, isDate } from '../expressions/times.ts';
 import { type Field, type JsonValue, MAX_LONG_TEXT, MAX_TEXT } from './fields.ts';
 
-/** Whether a value fits its field (decisions, section 6, Record). The application looks up references and users. */
+/** Checks if a value fits its field (decisions, section 6, Record). The application looks up references and users. */
 
 /**
  * `type`: a value of another type (`validation_failed`). `constraint`: the right type, but a rule is broken

@@ -9,10 +9,10 @@ export type Value =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'text' | 'number' | 'instant'; readonly value: string }
-  /** An object or a list: it exists, but does not compare. */
+  /** An object or a list: it is not null, but cannot be compared. */
   | { readonly kind: 'other' };
 
-/** The expression has no result: its values do not compare, or a name is unknown. */
+/** Thrown when an expression has no result: its values cannot be compared, or a name is unknown. */
 export class Unevaluable extends Error {
   override readonly name = 'Unevaluable';
 }
@@ -130,7 +130,7 @@ function compare(left: Value, operator: CompareOperator, right: Value): boolean 
   }
 }
 
-/** Converts two values to keys of one kind: a text next to a number or an instant is read as one. */
+/** Converts two values to keys of one kind; parses a text that is compared with a number or an instant. */
 function comparable(left: Value, right: Value): [string, string] | [boolean, boolean] | undefined {
   if (left.kind === 'boolean' && right.kind === 'boolean') return [left.value, right.value];
   if (left.kind === 'boolean' || left.kind === 'null' || left.kind === 'other') return undefined;
@@ -153,7 +153,7 @@ function number(text: string): Value {
   return { kind: 'number', value: key };
 }
 
-/** A JSON value as it is. */
+/** Converts a JSON value by its JSON type. */
 export function untyped(value: unknown): Value {
   if (value === null || value === undefined) return NULL;
   if (typeof value === 'string') return { kind: 'text', value };
@@ -161,7 +161,7 @@ export function untyped(value: unknown): Value {
   return typeof value === 'number' ? number(String(value)) : { kind: 'other' };
 }
 
-/** A record's value by its field's type. */
+/** Converts a record's value by the type of its field. */
 export function typed(type: FieldType, value: unknown): Value {
   const found = untyped(value);
   if (type === 'json') return found.kind === 'null' ? found : { kind: 'other' };

@@ -1,6 +1,6 @@
 import type { FieldType, OrderOperator, TextFunction } from './tree.ts';
 
-/** Path of a field in stored documents: `keys.<key>` for a field of the entity, else a field of the document. */
+/** A field in stored documents: `keys.<key>` for a field of the entity, `<key>` for a system field. */
 export interface FilterField {
   readonly key: string;
   readonly type: FieldType;
@@ -13,7 +13,7 @@ export type FilterValue = string | number | boolean | { readonly now: true };
 
 /**
  * A checked filter as plain JSON: fields are resolved, values are order keys of their field's type (order-key.ts).
- * Two-valued: a comparison with a missing value is false, and its `not` is true.
+ * A filter is true or false, never unknown: a comparison with a missing value is false, and its `not` is true.
  */
 export type Filter =
   | { readonly op: 'constant'; readonly value: boolean }
@@ -24,7 +24,7 @@ export type Filter =
   | { readonly op: 'in'; readonly field: FilterField; readonly values: readonly FilterValue[] }
   | { readonly op: TextFunction; readonly field: FilterField /** Not empty. */; readonly text: string };
 
-/** Sort order of a list: one field, then id. Missing values come first. */
+/** Sort order of a list: one field, then id. Missing values sort before all others. */
 export interface SortField {
   readonly field: FilterField;
   readonly direction: 'asc' | 'desc';

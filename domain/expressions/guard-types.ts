@@ -17,7 +17,7 @@ const TEXT: FieldSpec = { type: 'text' };
 
 /** The names that a guard may use. */
 export interface GuardNames {
-  /** Fields of the entity; absent when it is unknown: then every field has type `any`. */
+  /** Fields of the entity; absent when the entity is unknown: then every field has type `any`. */
   readonly fields?: FieldSpecs | undefined;
   /** Keys of the states; absent when they are unknown. */
   readonly states?: readonly string[] | undefined;
@@ -73,7 +73,7 @@ function knownOf({ names }: Path, { fields }: GuardNames): Known {
   return Object.hasOwn(fields, second) ? fields[second] : undefined;
 }
 
-/** Problems of a text that the name's value can never equal. */
+/** Problems of comparing a name with a text that its value can never equal. */
 function strangers(path: Path, literal: Constant, { states }: GuardNames): string[] {
   if (literal.kind !== 'literal' || typeof literal.value !== 'string') return [];
   const { value } = literal;

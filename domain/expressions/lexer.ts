@@ -66,7 +66,7 @@ function stringAt(text: string, at: number, quote: string): { token: Token; end:
       throw new ExpressionError('A string is not closed.', at);
     }
   }
-  // Stored texts hold no lone surrogate and no NUL, so a literal holds none either.
+  // A literal with a lone surrogate or a NUL could never match, because stored texts hold neither.
   if (!value.isWellFormed() || value.includes('\0')) {
     throw new ExpressionError('A string holds half a character or a NUL.', at);
   }

@@ -6,7 +6,7 @@ import type { Constant, FieldSpec, FieldType } from './tree.ts';
 /** The order key of a literal for a field's type, or why it cannot be compared. */
 type KeyOfLiteral = { readonly key: OrderKey | null | { readonly now: true } } | { readonly problem: string };
 
-/** Names of the types in error messages. */
+/** The literals that each type compares with, as named in error messages. */
 const WANTED: Readonly<Record<FieldType, string>> = {
   text: 'a string',
   long_text: 'a string',
@@ -69,7 +69,7 @@ function integerOf(text: string): number | undefined {
   return exact ? value + 0 : undefined;
 }
 
-/** Whether values of a type have an order; others only equal or differ. */
+/** Whether values of a type have an order; values of other types can only be equal or different. */
 export const isOrdered = (type: FieldType): boolean =>
   type !== 'enum' && type !== 'boolean' && type !== 'json';
 

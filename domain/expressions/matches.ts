@@ -12,11 +12,11 @@ export interface FilteredRecord {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** Whether a filter selects a record; gives the result of the read stores. @param now ms */
+/** Whether a filter selects a record; gives the same result as the read stores. @param now ms */
 export const matches = (filter: Filter, record: FilteredRecord, now: number): boolean =>
   selects(filter, (field) => keyIn(record, field), now);
 
-/** As {@link matches}, of anything that has order keys. */
+/** Like {@link matches}, for anything that has order keys. */
 export function selects(
   filter: Filter,
   keyIn: (field: FilterField) => OrderKey | undefined,

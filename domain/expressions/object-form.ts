@@ -28,7 +28,7 @@ const at = 0;
  * @throws {ExpressionError}
  */
 export function parseObjectForm(input: object, fields: FieldSpecs): Expression {
-  // The parser visits a bounded number of nodes, however large the input; its bytes are counted afterwards.
+  // The parser visits a bounded number of nodes however large the input is, so bytes can be counted afterwards.
   const expression = new ObjectParser(fields).object(input, '');
   if (new TextEncoder().encode(JSON.stringify(input)).length > LIMITS.bytes) {
     throw new ExpressionError(`At most ${LIMITS.bytes} bytes.`, at);

@@ -18,8 +18,8 @@ import {
 const COMPARISONS: readonly CompareOperator[] = [...EQUALITIES, ...ORDERS];
 
 /**
- * Parses the text form: `||`, `&&`, comparisons and `in`, `!`, calls, as CEL binds them. Takes time linear in the text
- * and never recurses deeper than {@link LIMITS}.
+ * Parses the text form with the precedence of CEL, weakest first: `||`, `&&`, comparisons and `in`, `!`, calls. Takes
+ * time linear in the text and never recurses deeper than {@link LIMITS}.
  * @throws {ExpressionError}
  */
 export function parseExpression(text: string): Expression {

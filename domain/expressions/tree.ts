@@ -111,7 +111,7 @@ export const LIMITS = {
   bytes: 4096,
   /** Operators, names and literals, each counted once. */
   nodes: 200,
-  /** Nesting of parentheses, `!`, lists and calls (`$and`, `$or`, `$not`). */
+  /** Nesting of parentheses, `!`, lists and calls; in the object form of `$and`, `$or` and `$not`. */
   depth: 12,
 } as const;
 
