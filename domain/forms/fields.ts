@@ -3,7 +3,7 @@ import type { Field } from '../entities/fields.ts';
 import { type Input, resolve } from '../entities/record-values.ts';
 import type { FormField } from './form.ts';
 
-/** Checks a form's fields against those of its entity (decisions, section 6, Form). */
+/** Checks a form's fields against the fields of its entity (decisions, section 6, Form). */
 
 /**
  * Types of fields in a public form. References and users are excluded so that ids cannot be probed; `json` has no
@@ -82,7 +82,7 @@ export interface PublicField {
   readonly maxLength?: number | undefined;
   readonly min?: string | number | undefined;
   readonly max?: string | number | undefined;
-  /** The value that an unticked checkbox would otherwise remove. */
+  /** The page ticks a checkbox at first if this is true, because an unticked checkbox is sent as no value. */
   readonly default?: Field['default'];
   /** Required by the form itself; a checkbox must then be ticked. */
   readonly demanded: boolean;
@@ -101,13 +101,13 @@ export const publicFields = (fields: readonly FormField[], entity: readonly Fiel
 };
 
 const MAX_ISSUES = 100;
-/** Length at which issues truncate a key from the public. */
+/** Length at which issues truncate a key from a submission. */
 const MAX_KEY = 100;
 
 /**
- * Every issue of a submission, when the form finds any; empty when only the entity would refuse it, since creating
- * the record then reports the issues.
- * @param isRefused lists the entity's issues in any case
+ * The issues of a submission that form and entity find, if the form finds at least one issue. Otherwise empty, because
+ * creating the record reports the issues that the entity finds.
+ * @param isRefused also lists the entity's issues when the form finds none
  */
 export const submissionIssues = (
   fields: readonly PublicField[],

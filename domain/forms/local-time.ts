@@ -27,8 +27,8 @@ const offsetAt = (ms: number, timeZone: string): number => {
 };
 
 /**
- * The instant of a local time in a zone, RFC 3339; undefined for another text. A repeated time gives the earlier
- * instant, a skipped time is moved forward by the gap.
+ * The instant of a local time in a zone, RFC 3339; undefined for another text. When clocks change, a repeated time
+ * gives the earlier instant, and a skipped time is moved forward by the gap.
  */
 export const instantOfLocal = (text: string, timeZone: string): string | undefined => {
   const [, date = '', minutes = '', seconds = '00'] = LOCAL.exec(text) ?? [];

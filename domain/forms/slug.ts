@@ -4,9 +4,9 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
- * The form that holds a slug of a tenant, in one stream each: `form_slug-<slug>`. No append covers two streams, so a
- * slug is claimed first, then the form is written with the claim. An unused claim expires after a minute, the claim
- * of a deleted form at once.
+ * Decides which form of a tenant holds a slug, in one stream per slug: `form_slug-<slug>`. No append covers two streams,
+ * so a slug is claimed first, then the form is written with the claim. An unused claim expires after a minute, the
+ * claim of a deleted form at once.
  */
 
 const claim = z.object({ slug: z.string(), form_id: z.string(), claim_id: z.string() });
@@ -72,7 +72,7 @@ export interface SlugClaim {
 const data = ({ slug, formId, claimId }: SlugClaim) => ({ slug, form_id: formId, claim_id: claimId });
 
 /**
- * Claims a slug. A form that holds the slug gets a new claim, so that releasing the earlier one has no effect.
+ * Claims a slug. A form that holds the slug gets a new claim, so that releasing the earlier claim has no effect.
  * @throws `already_exists`
  */
 export const takeSlug = (

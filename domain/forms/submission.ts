@@ -5,8 +5,8 @@ import { valuesSchema } from '../entities/fields.ts';
 
 /**
  * A submission of a form: one per form and `submission_id`, in the stream `submission-<id>`. Its id and its record's
- * id derive from both. The record is created first; the request, its retry or a subscriber then adds this event from
- * the record's first event.
+ * id derive from form and `submission_id`. The record is created first; the request, its retry or a subscriber then
+ * appends this event with the data of the record's first event.
  */
 
 export const FormSubmitted = defineEvent(

@@ -15,7 +15,7 @@ const NO = ['off', 'false', '0', 'no'];
 /** Maximum length of a number's text. */
 const MAX_NUMBER = 100;
 
-/** Browsers also send `.5` and `007`. */
+/** Converts to plain notation, because browsers also send `.5` and `007`. */
 const decimal = (text: string): string => {
   const parts = text.length <= MAX_NUMBER && /[0-9]/.test(text) ? DECIMAL.exec(text) : null;
   if (parts === null) return text;
@@ -51,8 +51,8 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
 
 /**
  * Converts texts to values by the fields' types; a text that does not convert stays a text and is refused later. An
- * empty text means no value. An unticked checkbox is `false`, or no value where the form requires it.
- * @param timeZone of local times: the tenant's
+ * empty text means no value. An unticked checkbox is `false`, or no value if the form requires the field.
+ * @param timeZone the tenant's time zone, in which local times are read
  */
 export const valuesOfTexts = (fields: readonly PublicField[], texts: Texts, timeZone: string): Input => {
   const values = new Map<string, unknown>(Object.entries(texts));

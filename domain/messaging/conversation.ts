@@ -6,7 +6,7 @@ import { codePoints, isStorableText } from '../core/text.ts';
 
 /**
  * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream holds participants,
- * messages and read marks. The state keeps no old messages: callers pass the facts of one ({@link MessageFacts}).
+ * messages and read marks. The state keeps no messages: callers pass the facts of a message ({@link MessageFacts}).
  */
 
 // Events
@@ -54,7 +54,7 @@ export const MessageDeleted = defineEvent(
     conversation_id: z.string(),
     message_id: z.string(),
     sender_user_id: z.string(),
-    /** When the message was sent: lowers the unread count of participants who had not read it. */
+    /** Time of sending; the fold lowers the unread count of participants who had not read the message. */
     sent_at: z.string(),
     /** The data key to destroy. */
     text_key: z.string().optional(),
@@ -134,7 +134,7 @@ export interface SendMessage {
   readonly mentioned: readonly string[];
 }
 
-/** A message at the revision that the command is decided at. */
+/** A message as of the revision at which the command is decided. */
 export interface MessageFacts {
   readonly messageId: string;
   readonly textKey: string;

@@ -26,7 +26,7 @@ export const toStoredText = (body: string, known: ReadonlySet<string>): string =
     ? body
     : body.replace(TOKEN, (token, _name, id: string) => (known.has(id) ? MARK + id + MARK : token));
 
-/** User ids of marks. */
+/** Distinct user ids in marks. */
 export const storedMentions = (stored: string): string[] =>
   stored.includes(MARK) ? [...new Set([...stored.matchAll(STORED)].map((match) => match[1] ?? ''))] : [];
 

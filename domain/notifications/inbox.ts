@@ -5,8 +5,8 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
 
 /**
- * A person's inbox (specification, Notifications). Its stream holds raised and read notifications, so that `marked`
- * stays exact under concurrent marking.
+ * A person's inbox (specification, Notifications). Its stream holds raised and read notifications, so that the
+ * answer's count `marked` stays exact when requests mark concurrently.
  */
 
 // Events
@@ -79,10 +79,10 @@ interface MarkNotificationsRead {
 export const READ_CHUNK = 5000;
 
 /**
- * No events for a repeat, which the position of its source shows.
+ * No events for a repeated notification: its source is not after the newest source of this kind.
  * @param data `snippet` in stored form, with mentions as ids
  * @param follows `source_position` of the person's notification before this one, when both are raised concurrently
- * @throws `unavailable` when that one failed: raised after this one, it would count as a repeat
+ * @throws `unavailable` when that notification is not raised yet: raised later, it would count as a repeat
  */
 export const raiseNotification = (
   { raisedTo }: Inbox,

@@ -12,7 +12,7 @@ import { type Changes, changedMembers, folded, type StreamType } from '../core/s
 
 const settings = z.object({
   name: z.string(),
-  /** The partner's own tenant, whose ledger holds the partner's books. */
+  /** The partner's own tenant, whose ledger holds the partner's accounts and entries. */
   home_tenant_id: z.string().nullable(),
 });
 
@@ -64,7 +64,7 @@ export type ChangePartner = Changes<PartnerSettings>;
 
 const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
 
-/** A partner's streams are `partner_<id>.…`, so its id has neither `-` nor `.`. */
+/** A partner's streams are `partner_<id>.…`, so its id must not contain `-` or `.`. */
 export const isPartnerId = (id: string): boolean => SLUG.test(id);
 
 /** Tenant part of the partner's stream names; no tenant can have this id. */

@@ -30,7 +30,7 @@ export const QUOTAS: Readonly<Record<Plan, Quotas>> = {
 export const PREVIEW_ROW_BYTES = 256;
 
 /**
- * @param used without what the request would add
+ * @param used amount before the request, which would add `added`
  * @throws `quota_exceeded` with `details.limit`, `max` and `used`
  */
 export const checkQuota = (

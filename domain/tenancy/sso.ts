@@ -34,7 +34,7 @@ export interface TenantSso {
   /** Sealed. */
   readonly clientSecret: string;
   readonly returnOrigins: readonly string[];
-  /** Revision of the event that configured it; identifies the configuration. */
+  /** Revision of the event that configured single sign-on; identifies the configuration. */
   readonly revision: number;
 }
 
@@ -54,7 +54,7 @@ export const ssoOf = (
 export interface SsoSettings {
   readonly issuer: string;
   readonly client_id: string;
-  /** Absent: the present secret stays, for the same client of the same provider. */
+  /** Absent: keeps the present secret; allowed only if provider and client stay the same. */
   readonly client_secret?: string | undefined;
   readonly return_origins: readonly string[];
 }
@@ -108,8 +108,8 @@ const isSafe = (url: URL, loopbackHttp: boolean): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHttp && isLoopback(url.hostname));
 
 /**
- * Whether a text is an issuer in the spelling of the URL parser: no user info, query or fragment, and not the address
- * of its metadata.
+ * Whether a text is an issuer as the URL parser writes it: without user info, query and fragment, and not the address
+ * of the issuer's metadata.
  * @param loopbackHttp also accepts plain http on loopback, for trials
  */
 export const isIssuer = (text: string, loopbackHttp: boolean): boolean => {
@@ -127,8 +127,8 @@ export const isReturnOrigin = (text: string): boolean => {
 };
 
 /**
- * The normalised URL that a browser is sent to with its token; undefined for an origin that is not allowed. It may
- * have no fragment: the token takes its place.
+ * The normalised URL to which a browser is sent with its token; undefined for an origin that is not allowed. The URL
+ * must not have a fragment, because the token is sent as the fragment.
  */
 export const allowedReturn = (text: string, origins: readonly string[]): string | undefined => {
   const url = URL.parse(text);

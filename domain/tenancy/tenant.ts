@@ -24,8 +24,8 @@ const settings = z.object({
 const firstAdmin = { kind: 'first_admin', id: 'tenant_id' } as const;
 
 /**
- * Holds the first admin's data, so that registration can be finished after a crash. A key of its own seals it, and is
- * destroyed once the admin is registered: then only the person's own key seals personal data.
+ * Holds the first admin's data, so that registration can be finished after a crash. A separate key seals this data,
+ * and is destroyed once the admin is registered: from then on only the person's own key seals personal data.
  */
 export const TenantCreated = defineEvent(
   'TenantCreated',
@@ -80,7 +80,7 @@ export const hasAssistant = ({
 }: Pick<TenantSettings, 'plan' | 'entitlements'>): boolean =>
   plan === 'enterprise' || (plan !== 'free' && entitlements.assistant);
 
-/** Picks the settings from an object that holds more. */
+/** Picks the settings from an object that may have other members. */
 export const settingsOf = (values: TenantSettings): TenantSettings => ({
   name: values.name,
   plan: values.plan,
