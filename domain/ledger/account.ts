@@ -8,9 +8,9 @@ import { accountOf, type ChartOf, countOf, withAccount, withoutAccount } from '.
 export const ACCOUNT_TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
 export type AccountType = (typeof ACCOUNT_TYPES)[number];
 
-/** Begins with a letter or digit, so that no URL path is `.` or `..`. */
+/** Begins with a letter or digit, so that no code is `.` or `..`, which have a meaning in URL paths. */
 export const ACCOUNT_CODE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/;
-/** Codes of existing accounts: earlier versions allowed any of the characters at the start. */
+/** Codes of existing accounts: earlier versions allowed each of these characters at the start. */
 export const EXISTING_CODE = /^[A-Za-z0-9._-]{1,32}$/;
 
 /** Maximum bytes of a name as JSON without quotes; postings reserve this size (decision 29). */
@@ -29,7 +29,7 @@ const account = z.object({
 });
 
 export const AccountOpened = defineEvent('AccountOpened', account);
-/** Holds the whole account as changed. */
+/** Holds the whole account after the change. */
 export const AccountChanged = defineEvent('AccountChanged', account.extend({ previous_code: z.string() }));
 
 export const accountEvents = [AccountOpened, AccountChanged] as const;
@@ -88,7 +88,7 @@ const inUse = (field: string): DomainError =>
 
 /**
  * @param checkCount called with the number of accounts; throws when the plan allows no further one
- * @throws `already_exists`, and what `checkCount` throws
+ * @throws `already_exists`, and the errors of `checkCount`
  */
 export const openAccount = (
   chart: Chart,

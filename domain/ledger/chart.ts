@@ -1,6 +1,6 @@
 /**
- * Accounts in groups by a hash of their code, as JSON. A change copies one group and the list of groups, since copying
- * all accounts for each change makes a chart of 20,000 accounts take a minute to fold.
+ * Accounts in groups by a hash of their code, as JSON. A change copies only one group and the list of groups. If each
+ * change copied all accounts, folding a chart of 20,000 accounts would take a minute.
  */
 export type ChartOf<A> = Readonly<Record<string, Readonly<Record<string, A>>>>;
 
@@ -8,13 +8,13 @@ interface Coded {
   readonly code: string;
 }
 
-/** They have some 30 accounts each in the largest chart. */
+/** With the largest quota, 5,000 accounts, a group has about 20 accounts. */
 const GROUPS = 256;
 
 /** Codes compare without case. The prefix separates codes from keys like `constructor`. */
 const keyOf = (code: string): string => `#${code.toLowerCase()}`;
 
-/** Never changes: stored snapshots hold the groups. */
+/** This function must never change, because stored snapshots hold the groups. */
 const groupOf = (key: string): string => {
   let hash = 0;
   for (let at = 0; at < key.length; at += 1) hash = (hash * 31 + key.charCodeAt(at)) % 65_521;
@@ -36,7 +36,7 @@ export const countOf = (chart: ChartOf<unknown>): number => {
   return count;
 };
 
-/** Adds an account, or replaces the one of its code. */
+/** Adds an account, or replaces the account with the same code. */
 export const withAccount = <A extends Coded>(chart: ChartOf<A>, account: A): ChartOf<A> => {
   const key = keyOf(account.code);
   const group = groupOf(key);

@@ -19,7 +19,7 @@ export const line = z.object({
 export type Line = z.output<typeof line>;
 
 export const postedLine = line.extend({
-  /** Name of the account at posting; on the first line of each account, in older events on every line. */
+  /** Name of the account at posting; only on the first line of each account, in older events on every line. */
   account_name: z.string().optional(),
 });
 export type PostedLine = z.output<typeof postedLine>;
@@ -72,7 +72,7 @@ export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Tota
 });
 
 /**
- * Checks lines and fills in both sides.
+ * Checks lines and fills in the missing side with 0.
  * @throws `validation_failed` for a wrong number of lines, an invalid amount or total, and a line without exactly one
  * side
  */

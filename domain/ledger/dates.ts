@@ -12,7 +12,7 @@ export const dayIn = (ms: number, timeZone: string): string => {
   return `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`;
 };
 
-/** Formatters by time zone: creating one is expensive, and there are only some hundred zones. */
+/** Formatters by time zone: creating one is expensive, and there are only a few hundred zones. */
 const calendars = new Map<string, Intl.DateTimeFormat>();
 
 const calendarOf = (timeZone: string): Intl.DateTimeFormat => {
@@ -29,10 +29,10 @@ const calendarOf = (timeZone: string): Intl.DateTimeFormat => {
   return made;
 };
 
-/** The previous day; before the first day `0000-12-31`, which no entry has. */
+/** The previous day. For the first day it is `0000-12-31`, a date that no entry has. */
 export const dayBefore = (day: string): string => shifted(day, -1);
 
-/** The next day; after the last day `9999-12-32`, which no entry has. */
+/** The next day. For the last day it is `9999-12-32`, a date that no entry has. */
 export const dayAfter = (day: string): string => (day === '9999-12-31' ? '9999-12-32' : shifted(day, 1));
 
 const shifted = (day: string, days: number): string => {

@@ -14,13 +14,13 @@ import { type Content, content, type EntryOrigin, requireSize, source } from './
 const draft = content.extend({ entry_id: z.string(), source });
 const ended = z.object({ entry_id: z.string(), attempt_id: z.string() });
 const started = ended.extend({
-  /** Revision of the journal before the posting attempt: its answer has a later one. -1 for an empty journal. */
+  /** Revision of the journal before the posting attempt; -1 if empty. The journal's answer has a later revision. */
   journal_revision: z.number(),
 });
 
 /** Also appended after a draft of the same id was discarded. */
 export const EntryDrafted = defineEvent('EntryDrafted', draft);
-/** Holds the whole draft as changed. */
+/** Holds the whole draft after the change. */
 export const EntryDraftChanged = defineEvent(
   'EntryDraftChanged',
   draft.extend({
@@ -32,7 +32,7 @@ export const EntryDraftDiscarded = defineEvent(
   'EntryDraftDiscarded',
   z.object({
     entry_id: z.string(),
-    /** Set when a refused posting discarded the draft: the entry can be recorded again. */
+    /** Set when a refused posting discarded the draft: the entry can be drafted again. */
     refused: z.literal(true).optional(),
   }),
 );
@@ -41,7 +41,7 @@ export const EntryDraftDiscarded = defineEvent(
 export const EntryPostingStarted = defineEvent(
   'EntryPostingStarted',
   started.extend({
-    /** A refusal also discards the draft, because no user asked for one. */
+    /** A refusal also discards the draft, because no user asked for a draft. */
     discards_if_refused: z.literal(true).optional(),
   }),
 );
@@ -66,7 +66,7 @@ export const EntryReversalSettled = defineEvent(
   'EntryReversalSettled',
   ended.extend({ mirror_id: z.string(), revision: z.number() }),
 );
-/** First event of a mirror's stream, before the journal has the mirror: refuses every command on it. */
+/** First event of a mirror's stream, appended before the journal has the mirror. The stream refuses every command. */
 export const EntryMirrorPrepared = defineEvent(
   'EntryMirrorPrepared',
   z.object({ entry_id: z.string(), reversal_of: z.string() }),
@@ -85,7 +85,7 @@ export const entryEvents = [
   EntryMirrorPrepared,
 ] as const;
 export type EntryEvent = EventOf<(typeof entryEvents)[number]>;
-/** Starts a posting attempt. */
+/** An event that starts a posting attempt. */
 export type StartEvent = Extract<EntryEvent, { data: { journal_revision: number } }>;
 
 export const startsAttempt = <E extends EntryEvent>(event: E): event is E & StartEvent =>
@@ -211,7 +211,7 @@ export interface DraftEntry {
   readonly id: string;
   readonly content: Content;
   readonly source: EntryOrigin;
-  /** Also drafts an entry again that a person discarded. */
+  /** Also drafts an entry that a person has discarded. */
   readonly redraft?: boolean | undefined;
 }
 
@@ -248,7 +248,7 @@ export const requireDraft = (state: Entry): Draft => {
 export const isInProgress = (state: Entry): state is OpenAttempt =>
   state.status === 'posting' || state.status === 'reversing';
 
-/** Whether the entry can be drafted; without `redraft`, not after a person discarded it. */
+/** Whether the entry can be drafted; after a person discarded the draft, only with `redraft`. */
 export const isVacant = (state: Entry, redraft = false): boolean =>
   state.status === 'none' || (state.status === 'discarded' && (redraft || state.refused));
 

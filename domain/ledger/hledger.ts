@@ -24,11 +24,11 @@ const plain = (text: string): string =>
 
 export type NamedAccount = Pick<Account, 'code' | 'name' | 'type'>;
 
-/** Unique, because it contains the code. */
+/** The account's name in hledger; unique, because the name contains the code. */
 export const hledgerAccount = ({ code, name, type }: NamedAccount): string =>
   `${ROOTS[type]}:${code} ${plain(name)}`.trimEnd();
 
-/** The file's head: format of amounts, and the chart. */
+/** The start of the file: format of amounts, and the chart. */
 export const hledgerHead = (accounts: readonly NamedAccount[], currencies: readonly string[]): string =>
   [
     'decimal-mark .',

@@ -60,7 +60,7 @@ export const journalEvents = [
 ] as const;
 export type JournalEvent = EventOf<(typeof journalEvents)[number]>;
 export type PostingEvent = Extract<JournalEvent, { type: 'EntryPosted' | 'EntryReversed' }>;
-/** Answers one posting attempt. */
+/** An event that answers one posting attempt. */
 export type AnswerEvent = Extract<JournalEvent, { data: { attempt_id: string } }>;
 
 export const isAnswer = <E extends { readonly type: string }>(event: E): event is E & AnswerEvent =>
@@ -121,7 +121,7 @@ export const journalStream: StreamType<Journal, JournalEvent> = {
 
 // Decide
 
-/** `forgotten`: the attempt's answer may be older than those the state keeps. */
+/** `forgotten`: the state cannot tell, because an answer may be older than all answers that it keeps. */
 export type AnswerState = 'answered' | 'unanswered' | 'forgotten';
 
 export const answerTo = (state: Journal, { id, journalRevision }: PostingAttempt): AnswerState => {
@@ -131,7 +131,7 @@ export const answerTo = (state: Journal, { id, journalRevision }: PostingAttempt
 };
 
 /**
- * Lines with the chart's own spelling of the codes.
+ * Checks the lines' accounts, and spells their codes as the chart does.
  * @param rules `mirror` allows inactive accounts, so that each posting can be reversed
  * @throws `unknown_account`, `account_inactive`
  */

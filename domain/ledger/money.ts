@@ -11,8 +11,8 @@ export const MAX_MONEY = Number.MAX_SAFE_INTEGER;
 export const CURRENCY = /^[A-Z]{3}$/;
 
 /**
- * Codes of ISO 4217, table A.1 (with metals, funds, and the codes for tests and for none), and those recently moved
- * to A.3.
+ * Codes of ISO 4217, table A.1 (with metals, funds, and the codes for tests and for no currency), and codes recently
+ * moved to table A.3.
  */
 const CURRENCIES: ReadonlySet<string> = new Set(
   (
@@ -26,10 +26,10 @@ const CURRENCIES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Rejects unknown codes, whose entries no report would show. */
+/** Whether a code is known. Entries in an unknown currency would be in no report. */
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code);
 
-/** A stored sum: a number while it is exact, else decimal digits. */
+/** A stored sum: a number if the number is exact, otherwise a text of decimal digits. */
 export type Sum = number | string;
 
 export const sumOf = (value: bigint): Sum => {
@@ -66,7 +66,7 @@ export const majorText = (minor: bigint, currency: string): string => {
   return digits === 0 ? sign + text : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`;
 };
 
-/** The value does not give an amount; posting rules take theirs from payloads. */
+/** Thrown when a value is not an amount; posting rules take amounts from payloads. */
 export class AmountProblem extends Error {
   override readonly name = 'AmountProblem';
   readonly code: 'invalid_amount' | 'negative_amount';
@@ -78,14 +78,14 @@ export class AmountProblem extends Error {
 }
 
 const DECIMAL_TEXT = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
-/** Bounds the work for a text; no amount is longer. */
+/** Bounds the work for a text; no amount needs a longer text. */
 const MAX_CHARACTERS = 60;
 
 const invalid = (message: string): AmountProblem => new AmountProblem('invalid_amount', message);
 
 /**
- * Reads an integer as minor units, and a text as a decimal of major units; further digits than the currency has must
- * be zeros.
+ * Reads an integer as minor units, and a text as a decimal of major units; digits beyond the currency's decimal
+ * places must be zeros.
  * @returns minor units, 0 or more
  * @throws {AmountProblem}
  */

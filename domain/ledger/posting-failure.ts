@@ -6,7 +6,7 @@ import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
 
 /**
  * A posting rule that could not be applied to an event (decisions, section 9, Posting rule). The stream's id derives
- * from both, so repeated attempts share one failure.
+ * from the rule and the event, so repeated attempts share one failure.
  */
 
 // Events
@@ -94,7 +94,7 @@ export const failureOf = ({ failure }: FailureState): PostingFailure => {
   return failure;
 };
 
-/** No events when it is already recorded: a repeated event is not a second attempt. */
+/** No events when the failure is already recorded: a repeated event is not a second attempt. */
 export const recordFailure = (
   { failure }: FailureState,
   given: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId' | 'kind' | 'source' | 'code' | 'message'>,
@@ -105,7 +105,7 @@ export const recordFailure = (
   return decided(PostingRuleFailed, { ...which, source_kind: kind, source, code, message });
 };
 
-/** No events when another retry has succeeded. @throws `not_found` */
+/** No events when the failure is already resolved. @throws `not_found` */
 export const failRetry = (
   state: FailureState,
   { code, message }: Pick<PostingFailure, 'code' | 'message'>,
@@ -130,7 +130,7 @@ const named = ({ id, ruleId, eventId }: PostingFailure) => ({
   event_id: eventId,
 });
 
-/** The listed code and message of a failure; for a refused value, the issue's own code. */
+/** Code and message that the list of failures shows; for a refused value, the code of its first issue. */
 export const reasonOf = ({ code, message, issues }: DomainError): { code: string; message: string } => {
   const isRefusedValue = code === 'constraint_violated' || code === 'validation_failed';
   return { code: (isRefusedValue ? issues[0]?.code : undefined) ?? code, message };

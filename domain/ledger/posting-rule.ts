@@ -14,7 +14,7 @@ import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 
 // Events
 
-/** Exactly one form; the forms are closed, so that a value cannot match two. */
+/** An amount has exactly one of these forms; the forms refuse unknown keys, so that no value matches two. */
 const ruleAmount = z.union([
   z.strictObject({ path: z.string() }),
   /** Minor units, or a decimal text of major units. */
@@ -48,7 +48,7 @@ export type RuleContent = z.output<typeof content>;
 
 const rule = content.extend({ rule_id: z.string() });
 export const PostingRuleCreated = defineEvent('PostingRuleCreated', rule);
-/** Holds the whole rule as changed. */
+/** Holds the whole rule after the change. */
 export const PostingRuleChanged = defineEvent('PostingRuleChanged', rule);
 
 export const postingRuleEvents = [PostingRuleCreated, PostingRuleChanged] as const;

@@ -42,7 +42,7 @@ import {
 
 export interface ReverseEntry {
   readonly mirrorId: string;
-  /** Default: today, or the original's date when it is later. */
+  /** Default: today, or the original's date if that date is later. */
   readonly date?: string | undefined;
   readonly memo?: string | undefined;
   /** In the tenant's time zone. */
@@ -206,7 +206,7 @@ const requireOpenPeriod = ({ lockedThrough }: Journal, date: string): void => {
   });
 };
 
-/** Answers a posting attempt once: posts with the next number, or refuses for good. */
+/** Gives the final answer to a posting attempt: posts the entry with the next number, or refuses it. */
 export const answerPosting = (journal: Journal, command: AnswerPosting): readonly [AnswerEvent] => {
   const { entryId, attempt, content, reversalOf } = command;
   let lines: readonly Line[];
@@ -249,7 +249,8 @@ export const refusePosting = (
 // Close: decided on the entry's stream
 
 /**
- * No events when the attempt is already closed. One append, so that a crash leaves no draft that should be discarded.
+ * No events when the attempt is already closed. One append holds all events, so that a crash leaves no draft that
+ * should be discarded.
  */
 export const closePosting = (
   state: Entry,

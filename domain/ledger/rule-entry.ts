@@ -26,8 +26,8 @@ export interface AppliedRule {
 }
 
 /**
- * Evaluates the condition, then computes currency, date and the lines' amounts in minor units; a `remainder` line takes what
- * the others leave. Does not check balance, chart or lock; recording the entry does.
+ * Evaluates the condition, then computes currency, date and the lines' amounts in minor units. A `remainder` line takes
+ * the amount that balances the other lines. Balance, chart and lock are checked when the entry is recorded.
  * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`);
  * `unbalanced`
  */

@@ -17,7 +17,7 @@ export const PAYLOAD_TYPES = ['string', 'integer', 'money', 'date-time', 'object
 
 export interface PayloadPath {
   readonly path: string;
-  /** `money`: minor units; `object`: paths continue into it. */
+  /** `money`: minor units; `object`: longer paths into the object are allowed. */
   readonly type: (typeof PAYLOAD_TYPES)[number];
 }
 
@@ -25,7 +25,7 @@ export interface RuleSource {
   readonly kind: SourceKind;
   readonly title: string;
   readonly payload: readonly PayloadPath[];
-  /** Path of the currency of its amounts; absent: the tenant's currency. */
+  /** Path of the currency of the payload's amounts; absent: the tenant's currency. */
   readonly currency?: string;
 }
 
@@ -96,6 +96,6 @@ export const sourceOf = (kind: SourceKind): RuleSource => {
 
 const firstOf = (path: string): string => path.split('.')[0] ?? '';
 
-/** Whether a payload of this kind can have the path, according to the catalogue. */
+/** Whether payloads of this source have the path; compares only the first name of the path. */
 export const isPathOf = (source: RuleSource, path: string): boolean =>
   source.payload.some((each) => firstOf(each.path) === firstOf(path));
