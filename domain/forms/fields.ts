@@ -82,7 +82,7 @@ export interface PublicField {
   readonly maxLength?: number | undefined;
   readonly min?: string | number | undefined;
   readonly max?: string | number | undefined;
-  /** The page ticks a checkbox at first if this is true, because an unticked checkbox is sent as no value. */
+  /** If `true`, the page shows the checkbox ticked: an unticked checkbox would replace the default by `false`. */
   readonly default?: Field['default'];
   /** Required by the form itself; a checkbox must then be ticked. */
   readonly demanded: boolean;

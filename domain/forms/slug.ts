@@ -4,9 +4,9 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { type DecisionContext, folded, type StreamType } from '../core/stream-type.ts';
 
 /**
- * Decides which form of a tenant holds a slug, in one stream per slug: `form_slug-<slug>`. No append covers two streams,
- * so a slug is claimed first, then the form is written with the claim. An unused claim expires after a minute, the
- * claim of a deleted form at once.
+ * Decides which form of a tenant holds a slug, in one stream per slug: `form_slug-<slug>`. No append covers two
+ * streams, so a slug is claimed first, then the form is written with the claim. An unused claim expires after a minute,
+ * the claim of a deleted form at once.
  */
 
 const claim = z.object({ slug: z.string(), form_id: z.string(), claim_id: z.string() });

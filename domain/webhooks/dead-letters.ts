@@ -8,7 +8,7 @@ import {
 
 /** Counts dead letters per subscription, and pauses a subscription with too many (specification, Webhook delivery). */
 
-/** Distinct dead letters without a success between them that pause a subscription. */
+/** Number of distinct dead letters, without a success between them, that pauses a subscription. */
 const DEAD_LETTERS_TO_PAUSE = 10;
 
 /** How a delivery ended, with the position and time (ms) of the event. */
@@ -21,7 +21,7 @@ interface DeliveryEnd {
 }
 
 /**
- * Counts an end once: ends come in log order, possibly repeated, and those up to the last counted one are skipped.
+ * Counts each end once: ends come in log order, possibly repeated, and ends up to `countedTo` are skipped.
  * The tenth distinct dead letter pauses the subscription.
  */
 export const countEnd = (state: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {

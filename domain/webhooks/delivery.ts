@@ -65,7 +65,7 @@ export const DeliveryReplayRequested = defineEvent(
   z.object({ ...base, replay_id: z.string(), due_at: z.string(), order: z.string().optional() }),
 );
 
-/** Its subscription was deleted. */
+/** The delivery's subscription was deleted. */
 export const DeliveryDropped = defineEvent('DeliveryDropped', z.object(base));
 
 export const deliveryEvents = [
@@ -101,7 +101,7 @@ export interface ScheduledDelivery {
   readonly subscriptionId: string;
   readonly event: string;
   readonly status: DeliveryStatus;
-  /** True once it was delivered, refused or given up: only replays follow. */
+  /** True once the delivery is delivered, refused or a dead letter: only replays follow. */
   readonly ended: boolean;
   readonly attempts: number;
   readonly responseCode: number | null;
@@ -110,7 +110,7 @@ export interface ScheduledDelivery {
   readonly lastAttemptAt: number | null;
   /** Earliest time of the next attempt; null when there is none. */
   readonly dueAt: number | null;
-  /** When it entered the dead-letter log. */
+  /** When the delivery entered the dead-letter log. */
   readonly deadAt: number | null;
   /** A requested replay without an attempt yet. */
   readonly replay?: Replay | undefined;
@@ -227,7 +227,7 @@ export type AttemptOutcome =
       /** Null without an answer. */
       readonly responseCode: number | null;
       readonly error: string;
-      /** Delay of the next attempt, if there is one. */
+      /** Delay of the next attempt; ignored when no attempt is left. */
       readonly delayMs: number;
     }
   | { readonly kind: 'refused'; readonly error: string };
@@ -268,8 +268,8 @@ export const recordAttempt = (
 };
 
 /**
- * Requests one further attempt, or makes a waiting one due now; repeating a request changes nothing. A request with
- * `order` replays the dead-letter log, and skips deliveries that are not in it.
+ * Requests one further attempt, or makes a waiting attempt due now; repeating a request changes nothing. A request
+ * with `order` is part of a replay of the dead-letter log, and skips a delivery that is not in this log.
  * @throws `not_found`
  */
 export const requestReplay = (state: Delivery, replay: Replay): readonly DeliveryEvent[] => {

@@ -15,7 +15,7 @@ import { checkActive, checkTotal } from './subscription-limits.ts';
 /**
  * The webhook subscriptions of a tenant (specification, Webhook subscription; decisions, section 8), all in the
  * stream `webhooks-main`, so that the plan's limit holds under concurrent requests. A key for each subscription seals
- * its secrets and is destroyed with it.
+ * its secrets and is destroyed when the subscription is deleted.
  */
 
 // Events
@@ -48,7 +48,7 @@ export const WebhookPaused = defineEvent(
 
 export const WebhookActivated = defineEvent('WebhookActivated', z.object(base));
 
-/** The previous secret also signs until `previous_until`; an older one no longer does. */
+/** Until `previous_until`, both the new and the previous secret sign; an older secret no longer signs. */
 export const WebhookSecretRotated = defineEvent(
   'WebhookSecretRotated',
   z.object({ ...base, secret: z.string(), previous_until: z.string() }),
@@ -67,7 +67,7 @@ export const WebhookDeadLettersCleared = defineEvent(
   z.object({ ...base, source_position: z.string() }),
 );
 
-/** Requests a replay of each delivery in the dead-letter log up to `until`; `count` of them. */
+/** Requests a replay of all deliveries in the dead-letter log up to `until`; `count` is their number. */
 export const WebhookDeadLettersReplayed = defineEvent(
   'WebhookDeadLettersReplayed',
   z.object({ ...base, replay_id: z.string(), until: z.string(), count: z.number() }),
@@ -120,7 +120,7 @@ export interface Subscriptions {
 export const subscriptionIn = ({ byId }: Subscriptions, id: string): Subscription | undefined =>
   Object.hasOwn(byId, id) ? byId[id] : undefined;
 
-/** One subscription; undefined while it does not exist. */
+/** Folds the events of one subscription; undefined while the subscription does not exist. */
 export const evolveSubscription = folded<Subscription | undefined, SubscriptionEvent>({
   WebhookCreated: (_before, { subscription_id: id, ...data }, { at }) => ({
     id,
@@ -240,7 +240,7 @@ export const changeSubscription = (
   return made;
 };
 
-/** @param graceMs how long the present secret also signs @throws `not_found` */
+/** @param graceMs how long the present secret signs beside the new secret @throws `not_found` */
 export const rotateSecret = (
   state: Subscriptions,
   id: string,

@@ -1,7 +1,7 @@
 /**
  * Checks the text of a webhook's URL (specification, Webhooks; decisions, section 8). The guard for outbound calls
  * resolves names and checks addresses.
- * Checks the host as the URL parser returns it, because that host is connected to: `0x7f.1`, `2130706433`,
+ * Checks the host as the URL parser returns it, because the connection uses that host: `0x7f.1`, `2130706433`,
  * `127。0。0。1` and `127.1.` all become `127.0.0.1`. Refuses texts that the parser silently corrects, since other
  * parsers differ.
  */
@@ -36,7 +36,7 @@ export interface Destination {
   readonly url: URL;
   readonly port: number;
   readonly host: Host;
-  /** The refusal of the destination unless all its addresses are in allowed networks. */
+  /** Why the destination is refused, unless all its addresses are in allowed networks. */
   readonly refusedOutside: UrlRefusal | undefined;
 }
 
@@ -64,7 +64,7 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
 
 const refusal = (reason: RefusalReason, message: string): UrlRefusal => ({ reason, message });
 
-/** Parses a URL, or says why it is refused without resolving it. */
+/** Parses a URL, or returns why it is refused. Does not resolve the host's name. */
 export const destinationOf = (text: string, rules: UrlRules): Destination | UrlRefusal => {
   if (text.length > MAX_URL_LENGTH) return refusal('malformed', 'The URL is too long.');
   if (INVISIBLE.test(text) || text.includes('\\')) {

@@ -72,8 +72,9 @@ export const sizeIssues = (definition: Definition): readonly FieldIssue[] => {
 };
 
 /**
- * Issues of a definition's structure. It needs at least one state, distinct keys and existing states; final states
- * have no transitions out, every state is reachable, and a state has at most one transition per event.
+ * Issues of a definition's structure. A definition needs at least one state and distinct state keys, and transitions
+ * name existing states. No transition leaves a final state, every state is reachable, and a state has at most one
+ * transition per event.
  */
 export const structureIssues = (definition: Definition): readonly FieldIssue[] => {
   const { initial, states, transitions } = definition;

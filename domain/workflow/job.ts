@@ -23,7 +23,7 @@ import type { Edge, Machine } from './machine.ts';
 /** A record that has a job. */
 export type RecordWithJob = LiveRecord & { readonly job: JobState };
 
-/** Facts for checking a move, beside the record. */
+/** Facts for checking a move, in addition to the record. */
 export interface Surroundings {
   /** The workflow in the job's version. */
   readonly machine: Machine;
@@ -38,7 +38,7 @@ export interface TransitionCommand {
   readonly eventName: string;
   readonly payload?: Readonly<Record<string, JsonValue>> | undefined;
   readonly expectedState?: string | undefined;
-  /** The newest job version that the caller can have seen; undefined when a lost race is decided again. */
+  /** The job's version when the request arrived; undefined for rows of bulk sessions, which expect no version. */
   readonly seen?: number | undefined;
 }
 
@@ -92,7 +92,7 @@ export const allowedEvents = (record: RecordWithJob, surroundings: Surroundings)
     .filter(([, edge]) => admits(edge, surroundings.actor.role) && passes(edge, record, surroundings, {}))
     .map(([eventName]) => eventName);
 
-/** Checks a transition without applying it; previews use it too. */
+/** Checks a transition without applying it; previews of bulk sessions also use this check. */
 export const checkTransition = (
   record: RecordWithJob,
   command: TransitionCommand,
@@ -155,7 +155,7 @@ export const refusalError = (refusal: Refusal): DomainError => {
 const lostRace = (state: string): DomainError =>
   new DomainError('conflict', 'Somebody else moved the job at the same time.', { state });
 
-/** The event of a transition that the check allows. */
+/** The event of a transition that {@link checkTransition} allows. */
 export const transitioned = (
   record: RecordWithJob,
   command: TransitionCommand,

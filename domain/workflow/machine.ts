@@ -8,7 +8,7 @@ import { type Definition, fromStates, structureIssues, type Transition } from '.
 export interface Edge {
   readonly to: string;
   readonly transition: Transition;
-  /** Undefined without a guard; `broken` for one that this build cannot parse, which never holds. */
+  /** Undefined without a guard. `broken` for a guard that this build cannot parse: such a guard never holds. */
   readonly guard: Expression | 'broken' | undefined;
 }
 
@@ -31,7 +31,7 @@ export const machineOf = (name: string, version: number, definition: Definition)
     const edge: Edge = {
       to: transition.to,
       transition,
-      // Parsed at the first use, since all of them together take long.
+      // Parsed at first use, since parsing all guards at once takes long.
       get guard() {
         const { guard, issues } = guards(i);
         return issues.length > 0 ? 'broken' : guard;
@@ -58,7 +58,7 @@ interface ParsedGuard {
   readonly issues: readonly FieldIssue[];
 }
 
-/** Computes something for each transition, by its index, at most once. */
+/** Caches `compute`, so that it runs at most once for each transition's index. */
 const eachOnce = <T>(compute: (i: number) => T): ((i: number) => T) => {
   const known = new Map<number, T>();
   return (i) => {
@@ -100,7 +100,7 @@ export const checksOf = (definition: Definition): DefinitionChecks => {
     const { guard } = guards(i);
     return guard === undefined ? [] : checkGuard(guard, names);
   };
-  /** Of the guard alone, without an entity. */
+  /** Problems of a guard that do not depend on an entity. */
   const own = eachOnce((i) => problems(i, { states }));
   return {
     *issues() {

@@ -21,7 +21,7 @@ export const WorkflowPublished = defineEvent(
 );
 
 /**
- * An entity is about to change, so that it runs the workflow or no longer fits it. Publishing waits until this is
+ * An entity that runs the workflow, or will run it, is about to change. Publishing is refused until the change is
  * settled (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export const WorkflowUseAnnounced = defineEvent(
@@ -66,9 +66,9 @@ export interface ExistingWorkflow {
   /** The newest version. */
   readonly published: Definition | undefined;
   readonly publishedAt: number | undefined;
-  /** Revision of each version's event, from version 1: older definitions are read from these. */
+  /** Revision of each version's event, from version 1: older definitions are read from these events. */
   readonly versions: readonly number[];
-  /** Names of entities that run or ran it. */
+  /** Names of entities that run or ran the workflow. */
   readonly usedBy: readonly string[];
   /** Announcements that have not been settled. */
   readonly open: readonly Announcement[];
@@ -82,7 +82,7 @@ export const MAX_VERSIONS = 10_000;
 
 /** Time within which an announced change must be written, ms. */
 export const ANNOUNCED_MS = 5000;
-/** An announcement expires after this time (ms), in case its process crashed. */
+/** An announcement expires after this time (ms), in case the process that made it crashed. */
 const FORGOTTEN_MS = 2 * ANNOUNCED_MS;
 
 const underWay = (open: readonly Announcement[], now: number): readonly Announcement[] =>
@@ -118,7 +118,7 @@ export const workflowStream: StreamType<Workflow, WorkflowEvent> = {
       published: definition,
       publishedAt: at,
       versions: [...state.versions, revision],
-      // Publishing drops announcements; a change under way is then announced again.
+      // Publishing drops expired announcements; a change that is still under way is then refused.
       open: [],
       updatedAt: at,
     })),
