@@ -5,8 +5,8 @@ import type { TenantEvent } from '../../domain/tenancy/tenant.ts';
 import { cutDay } from './metered-days.ts';
 
 /**
- * Tenures of tenants, in the read model `metering`, so that counts never run ahead of hand-overs. One document
- * for each tenant, stored under the platform.
+ * Tenures of tenants. Part of the read model `metering`, so that counts never run ahead of hand-overs. One document per
+ * tenant, stored under the platform.
  */
 
 export interface CustomerDoc {
@@ -15,7 +15,7 @@ export interface CustomerDoc {
   readonly created_at: string;
   /** In the order of time. */
   readonly tenures: readonly Tenure[];
-  /** `<partner>/<end>/` of each ended tenure, `<partner>/~` of the present one. */
+  /** `<partner>/<end>/` for each ended tenure, `<partner>/~` for the present tenure. */
   readonly ends: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export const customerById = async (
   return doc === undefined ? undefined : customerOf(partnerId, doc);
 };
 
-/** The partner's present customers, then former ones with a tenure in the window; oldest tenants first. */
+/** The partner's present customers, then former customers with a tenure in the window; each oldest tenant first. */
 export const customersOf = async (
   reader: DocumentReader,
   partnerId: string,

@@ -16,11 +16,11 @@ import {
 export interface InvoiceDoc {
   readonly invoice: Invoice;
   readonly generated_at: string;
-  /** Entries for the filters that match it. */
+  /** One value for each filter that matches the invoice. */
   readonly facets: readonly string[];
 }
 
-/** An invoice that is being issued, stored under the platform so that the worker finds those of all partners. */
+/** An invoice that is being issued, stored under the platform so that the worker finds the invoices of all partners. */
 export interface IssuingDoc {
   /** `partner_<id>` */
   readonly scope: string;
@@ -60,7 +60,7 @@ const issuings = platformCollection<IssuingDoc>('issuing');
 const issuing = ({ data, tenantId }: Folded, change: () => IssuingDoc | undefined): Touch =>
   issuings.touch(`${tenantId}/${data.invoice_id}`, change);
 
-/** `partner_<p>.invoices-<customer>` */
+/** The customer's id in the stream name `partner_<p>.invoices-<customer>`. */
 const customerOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
 const ended = (event: Folded): readonly Touch[] => [invoice(event), issuing(event, () => undefined)];

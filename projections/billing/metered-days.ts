@@ -12,7 +12,7 @@ export interface DayDoc {
   readonly last: string;
   /** One part, and one more for each hand-over on the day. */
   readonly parts: readonly DayPart[];
-  /** Set when a hand-over was folded after later events, because the platform was parked: the parts are wrong. */
+  /** Set if a hand-over was folded after later events, because the platform was parked: the parts are then wrong. */
   readonly isMixed?: true;
 }
 
@@ -20,7 +20,7 @@ export interface DayPart {
   /** The hand-over that starts the part; null for the first part of a day. */
   readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-  /** Position of each active user's first event after the part's start in the log. */
+  /** By active user: position of the first event in this part that follows the day's first hand-over in the log. */
   readonly users: Readonly<Record<string, string>>;
 }
 

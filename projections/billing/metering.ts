@@ -15,8 +15,8 @@ import { customers } from './customers.ts';
 import { countOn, type DayDoc } from './metered-days.ts';
 
 /**
- * Usage of tenants, counted from the event log at `occurred_at` (decisions, section 10, Meters): documents for each
- * tenant and day (UTC), for each tenant, month and person, and for each tenant with its partners over time.
+ * Usage of tenants, counted from the event log at `occurred_at` (decisions, section 10, Meters). One document per tenant
+ * and day (UTC), one per tenant, month and person, and one per tenant with its tenures.
  */
 
 export interface ActiveDoc {
@@ -85,7 +85,7 @@ export const daysOf = (
 ): AsyncIterable<DayDoc> =>
   inOrder(reader, 'days', tenantId, { index: 'by_day', range: { gt: dayBefore(first), lt: dayAfter(last) } });
 
-/** Active persons in the months from the first day's to the last day's. */
+/** Active persons in all months from the month of the first day to the month of the last day. */
 export const activeOf = (
   reader: DocumentReader,
   tenantId: string,

@@ -35,7 +35,7 @@ export interface BulkPreviewDoc {
   readonly sample_affected: readonly Sample[];
 }
 
-/** A session with open work, stored under the platform so that workers find those of all tenants. */
+/** A session in commit, stored under the platform so that workers find the sessions of all tenants. */
 interface BulkRunningDoc {
   readonly tenant_id: string;
   readonly session_id: string;
@@ -44,7 +44,7 @@ interface BulkRunningDoc {
 
 const committing = platformCollection<BulkRunningDoc>('bulk_running');
 
-/** Errors and ids displayed per session (decisions, section 5). */
+/** Maximum number of errors, and of ids, displayed per session (decisions, section 5). */
 const SHOWN = CHUNK;
 
 type Folded = BulkEvent & Pick<ProjectedEvent, 'tenantId' | 'at' | 'revision'>;
@@ -134,7 +134,7 @@ export const bulkPreviewOf = collection<BulkPreviewDoc>('bulk_previews').get;
 
 const PAGE = 1000;
 
-/** Pages of the sessions in commit of all tenants, by start. */
+/** Yields pages of all tenants' sessions in commit, in the order in which their commits started. */
 export const runningSessions = async function* (reader: DocumentReader) {
   let after: PageEnd | undefined;
   do {
@@ -144,10 +144,10 @@ export const runningSessions = async function* (reader: DocumentReader) {
   } while (after !== undefined);
 };
 
-/** Sessions read by {@link queuedRows}. */
+/** Maximum number of sessions that {@link queuedRows} reads. */
 const MOST_SESSIONS = 200;
 
-/** Rows of the first 200 sessions in commit that are not processed yet, of all tenants. */
+/** Number of unprocessed rows in the first 200 sessions in commit, of all tenants. */
 export const queuedRows = async (reader: DocumentReader): Promise<number> => {
   const { docs } = await running(reader, { limit: MOST_SESSIONS, after: undefined });
   let rows = 0;

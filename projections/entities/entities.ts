@@ -44,7 +44,7 @@ export const entitiesProjection = projection<SchemaEvent>({
 
 // Queries
 
-/** Documents or index entries read at once. */
+/** Number of documents or index entries read at once. */
 const PAGE = 1000;
 
 /** A tenant's entities, oldest first. */
@@ -52,7 +52,7 @@ export const entitiesOf = entities.list('by_created_at', 'asc');
 
 export const entityByName = entities.get;
 
-/** Whether any entity of a tenant has references to records of this one. */
+/** Whether any entity of a tenant has references to records of this entity. */
 export const hasReferencesTo = async (
   reader: DocumentReader,
   tenantId: string,
@@ -64,7 +64,7 @@ export const hasReferencesTo = async (
   return false;
 };
 
-/** The name of every entity whose records run a workflow, read from the index alone. */
+/** Names of all entities that run a workflow. Reads the index only, no documents. */
 export const entitiesWithWorkflow = async (
   reader: Pick<DocumentReader, 'entries'>,
   tenantId: string,

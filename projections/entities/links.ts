@@ -14,7 +14,7 @@ interface LinkDoc {
   readonly created_by: { readonly kind: string; readonly id: string };
 }
 
-/** Stored under the platform by the token's hash, and removed when the link is revoked. */
+/** Stored under the platform with the token's hash as id, and removed when the link is revoked. */
 interface LinkTokenDoc {
   readonly tenant_id: string;
   readonly link_id: string;

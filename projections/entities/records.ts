@@ -21,16 +21,16 @@ export interface RecordDoc {
   readonly values: Values;
   /** Order keys by field, for filters and sorts. */
   readonly keys: Readonly<Record<string, OrderKey>>;
-  /** Ids of the records that it refers to. */
+  /** Ids of the records that this record refers to. */
   readonly refs: readonly string[];
-  /** The state of its job; null without a job. */
+  /** The state of the record's job; null without a job. */
   readonly state: string | null;
   readonly job_id: string | null;
   readonly version: number;
   readonly created_at: string;
   readonly updated_at: string;
   readonly created_by: string;
-  /** The open attempt to delete it. */
+  /** Id of the open attempt to delete the record. */
   readonly deletion_id: string | null;
 }
 
@@ -173,7 +173,7 @@ export const searchRecordsOf = (
     ...query,
   });
 
-/** A filter without an order. */
+/** Selects records by a filter. */
 export interface SelectedBy {
   readonly filter: Filter | undefined;
   /** The value of the filter's `now()`, ms. */
@@ -204,7 +204,7 @@ export const allRecordsOf = records.listOf('by_entity', 'asc');
 /** All records of a tenant, by entity, including those being deleted. */
 export const recordsOfTenant = records.list('by_entity', 'asc');
 
-/** Records that refer to one, including those being deleted. */
+/** Records that refer to a given record, including records being deleted. */
 export const referrersOf = records.listOf('by_ref', 'asc');
 
 /** Records marked by an attempt to delete. */

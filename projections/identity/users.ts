@@ -16,7 +16,7 @@ export interface UserDoc {
   readonly created_at: string;
 }
 
-/** Stored under the platform by keyed hash of the e-mail, for a sign-in without a tenant. */
+/** Stored under the platform by keyed hash of the e-mail, for sign-ins that name no tenant. */
 interface LoginDoc {
   readonly email_hash: string;
   readonly tenant_id: string;
@@ -71,7 +71,7 @@ export const loginsProjection = projection<EmailEvent>({
 /** The people of a tenant, oldest account first. */
 export const usersOf = users.list('by_created_at', 'asc');
 
-/** Ids of a tenant's active admins, oldest account first; usually the oldest account is one. */
+/** Ids of a tenant's active admins, oldest account first. The oldest account usually is an active admin. */
 export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
   for await (const { id, role, status } of every((page) => usersOf(reader, tenantId, page))) {
     if (role === 'admin' && status === 'active') yield id;
@@ -80,7 +80,7 @@ export async function* oldestAdmins(reader: DocumentReader, tenantId: string): A
 
 const loginsOf = logins.listOf('by_email_hash', 'asc');
 
-/** Accounts of an e-mail in all tenants; callers need only the first few. */
+/** At most 10 accounts with an e-mail, of all tenants; callers need only a few. */
 export const accountsOf = async (
   reader: DocumentReader,
   emailHash: string,

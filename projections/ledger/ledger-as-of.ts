@@ -5,8 +5,8 @@ import type { ChartChangeDoc, Recorded } from './ledger-recorded.ts';
 import type { Balances, Range } from './ledger-reports.ts';
 
 /**
- * Balances as of a position in the log (decision 19). Holds the chart and one sum per account.
- * @param recorded whole months; the caller adds the journal's later events
+ * Balances as of a position in the log (decision 19). Keeps only the chart and sums per account in memory.
+ * @param recorded sums of whole months; the caller adds the journal's later events by `add`
  */
 export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded) => {
   const chart = new Map<string, Balances['chart'][number]>();
@@ -48,7 +48,7 @@ export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded)
   };
 
   const balances = (): Balances => ({
-    // Codes are unique ASCII texts, so this is the read model's order.
+    // Codes are unique ASCII texts, so `<` gives the order of the read model.
     chart: [...chart.values()].sort((a, b) => (a.code_key < b.code_key ? -1 : 1)),
     before: before satisfies Turnovers,
     through,

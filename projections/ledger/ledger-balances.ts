@@ -11,7 +11,7 @@ import { plus, type Sum } from '../../domain/ledger/money.ts';
 
 /**
  * Posted amounts of each account, in buckets by day and month, so that a report sums few documents. Part of the
- * projection `ledger`. Sums are gross and per currency.
+ * projection `ledger`. Debits and credits are summed separately, per currency.
  */
 
 export type Bucket = readonly [debit: Sum, credit: Sum];
@@ -37,7 +37,7 @@ export const added = (buckets: Buckets, key: string, debit: number, credit: numb
   return { ...buckets, [key]: [plus(debits, debit), plus(credits, credit)] };
 };
 
-/** The amounts that a posting moves, by account code in lower case. */
+/** A posting's debits and credits, summed by account code in lower case. */
 export const linesByAccount = (
   lines: PostingEvent['data']['lines'],
 ): readonly (readonly [account: string, moved: { readonly debit: number; readonly credit: number }])[] => {
@@ -71,7 +71,7 @@ export const balanceTouches = ({ data }: PostingEvent): Touch[] => {
 
 // Queries
 
-/** Gross sums of an account, minor units. */
+/** Sums of an account's debits and credits, minor units. */
 export interface Turnover {
   readonly debit: bigint;
   readonly credit: bigint;
@@ -80,7 +80,7 @@ export interface Turnover {
 /** Accounts with postings, by code in lower case. */
 export type Turnovers = ReadonlyMap<string, Turnover>;
 
-/** A range of days, both ends included; without `from`, from the beginning. */
+/** A range of days, both ends included; without `from`, all days up to `to`. */
 export interface Days {
   readonly from: string | undefined;
   readonly to: string;
@@ -88,16 +88,16 @@ export interface Days {
 
 const monthOf = (day: string): string => day.slice(0, 7);
 
-/** The day before the range, if the range has a start, and its last day. */
+/** Days up to which to sum: the day before the range, if the range has a start, and the last day of the range. */
 const cutsOf = ({ from, to }: Days): readonly string[] => (from === undefined ? [to] : [dayBefore(from), to]);
 
-/** Queries for {@link turnoversIn}: months of all years, and days of the months that the range splits. */
+/** Queries for {@link turnoversIn}: months up to the year of the last cut, and days of the months of all cuts. */
 export const balanceQueries = (currency: string, days: Days): readonly RangeQuery[] => {
   const cuts = cutsOf(days);
   const last = cuts.toSorted().at(-1) ?? '';
   const of = { index: 'by_period', order: 'asc' } as const;
   return [
-    // `~` follows every digit, so the range ends with the last month of the year.
+    // `~` sorts after every digit, so the range includes the months of the last year.
     { ...of, collection: 'months', equals: [currency], range: { lt: `${last.slice(0, 4)}~` } },
     ...[...new Set(cuts.map(monthOf))].map((month) => ({
       ...of,
@@ -107,7 +107,7 @@ export const balanceQueries = (currency: string, days: Days): readonly RangeQuer
   ];
 };
 
-/** Adds the lines of a posting. */
+/** Adds the lines of a posting to `sums`. */
 export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['data']['lines']): void => {
   for (const { account_code, debit, credit } of lines) {
     addBucket(sums, account_code.toLowerCase(), [debit, credit]);
@@ -115,14 +115,14 @@ export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['
 };
 
 /**
- * Amounts posted before a range, and up to its end.
+ * Sums of amounts dated before a range (`before`), and up to the end of the range (`through`).
  * @param found results of {@link balanceQueries}, read together
  */
 export const turnoversIn = (
   found: readonly (readonly Document[])[],
   days: Days,
 ): { readonly before: Turnovers; readonly through: Turnovers } => {
-  // These collections hold only such documents.
+  // These collections hold only documents of type `BalanceDoc`.
   const [months = [], ...parts] =
     found as readonly (readonly unknown[])[] as readonly (readonly BalanceDoc[])[];
   const sums = cutsOf(days).map((cut) => {

@@ -22,7 +22,7 @@ export interface EntryDoc {
   readonly date: string;
   readonly memo: string;
   readonly currency: string;
-  /** Names are fixed at posting; a draft has none. */
+  /** Account names are fixed at posting; lines of a draft have no names. */
   readonly lines: readonly PostedLine[];
   readonly total_debit: number;
   readonly total_credit: number;
@@ -31,7 +31,7 @@ export interface EntryDoc {
   readonly reversed_by?: string;
   readonly created_at: string;
   readonly posted_at?: string;
-  /** Entries for the filters that match it. */
+  /** One value for each filter that matches the journal entry. */
   readonly facets: readonly string[];
 }
 
@@ -72,7 +72,7 @@ export const draftDoc = (id: string, draft: Content, source: EntryOrigin, create
 };
 
 /**
- * The posted entry as lists show it. The route answers with it too, without waiting for the read model.
+ * The posted entry as lists show it. The route also answers with this document, without waiting for the read model.
  * @param at ms
  */
 export const postedDoc = (posting: PostingEvent, at: number): EntryDoc => {
@@ -110,7 +110,7 @@ export interface EntryFilter extends Facet {
   readonly to?: string | undefined;
 }
 
-/** Newest date first; entries of one day by creation, newest first. */
+/** Latest date first; among entries of one date, latest creation first. */
 export const entriesOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -125,7 +125,7 @@ export const entriesOf = (
       ...(to === undefined ? {} : { lt: dayAfter(to) }),
     },
     order: 'desc',
-    // Bounded, since an entry may have a thousand lines.
+    // The store also bounds a page's size in bytes: an entry may have a thousand lines.
     ...page,
   });
 

@@ -13,11 +13,11 @@ import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
 
 /**
- * Posted amounts by month of recording (UTC), for reports as of a position (decision 19). A month is complete when a
- * later one has begun, since the log only grows. Part of the projection `ledger`.
+ * Posted amounts by month of recording (UTC), for reports as of a position (decision 19). A month is complete once a
+ * later month has begun, since the log only grows. Part of the projection `ledger`.
  */
 
-/** A month, and the journal's revision at its start. */
+/** A month of recording, and the journal's revision of its first event. */
 interface RecordingDoc {
   /** Position of the month's first event. */
   readonly position: string;
@@ -26,7 +26,7 @@ interface RecordingDoc {
   readonly month: string;
 }
 
-/** Days of one account's month that were recorded in one month. */
+/** One account's sums by day of the month `period`, of amounts that were recorded in the month `recorded`. */
 export interface RecordedDoc {
   readonly currency: string;
   /** `YYYY-MM` */
@@ -38,7 +38,7 @@ export interface RecordedDoc {
   readonly buckets: Buckets;
 }
 
-/** An account's code and name from a revision of the journal on. */
+/** An account's code, name and type, valid from this revision of the journal on. */
 export interface ChartChangeDoc {
   readonly revision: number;
   readonly account_id: string;
@@ -104,8 +104,8 @@ const NOTHING: Recorded = { sums: [], chart: [], next: 0 };
 /**
  * Amounts in one currency, recorded in the complete months before a position. A lagging read model gives fewer
  * months.
- * @param folded checkpoint of the read model, undefined if unknown; a store without transactions can show later
- * events partly
+ * @param folded checkpoint of the read model, undefined if unknown. Months that begin at or after the checkpoint are
+ * not used, because a store without transactions can show only a part of their events
  */
 export const recordedBefore = async (
   reader: DocumentReader,
@@ -142,11 +142,11 @@ export const recordedBefore = async (
     { collection: 'recordings', ...begun },
   ];
   const [sums = [], chart = [], months = []] = await reader.findAll(tenantId, queries);
-  // Another generation may be active now; if it lacks the month, it may lack earlier ones.
+  // A new generation may have become active since the first read. If it lacks this month, it may lack earlier months.
   if (!documents<RecordingDoc>(months).some(({ month }) => month === last.month)) return NOTHING;
   return { sums: documents<RecordedDoc>(sums), chart: documents<ChartChangeDoc>(chart), next: last.revision };
 };
 
-/** The collection holds only such documents. */
+/** Casts documents of a collection that holds only documents of type `D`. */
 const documents = <D>(found: readonly Document[]): readonly D[] =>
   found as readonly unknown[] as readonly D[];

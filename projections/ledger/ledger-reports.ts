@@ -3,7 +3,7 @@ import type { AccountType } from '../../domain/ledger/account.ts';
 import { type AccountDoc, LAST_CHANGE, type LastChange, WHOLE_CHART } from './ledger.ts';
 import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
 
-/** Reports (decisions, section 9). Amounts are minor units, summed exactly, with the sign usual for the account type. */
+/** Reports (decisions, section 9). Amounts are exact sums in minor units, with the usual sign of the account type. */
 
 export interface TrialBalanceSums {
   readonly opening_debit: bigint;
@@ -52,7 +52,7 @@ export interface BalanceSheet {
   readonly assets: readonly ReportLine[];
   readonly liabilities: readonly ReportLine[];
   readonly equity: readonly ReportLine[];
-  /** All revenue less all expenses so far. */
+  /** All revenue less all expenses up to `as_of`. */
   readonly current_earnings: bigint;
   readonly total_assets: bigint;
   readonly total_liabilities: bigint;
@@ -75,21 +75,21 @@ export const SUMS = [
 const positive = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, each) => all + each, 0n);
 
-/** The input of a report: chart by code, and turnovers before a range of days and up to its end. */
+/** The input of a report: chart by code, turnovers before a range of days, turnovers up to the end of the range. */
 export interface Balances {
   readonly chart: readonly Pick<AccountDoc, 'code' | 'code_key' | 'name' | 'type'>[];
   readonly before: Turnovers;
   readonly through: Turnovers;
 }
 
-/** Range of a report in one currency; without `from`, from the beginning. */
+/** Range of a report in one currency; without `from`, all days up to `to`. */
 export interface Range {
   readonly currency: string;
   readonly from: string | undefined;
   readonly to: string;
 }
 
-/** Balances, and the position of the journal's last event in them. */
+/** Balances, and the position of the last event of the journal that they include. */
 export interface PresentBalances extends Balances {
   readonly lastChange: string | undefined;
 }
@@ -102,7 +102,7 @@ export const presentBalances = async (
 ): Promise<PresentBalances> => {
   const queries = [LAST_CHANGE, WHOLE_CHART, ...balanceQueries(currency, days)];
   const [changes = [], chart = [], ...balances] = await reader.findAll(tenantId, queries);
-  // These collections hold only such documents.
+  // These collections hold only documents of types `LastChange` and `AccountDoc`.
   const [last] = changes as readonly unknown[] as readonly LastChange[];
   return {
     lastChange: last?.position,
@@ -152,7 +152,7 @@ export const trialBalance = (
   };
 };
 
-/** Lines of one account type's accounts with a movement in `turnovers`. */
+/** Report lines of all accounts of one type that have a turnover in `turnovers`. */
 const linesOf = (chart: Balances['chart'], type: AccountType, turnovers: Turnovers): readonly ReportLine[] =>
   chart.flatMap(({ code, code_key, name, type: its }): ReportLine[] => {
     const turnover = its === type ? turnovers.get(code_key) : undefined;
@@ -165,7 +165,7 @@ const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amoun
 
 type Closed = Range & { readonly from: string };
 
-/** Omits accounts without a movement in the range. */
+/** Omits accounts without a turnover in the range. */
 export const profitAndLoss = (
   { chart, before, through }: Balances,
   { currency, from, to }: Closed,

@@ -34,8 +34,8 @@ export interface AccountDoc {
 }
 
 /**
- * The last event of a tenant's journal that the reports show: a report of the same range is the same until it changes
- * (decision 65).
+ * Position of the last event of a tenant's journal that reports include. While the position stays the same, a report of
+ * the same range stays the same (decision 65).
  */
 export interface LastChange {
   readonly position: string;
@@ -129,15 +129,15 @@ export const wholeChart = async (
   tenantId: string,
 ): Promise<readonly AccountDoc[]> => {
   const [chart = []] = await reader.findAll(tenantId, [WHOLE_CHART]);
-  // The collection holds only such documents.
+  // The collection holds only documents of type `AccountDoc`.
   return chart as readonly unknown[] as readonly AccountDoc[];
 };
 
-/** Position of the journal's last event that was folded; undefined before the first. */
+/** Position of the last folded event of the journal that reports include; undefined if there is none. */
 export const lastChangeOf = async (reader: DocumentReader, tenantId: string): Promise<string | undefined> =>
   (await lastChanges.get(reader, tenantId, LAST_CHANGE_ID))?.position;
 
-/** {@link lastChangeOf} as a query, to be read together with others. */
+/** {@link lastChangeOf} as a query, to be read together with other queries. */
 export const LAST_CHANGE: RangeQuery = {
   collection: 'last_changes',
   index: 'by_position',

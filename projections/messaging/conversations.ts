@@ -9,7 +9,7 @@ export interface ConversationDoc {
   readonly dm_key: string;
   readonly created_at: string;
   readonly last_message_at: string | null;
-  /** Time of the last message, else of the start; orders the list. */
+  /** Time of the last message, or of the start if there is no message; sorts the list. */
   readonly active_at: string;
   readonly participants: readonly ParticipantDoc[];
 }
@@ -17,7 +17,7 @@ export interface ConversationDoc {
 export interface ParticipantDoc {
   readonly user_id: string;
   readonly last_read_at: string | null;
-  /** Undeleted messages of others after `last_read_at`. The fold keeps the number; no query counts. */
+  /** Number of other participants' undeleted messages after `last_read_at`; kept by the fold, so no query counts. */
   readonly unread: number;
 }
 
@@ -27,7 +27,7 @@ export interface MessageDoc {
   /** Revision in the conversation's stream: the order of the list. */
   readonly seq: number;
   readonly sender_user_id: string;
-  /** The sealed text, which names its data key, mentions as ids; null when deleted. */
+  /** The sealed text, which names its data key and has mentions as ids; null when deleted. */
   readonly body: string | null;
   /** The data key of a deleted message. */
   readonly text_key?: string;
@@ -107,7 +107,7 @@ export const conversationsProjection = projection<ConversationEvent>({
     MessageDeleted: ({ data, at }) => [
       messages.merge(data.message_id, {
         body: null,
-        // Events older than key pages name no key.
+        // Events that are older than key pages name no data key.
         text_key: data.text_key ?? `message-${data.message_id}`,
         deleted_at: iso(at),
       }),
@@ -142,7 +142,7 @@ export const conversationById = conversations.get;
 
 export const messageById = messages.get;
 
-/** A page of messages, oldest first: the newest, or those next to `before` or `after` (revisions). */
+/** A page of messages, oldest first: the newest messages, or those next to the revision `before` or `after`. */
 export const messagesOf = async (
   reader: DocumentReader,
   tenantId: string,

@@ -7,7 +7,7 @@ import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
 
 /**
  * Work of all tenants that waits for a person, counted for operators (`GET /metrics`). Holds a document only while
- * something is to be done, so that counting reads few rows; all are stored under the platform.
+ * its work is open, so that counting reads few rows. All documents are stored under the platform.
  */
 
 interface OpenDoc {
@@ -24,7 +24,7 @@ const subscriptions = platformCollection<OpenDoc>('paused_subscriptions');
 const failures = platformCollection<OpenDoc>('posting_failures');
 const deadLetters = platformCollection<DeadLetterDoc>('dead_letters');
 
-/** An attempt ends the replay that it answers; a replay that was requested meanwhile is still due. */
+/** An attempt ends the replay that it answers; a replay that was requested during the attempt is still due. */
 const ended =
   (replayId: string | undefined, since: string | undefined) =>
   (doc: DeadLetterDoc | undefined): DeadLetterDoc | undefined => {
@@ -33,7 +33,7 @@ const ended =
     return since === undefined ? undefined : { since, replay: null };
   };
 
-/** Most deliveries succeed at once and never have a document. */
+/** Touches nothing without a replay: most deliveries succeed at once and never have a document. */
 const replayEnded = ({ data }: { data: { delivery_id: string; replay_id?: string | undefined } }) =>
   data.replay_id === undefined ? [] : [deadLetters.touch(data.delivery_id, ended(data.replay_id, undefined))];
 
@@ -72,11 +72,11 @@ export const openWorkProjection = projection<Open>({
 
 type OpenKind = 'dead_letters' | 'paused_subscriptions' | 'posting_failures';
 
-/** Maximum that is counted, which bounds the work of a count. */
+/** Counting stops at this number, which bounds the work of a count. */
 const MOST_COUNTED = 10_000;
 const PAGE = 1_000;
 
-/** Number of open things of all tenants, up to {@link MOST_COUNTED}. */
+/** Number of open documents of a kind, of all tenants, up to {@link MOST_COUNTED}. */
 export const openOf = async (reader: Pick<DocumentReader, 'entries'>, kind: OpenKind): Promise<number> => {
   let count = 0;
   let after: PageEnd | undefined;

@@ -3,7 +3,7 @@ import { type DocumentReader, projection } from '../../domain/core/projection.ts
 import type { SchemaEvent } from '../../domain/entities/schema.ts';
 import type { FileEvent } from '../../domain/files/file.ts';
 
-/** The entities and upload bytes of a tenant, which its plan limits (domain/tenancy/quotas.ts); one document per tenant. */
+/** A tenant's entities and upload bytes, which its plan limits (domain/tenancy/quotas.ts). One document per tenant. */
 interface UsageDoc {
   readonly id: string;
   readonly entities: number;

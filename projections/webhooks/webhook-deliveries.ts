@@ -126,7 +126,7 @@ export const deliveriesOf = async (
       ...query,
     });
   }
-  // One index serves every filter: the newest of each status and event are merged.
+  // One index serves every filter: merges the newest deliveries of each status and event.
   const statuses = status === undefined ? DELIVERY_STATUSES : [status];
   const events = event === undefined ? DELIVERED_EVENTS : [event];
   const limit = page.limit + 1;
@@ -147,7 +147,7 @@ export const deliveriesOf = async (
 
 const keyOf = ({ values: [createdAt], id }: PageEnd): string => `${createdAt} ${id}`;
 
-/** Deliveries with a due time (ms), next due first; those replayed in order form a queue of their own. */
+/** Deliveries with their due time (ms), earliest first. Deliveries replayed in order form a separate queue. */
 export const pendingDeliveriesOf = async (
   reader: DocumentReader,
   queue: { readonly tenantId: string; readonly subscriptionId: string; readonly ordered: boolean },

@@ -20,7 +20,7 @@ export interface JobDoc {
   readonly version: number;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Entries for the filters that match the job; empty while its record is being deleted. */
+  /** One value for each filter that matches the job; empty while the job's record is being deleted. */
   readonly facets: readonly string[];
 }
 
@@ -144,7 +144,7 @@ export const jobById = async (
 
 const latestMoves = jobMoves.listOf('by_job', 'desc');
 
-/** The latest transitions of a job, oldest first. */
+/** The latest transitions and overrides of a job, oldest first. */
 export const movesOf = async (
   reader: DocumentReader,
   tenantId: string,
