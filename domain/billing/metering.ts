@@ -8,7 +8,7 @@ import type { Meter } from './shapes.ts';
 
 /** Maps events to meters (decisions, section 10, Meters). Each event counts once, for the tenant of its stream. */
 
-/** Meters that count events; `active_users` counts the people who caused them. */
+/** Meters that count events; `active_users` counts the people who caused events. */
 export type CountMeter = Exclude<Meter, 'active_users'>;
 
 type MetersOf = (data: unknown) => readonly CountMeter[];

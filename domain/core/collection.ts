@@ -27,7 +27,7 @@ export const collection = <D extends object>(name: string) => ({
   /** Reads pages of a whole index. */
   list: (index: string, order: 'asc' | 'desc') => (reader: Finder, tenantId: string, page: PageRequest) =>
     reader.find<D>(name, tenantId, { index, equals: [], order, ...page }),
-  /** Reads pages of the documents with one value of an index. */
+  /** Reads pages of the documents that have a given value in an index. */
   listOf:
     (index: string, order: 'asc' | 'desc') =>
     (reader: Finder, tenantId: string, value: Scalar, page: PageRequest) =>

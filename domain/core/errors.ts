@@ -1,6 +1,6 @@
 /**
  * Stable error codes of the interface (specification, Errors; decisions, section 2). The domain throws them with
- * details; a table in `api/` maps each to its HTTP status.
+ * details; a table in `api/` maps each code to its HTTP status.
  */
 export const ERROR_CODES = [
   'validation_failed',

@@ -70,7 +70,7 @@ export interface Projection {
      */
     readonly scopedBy?: string | undefined;
   }[];
-  /** Types of the events to fold; others are skipped. */
+  /** Types of the events to fold; events of other types are skipped. */
   readonly types: readonly string[];
   readonly fold: (event: ProjectedEvent) => readonly Touch[];
 }
@@ -131,7 +131,7 @@ export interface PageEnd {
   readonly shown?: readonly ShownRow[] | undefined;
 }
 
-/** Equality on an index's first fields, then an optional range on the next one. */
+/** Equality on an index's first fields, then an optional range on the next field. */
 export interface PageQuery {
   readonly index: string;
   readonly equals?: readonly Scalar[] | undefined;

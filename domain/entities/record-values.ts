@@ -195,7 +195,7 @@ export const checkVersion = (version: number, ifVersion: number | undefined): vo
 };
 
 /**
- * @param known values that the caller has resolved already for these fields
+ * @param known values that the caller has already resolved for the schema's fields
  * @throws `validation_failed`, `constraint_violated`, each with every issue; `conflict`
  */
 export const createRecord = (
@@ -225,7 +225,7 @@ export const createRecord = (
 
 /**
  * No events for equal values.
- * @param known values that the caller has resolved already for this state and these fields
+ * @param known values that the caller has already resolved for this state and the schema's fields
  * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`
  */
 export const updateRecord = (

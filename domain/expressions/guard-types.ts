@@ -133,7 +133,7 @@ function argumentProblems(argument: Operand, fields: GuardNames): string[] {
   return isString ? [] : ['contains, startsWith and endsWith take a string.'];
 }
 
-/** Types of one class compare with each other. */
+/** The class of a type; values of types of one class can be compared. */
 function classOf(type: FieldType): string {
   if (isText(type) || type === 'enum') return 'text';
   return type === 'integer' || type === 'decimal' ? 'number' : type;

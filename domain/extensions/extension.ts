@@ -59,7 +59,7 @@ export interface InstalledExtension {
   readonly updatedAt: number;
   /** Seconds since 1970; tokens with an earlier `iat` belong to an activation that has ended. */
   readonly tokensFrom: number;
-  /** Latest `iat` of its tokens; 0 for none. */
+  /** Latest `iat` of the extension's tokens; 0 if there is none. */
   readonly lastIssuedAt: number;
 }
 export type Extension = { readonly installed: false; readonly tokensFrom: number } | InstalledExtension;
@@ -136,13 +136,13 @@ export const installExtension = (state: Extension, command: InstallExtension): r
   });
 };
 
-/** Repeating it changes nothing. @throws `not_found` */
+/** A repeated command gives no events. @throws `not_found` */
 export const activateExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
   return state.state === 'active' ? [] : decided(ExtensionActivated, { ext_id: state.extId });
 };
 
-/** Repeating it changes nothing. @throws `not_found` */
+/** A repeated command gives no events. @throws `not_found` */
 export const deactivateExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
   return state.state === 'inactive' ? [] : decided(ExtensionDeactivated, { ext_id: state.extId });

@@ -54,7 +54,7 @@ export const fileStream: StreamType<AnyFile, FileEvent> = {
 
 // Decide
 
-/** Repeating it changes nothing. */
+/** A repeated command gives no events. */
 export const attachFile = (state: AnyFile, file: FileFacts): readonly FileEvent[] =>
   state.status === 'none' ? decided(FileUploaded, file) : [];
 

@@ -147,7 +147,7 @@ export const publishForm = (state: Form): readonly FormEvent[] => {
   return form.status === 'published' ? [] : decided(FormPublished, { form_id: form.id });
 };
 
-/** Also archives a draft; repeating it changes nothing. @throws `not_found` */
+/** Also archives a draft; a repeated command gives no events. @throws `not_found` */
 export const archiveForm = (state: Form): readonly FormEvent[] => {
   const form = existingForm(state);
   return form.status === 'archived' ? [] : decided(FormArchived, { form_id: form.id });

@@ -36,7 +36,7 @@ export const submissionStream: StreamType<Submission, SubmissionEvent> = {
   evolve: () => ({ submitted: true }),
 };
 
-/** Repeating it changes nothing. */
+/** A repeated command gives no events. */
 export const submitForm = (
   { submitted }: Submission,
   data: SubmissionEvent['data'],

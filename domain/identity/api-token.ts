@@ -130,7 +130,7 @@ export const mintApiToken = (
   });
 };
 
-/** Repeating it changes nothing. @throws `not_found` */
+/** A repeated command gives no events. @throws `not_found` */
 export const revokeApiToken = (state: ApiToken): readonly ApiTokenEvent[] => {
   if (!state.exists) throw notFound();
   return state.revokedAt === undefined ? decided(ApiTokenRevoked, { token_id: state.id }) : [];

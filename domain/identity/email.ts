@@ -44,7 +44,7 @@ export const RESERVATION_MS = 60_000;
 
 export type EmailHolder = z.output<typeof holder>;
 
-/** The user who holds the address by claim or reservation; undefined when it is free or the reservation expired. */
+/** The user who holds the address by a claim or an unexpired reservation; undefined when the address is free. */
 export const holderOf = (state: Email, context: DecisionContext): string | undefined => {
   const lapsed = state.status === 'reserved' && context.now - state.since >= RESERVATION_MS;
   return state.status === 'free' || lapsed ? undefined : state.userId;

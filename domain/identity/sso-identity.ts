@@ -37,7 +37,7 @@ interface LinkIdentity {
   readonly insteadOf?: string | undefined;
 }
 
-/** Links an identity to a user. Of concurrent links the first counts; the others give no events. */
+/** Links an identity to a user. The first of concurrent links wins; later links give no events. */
 export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
   state.linked && state.userId !== command.insteadOf
     ? []

@@ -107,7 +107,7 @@ export interface RegisteredUser {
   readonly sessionsSince?: number | undefined;
   /** How often all sessions were ended; a session holds the number as of its sign-in. */
   readonly sessionEnds?: number | undefined;
-  /** Revision of this stream at which the person became an active admin; undefined for others. */
+  /** Revision of this stream at which the person became an active admin; undefined for all other persons. */
   readonly adminSince?: number | undefined;
   /** Set once the person is forgotten: sealed texts can never be opened again. */
   readonly forgotten?: { readonly emailHash: string | undefined } | undefined;

@@ -87,7 +87,7 @@ const inUse = (field: string): DomainError =>
   new DomainError('in_use', `Lines are posted to the account: its ${field} stays.`, { field });
 
 /**
- * @param checkCount called with the number of accounts; throws when the plan allows no further one
+ * @param checkCount called with the number of accounts; throws when the plan allows no further account
  * @throws `already_exists`, and the errors of `checkCount`
  */
 export const openAccount = (

@@ -12,7 +12,7 @@ export const dayIn = (ms: number, timeZone: string): string => {
   return `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`;
 };
 
-/** Formatters by time zone: creating one is expensive, and there are only a few hundred zones. */
+/** Formatters by time zone: creating a formatter is expensive, and there are only a few hundred zones. */
 const calendars = new Map<string, Intl.DateTimeFormat>();
 
 const calendarOf = (timeZone: string): Intl.DateTimeFormat => {

@@ -119,7 +119,7 @@ interface InJournal {
   readonly id: string;
   readonly number: number;
   readonly date: string;
-  /** Revision of its posting in the journal, which holds the lines. */
+  /** Revision of the entry's posting event in the journal; that event holds the lines. */
   readonly revision: number;
 }
 export interface PostedEntry extends InJournal {
@@ -220,7 +220,7 @@ export interface DraftEntry {
 export const immutable = (message = 'The entry is posted and stays as it is.'): DomainError =>
   new DomainError('immutable', message);
 
-/** Thrown while a posting or reversal of the entry is under way: callers complete it, then decide again. */
+/** Thrown while a posting or reversal of the entry is under way: callers complete the posting, then decide again. */
 export class PostingInProgress extends Error {
   override readonly name = 'PostingInProgress';
 }

@@ -76,7 +76,7 @@ export const postEntry = (state: Entry, attempt: PostingAttempt): readonly Entry
 };
 
 /**
- * Drafts the entry unless it is a draft, and starts its posting; a refusal discards the draft.
+ * Drafts the entry unless it is already a draft, and starts its posting; a refusal discards the draft.
  * @throws `immutable`, {@link PostingInProgress}, `unbalanced`, `payload_too_large`
  */
 export const postNewEntry = (

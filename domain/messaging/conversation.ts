@@ -179,7 +179,7 @@ export const participating = (state: Conversation, userId: string): Started => {
   return state;
 };
 
-/** Repeating it changes nothing. */
+/** A repeated command gives no events. */
 export const startConversation = (state: Conversation, command: StartConversation): Result =>
   state.status === 'started'
     ? []
@@ -241,7 +241,7 @@ export const editMessage = (state: Conversation, command: EditMessage): Result =
   });
 };
 
-/** Repeating it changes nothing. @throws `not_found`, `not_a_participant`, `not_the_sender` */
+/** A repeated command gives no events. @throws `not_found`, `not_a_participant`, `not_the_sender` */
 export const deleteMessage = (state: Conversation, command: DeleteMessage): Result => {
   const { conversation, message } = ownMessage(state, command.userId, command.message);
   if (message.deletedAt !== undefined) return [];

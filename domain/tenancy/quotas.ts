@@ -5,7 +5,7 @@ import type { Plan } from './tenant.ts';
 interface Quotas {
   /** Entities; the definition of each has at most 128 KiB. */
   readonly entities: number;
-  /** Accounts of the chart: each report reads them all. */
+  /** Accounts of the chart: each report reads all accounts. */
   readonly accounts: number;
   /** Bytes of all files that are not deleted. */
   readonly uploads: number;

@@ -284,6 +284,6 @@ export const requestReplay = (state: Delivery, replay: Replay): readonly Deliver
   });
 };
 
-/** Ends a delivery whose subscription was deleted; no events when it is already dropped. */
+/** Ends a delivery whose subscription was deleted; no events when the delivery is already dropped. */
 export const dropDelivery = (state: Delivery): readonly DeliveryEvent[] =>
   state.kind === 'scheduled' ? decided(DeliveryDropped, idsOf(state)) : [];

@@ -191,7 +191,7 @@ interface CreateSubscription extends Pick<Subscription, 'id' | 'url' | 'events' 
   readonly plan: Plan;
 }
 
-/** Repeating it changes nothing. @throws `plan_required`, `subscription_limit_reached` */
+/** A repeated command gives no events. @throws `plan_required`, `subscription_limit_reached` */
 export const createSubscription = (
   state: Subscriptions,
   { id, url, events, description, secret, plan }: CreateSubscription,
@@ -211,7 +211,7 @@ export const createSubscription = (
 
 export type ChangeSubscription = Changes<Pick<Subscription, 'url' | 'events' | 'description' | 'state'>>;
 
-/** Equal values change nothing. @throws `not_found`; as {@link createSubscription} when it becomes active */
+/** Equal values change nothing. @throws `not_found`; on activation also as {@link createSubscription} */
 export const changeSubscription = (
   state: Subscriptions,
   id: string,

@@ -8,7 +8,7 @@
 
 /** Why a URL is refused. */
 export const REFUSAL_REASONS = [
-  /** Not a URL, or one that parsers read differently. */
+  /** Not a URL, or a text that parsers read differently. */
   'malformed',
   'scheme',
   'user_info',

@@ -39,7 +39,7 @@ export interface Link {
   readonly expiresAt: number;
   readonly revoked: boolean;
 }
-/** All live links of a job and the latest ended ones, oldest first. */
+/** All live links of a job and its latest ended links, oldest first. */
 export interface Links {
   readonly links: readonly Link[];
 }
@@ -106,7 +106,7 @@ export const createLink = (
   });
 };
 
-/** Repeating it changes nothing. @throws `not_found` */
+/** A repeated command gives no events. @throws `not_found` */
 export const revokeLink = (
   { links }: Links,
   command: { readonly linkId: string; readonly jobId: string },

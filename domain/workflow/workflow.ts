@@ -134,7 +134,7 @@ export const workflowStream: StreamType<Workflow, WorkflowEvent> = {
   }),
 };
 
-/** Whether the newest definition is the published one. */
+/** Whether the newest definition is published. */
 export const isPublished = ({ draft, published }: ExistingWorkflow): boolean =>
   published !== undefined && sameDefinition(draft, published);
 

@@ -7,7 +7,7 @@ import { type Touch, touch } from '../../domain/core/projection.ts';
 export interface DayDoc {
   /** `YYYY-MM-DD` */
   readonly day: string;
-  /** Positions of the first and last event that changed the day; all its events lie between them. */
+  /** Positions of the first and last event that changed the day; all events of the day lie between. */
   readonly first: string;
   readonly last: string;
   /** One part, and one more for each hand-over on the day. */

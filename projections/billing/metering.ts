@@ -15,8 +15,8 @@ import { customers } from './customers.ts';
 import { countOn, type DayDoc } from './metered-days.ts';
 
 /**
- * Usage of tenants, counted from the event log at `occurred_at` (decisions, section 10, Meters). One document per tenant
- * and day (UTC), one per tenant, month and person, and one per tenant with its tenures.
+ * Usage of tenants, counted from the event log at `occurred_at` (decisions, section 10, Meters). One document per
+ * tenant and day (UTC), one per tenant, month and person, and one per tenant with its tenures.
  */
 
 export interface ActiveDoc {
