@@ -14,7 +14,7 @@ import { type Content, content, type EntryOrigin, requireSize, source } from './
 const draft = content.extend({ entry_id: z.string(), source });
 const ended = z.object({ entry_id: z.string(), attempt_id: z.string() });
 const started = ended.extend({
-  /** Revision of the journal before the posting attempt; -1 if empty. The journal's answer has a later revision. */
+  /** The journal's revision before the attempt (-1: empty journal); the journal's answer has a later revision. */
   journal_revision: z.number(),
 });
 
