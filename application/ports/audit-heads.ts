@@ -1,6 +1,6 @@
 import type { Position } from './event-store.ts';
 
-/** Last hashes of streams, the tenants' signed heads made of them, and their stores (docs/audit-format.md). */
+/** Last hashes of streams, the signed heads made from these hashes, and the store of both (docs/audit-format.md). */
 
 /** The last revision of a stream and its hash. */
 export interface StreamHead {
@@ -31,15 +31,15 @@ export interface SignedHead extends UnsignedHead {
 
 /** Signs heads. */
 export interface HeadSigningKey {
-  /** As in {@link SignedHead}. */
+  /** Base64 of the DER form (SPKI). */
   readonly publicKey: string;
-  /** Signs the UTF-8 bytes of a text; base64. */
+  /** Signs the UTF-8 bytes of a text. @returns the signature in base64 */
   sign(text: string): string;
 }
 
 /** An external receiver of heads. */
 export interface HeadSink {
-  /** Resolves when the head is stored; may receive a head twice. Rejects with a reason for the log. */
+  /** Resolves when the head is stored, and rejects otherwise. The caller may send the same head twice. */
   receive(head: SignedHead, signal: AbortSignal): Promise<void>;
 }
 
@@ -53,13 +53,13 @@ export interface WaitingHead {
  * processes may share it.
  */
 export interface HeadStore {
-  /** The position up to which hashes are kept; undefined when they start from the first event. */
+  /** The position up to which hashes are stored; undefined before the first merge. */
   position(): Promise<Position | undefined>;
-  /** The last merged event, by which its owner checks that the hashes belong to this log. */
+  /** The last merged event. The caller checks with it that the hashes belong to this log. */
   lastNoted(): Promise<StreamHead | undefined>;
   /**
-   * Merges later hashes and the position up to which all of them go.
-   * @param after the position from which on the caller has read everything
+   * Merges the hashes of later events, and stores the position up to which the hashes are then complete.
+   * @param after the caller has read all events between `after` and `position`
    * @returns false without merging when the store does not reach `after`: another process has reset it
    */
   merge(
@@ -68,21 +68,24 @@ export interface HeadStore {
     position: Position,
   ): Promise<boolean>;
   /**
-   * Merges hashes of the log after {@link position}, a part at a time, and returns the new position; undefined for an
-   * empty log. Only stores that read the log themselves have it; they do not use {@link merge}.
+   * Reads a part of the log after {@link position}, merges its hashes and returns the new position; undefined for an
+   * empty log. Only stores that read the log themselves have this method; their {@link merge} is then not used.
    */
   advance?(): Promise<Position | undefined>;
   /** Drops all hashes if `last` is still {@link lastNoted}; heads waiting for delivery stay. */
   reset(last: StreamHead): Promise<void>;
-  /** Reads hashes of streams whose names start with `prefix`, in byte order, of one moment; returns its position. */
+  /**
+   * Reads the hashes of streams whose names start with `prefix`, in byte order of the names, as of one position.
+   * @returns that position
+   */
   read(
     prefix: string,
     each: (heads: readonly StreamHead[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
-  /** Owners (the part of stream names before the first dot) with events since their last {@link signed}. */
+  /** Owners (the part of stream names before the first dot) with events since the last {@link signed} of that owner. */
   unsigned(): Promise<string[]>;
   signed(owner: string, position: Position): Promise<void>;
-  /** Queues a head until {@link delivered}. Drops the oldest beyond `most` and returns how many. */
+  /** Queues a head until {@link delivered}. Drops the oldest heads beyond `most` and returns how many it dropped. */
   keep(head: SignedHead, most: number): Promise<number>;
   /** Oldest first. */
   waiting(limit: number): Promise<WaitingHead[]>;

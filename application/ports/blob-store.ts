@@ -32,18 +32,18 @@ interface OpenBlob {
 export interface BlobStore {
   /** Stores a stream; resolves when it is on disk. After an error of the source or the store nothing is left. */
   put(ref: BlobRef, source: Readable): Promise<StoredBlob>;
-  /** Gives a blob another id of the same tenant, replacing the blob there. Resolves when that is on disk. */
+  /** Gives a blob another id in the same tenant, replacing a blob of that id. Resolves when the change is on disk. */
   move(from: BlobRef, toId: string): Promise<void>;
   /** Undefined when the blob does not exist. */
   open(ref: BlobRef, range?: ByteRange): Promise<OpenBlob | undefined>;
   /**
    * Deletes a blob, if it exists.
-   * @param before deletes only a blob that was put or moved there before this time (ms)
+   * @param before deletes the blob only if it was put at, or moved to, `ref` before this time (ms)
    */
   delete(ref: BlobRef, before?: number): Promise<void>;
   /** All blobs, in no order, with the time (ms) of their put or move. */
   list(): AsyncIterable<{ readonly ref: BlobRef; readonly at: number }>;
-  /** Removes partial puts of ended processes that began before this time (ms). */
+  /** Removes the remains of unfinished puts from before this time (ms), for example those of a killed process. */
   tidy(before: number): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;

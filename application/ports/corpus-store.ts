@@ -7,7 +7,7 @@ export interface SourceKey {
   readonly id: string;
 }
 
-/** Names a source in maps. */
+/** Key of a source in maps. */
 export const nameOfSource = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
 interface CorpusChunk {
@@ -30,7 +30,7 @@ export interface CorpusSource extends SourceKey {
   readonly chunks: readonly CorpusChunk[];
 }
 
-/** A source without its texts. A tombstone, of a removed source, has no chunks. */
+/** A source without its texts. A tombstone stands for a removed source and has no hashes. */
 export interface SourceHead extends SourceKey {
   readonly revision: string;
   readonly isTombstone: boolean;
@@ -59,28 +59,28 @@ export interface BackfillRun {
 
 /**
  * The assistant's corpus: texts of records and attachments in chunks with embeddings, per tenant. Only `Corpus`
- * (application/assistant) writes it; a backfill can rebuild it. It is not a read model, since an embedding is not a pure
- * fold. Every method throws `StoreUnavailable` when the store does not answer.
+ * (application/assistant) writes it; a backfill can rebuild it. It is not a read model, since computing an embedding is
+ * not a pure fold. Every method throws `StoreUnavailable` when the store does not answer.
  */
 export interface CorpusStore {
-  /** How long (ms) a change may appear after one with a higher `seq`. */
+  /** A change may become visible up to this time (ms) after a change with a higher `seq`. */
   readonly settlesWithin: number;
   /** Whether the tenant has no source, not even a tombstone. */
   isEmpty(tenantId: string): Promise<boolean>;
   heads(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (SourceHead | undefined)[]>;
   /**
-   * Stores sources, each atomically, unless a later revision is stored.
-   * @returns which were stored
+   * Stores each source atomically, unless the store has a later revision of the source.
+   * @returns for each source whether it was stored
    */
   put(tenantId: string, sources: readonly CorpusSource[]): Promise<readonly boolean[]>;
   /** Sets a later revision of an unchanged source. False when its revision is not `from`. */
   advance(tenantId: string, key: SourceKey, from: string, to: string): Promise<boolean>;
   /**
-   * Replaces a source by a tombstone, which keeps its revision, so that no older revision is stored again.
+   * Replaces a source by a tombstone with `revision`, so that no older revision is stored again.
    * @param ifPresent does nothing when the source does not exist
    */
   putTombstone(tenantId: string, key: SourceKey, revision: string, ifPresent: boolean): Promise<void>;
-  /** Attachments of a record, without tombstones. */
+  /** Ids of a record's attachments, without tombstones. */
   attachmentsOf(tenantId: string, recordId: string): Promise<readonly string[]>;
   /** Sources that changed after `seq`, in order of `seq`. */
   changes(tenantId: string, after: number): Promise<readonly SourceChange[]>;

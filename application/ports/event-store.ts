@@ -23,8 +23,8 @@ export interface StoredEvent extends NewEvent {
 /** An exact last revision, `no_stream` (the stream must not exist), or `any`. */
 export type ExpectedRevision = number | 'no_stream' | 'any';
 
+/** The place of the last event of an append. */
 export interface AppendResult {
-  /** Of the last event of the append. */
   readonly revision: number;
   readonly position: Position;
 }
@@ -59,7 +59,7 @@ export interface ScanPage {
   readonly scanned: number;
   /** `from` of the next scan; undefined at the end of the log. */
   readonly next: Position | undefined;
-  /** Forward: everything up to here (inclusive) was scanned. Before the first event for an empty log. */
+  /** Forward: all events up to this position (inclusive) were scanned. For an empty log: before the first event. */
   readonly position: Position;
 }
 
@@ -97,9 +97,9 @@ export interface EventStore {
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
   /**
    * The first events of several streams, at most `limit` each, in the order of `streams`; empty for an unknown stream.
-   * Not a snapshot: concurrent writes may be in some of them.
+   * The streams are not read at one moment: the result may have only the later one of two concurrent writes.
    * @param enough characters of data and metadata after which no further stream is read; the result is then shorter
-   * than `streams`, and holds the first one at least
+   * than `streams`, and has at least the first stream
    */
   readStreams(
     streams: readonly string[],
@@ -108,8 +108,8 @@ export interface EventStore {
   ): Promise<(readonly StoredEvent[])[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
   /**
-   * As {@link readAll}, with bounded work: ends after `limit` events or about `maxScanned` scanned ones and returns
-   * where to continue. Each call advances at least one step.
+   * Like {@link readAll}, with bounded work: ends after `limit` events or about `maxScanned` scanned ones and returns
+   * where to continue. Each call makes progress, whatever `maxScanned` is.
    */
   scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**

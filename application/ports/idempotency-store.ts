@@ -8,15 +8,15 @@ export interface StoredAnswer {
   readonly body: string | null;
 }
 
-/** One use of a key; after it expires the key may be used again. */
+/** One use of a key; after the use expires, the key may be used again. */
 export interface KeyUse {
-  /** As in {@link StoredAnswer}. */
+  /** The same as {@link StoredAnswer.fingerprint}. */
   readonly fingerprint: string;
   /** Random and secret; ids and causation of this use are derived from it. */
   readonly nonce: string;
 }
 
-/** The stored record of a key: the start of a request, or its answer. */
+/** A stored row of a key: the start of a request, or the request's answer. */
 export type StoredUse = {
   readonly scope: string;
   readonly key: string;
@@ -28,8 +28,8 @@ export interface IdempotencyStore {
   /** @param scope tenant and caller @param key the header's value */
   get(scope: string, key: string): Promise<StoredAnswer | undefined>;
   /**
-   * Stores durably that a request with this key starts. When one has started before, on any node, its use is returned
-   * and kept: the command then searches its stream for events of that request.
+   * Stores durably that a request with this key starts. If an earlier request with the key has started, on any node,
+   * its use is kept and returned: the command then searches its stream for events of the earlier request.
    */
   begin(
     scope: string,
@@ -37,11 +37,11 @@ export interface IdempotencyStore {
     use: KeyUse,
     expiresAt: number,
   ): Promise<{ readonly first: boolean; readonly use: KeyUse }>;
-  /** Removes a use that was refused without effect; one with an answer or another nonce stays. */
+  /** Removes the use of a request that was refused without effect. A use with an answer or another nonce stays. */
   release(scope: string, key: string, nonce: string): Promise<void>;
-  /** Stores the first answer for the key until `expiresAt` (ms); later ones are ignored. */
+  /** Stores the first answer for the key until `expiresAt` (ms); ignores later answers. */
   put(scope: string, key: string, answer: StoredAnswer, expiresAt: number): Promise<void>;
-  /** Every beginning and every answer, in no order. */
+  /** All stored uses and answers, in no order. */
   list(): AsyncIterable<StoredUse>;
   /** Removes expired rows. */
   sweep(now: number): Promise<void>;

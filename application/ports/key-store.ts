@@ -11,12 +11,12 @@ export interface KeyStore {
   /** Overwrites the key and keeps a tombstone, so that the id cannot be used again. Safe to repeat. */
   destroy(keyId: string): Promise<void>;
   /**
-   * Overwrites a row with one of the same length, if it still is `from`; when this resolves, the store's files hold
-   * nothing of `from`. Safe to repeat.
+   * Overwrites a row that still equals `from` with `to`, which has the same length. After this resolves, no file of the
+   * store contains `from`. Safe to repeat.
    * @returns false when the row differs, is destroyed, or never existed
    */
   replace(keyId: string, from: Uint8Array, to: Uint8Array): Promise<boolean>;
-  /** Every row, also of destroyed keys, in no order. */
+  /** All rows, including those of destroyed keys, in no order. */
   list(): AsyncIterable<StoredKey>;
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -5,7 +5,7 @@ export type QuestionOutcome = 'answered' | 'nothing_found' | 'refused' | 'unavai
 
 type RowOutcome = 'succeeded' | 'skipped' | 'errored';
 
-/** Metrics of the projections, which another thread may fold. */
+/** Metrics of the projections; they may be folded in another thread, which reports them. */
 export interface ProjectionMetrics {
   eventsProjected(projection: string, count: number, seconds: number): void;
   /** Seconds behind the end of the log. */
@@ -13,7 +13,7 @@ export interface ProjectionMetrics {
   parkedTenants(projection: string, count: number): void;
 }
 
-/** Present values. Each setter takes undefined when this process no longer knows the value, which removes it. */
+/** Current values. A setter removes the value when it gets undefined: this process no longer knows the value. */
 export interface Gauges {
   /** Age (s) of the oldest event that a subscriber has not handled. */
   subscriberLag(subscriber: string, seconds: number | undefined): void;
@@ -26,7 +26,7 @@ export interface Gauges {
   openPostingFailures(count: number | undefined): void;
   queuedRows(count: number | undefined): void;
   storeBytes(store: string, bytes: number | undefined): void;
-  /** Seconds since all heads were signed. */
+  /** Seconds since the last time that all heads were signed. */
   headAge(seconds: number | undefined): void;
 }
 
@@ -34,7 +34,7 @@ export interface Gauges {
 export interface Metrics extends ProjectionMetrics, Gauges {
   eventsAppended(count: number, seconds: number): void;
   socketsOpen(count: number): void;
-  /** @param code as in the WebSocket's close frame */
+  /** @param code of the WebSocket's close frame */
   socketClosed(code: number): void;
   envelopesSent(count: number): void;
   /** One tick of the event loop took longer than its budget. @param code the operation or subscriber that ran */
@@ -42,6 +42,6 @@ export interface Metrics extends ProjectionMetrics, Gauges {
   deliveryAttempted(result: AttemptResult, seconds: number): void;
   questionAsked(outcome: QuestionOutcome, seconds: number): void;
   rowsProcessed(outcome: RowOutcome, count: number): void;
-  /** Calls `report` before each scrape; it must be cheap. @returns a function that ends this */
+  /** Calls `report`, which must be cheap, before each scrape. @returns a function that stops the calls */
   atScrape(report: () => void): () => void;
 }

@@ -6,13 +6,13 @@ import type { RefusalReason } from '../../domain/webhooks/url-rules.ts';
  */
 export interface OutboundHttp {
   /**
-   * Whether calls to the URL are refused at present, for checking a URL before it is saved. A name that does not
-   * resolve now is allowed, since each call checks again. Takes a few seconds at most.
+   * Checks whether calls to the URL are refused at present, before the URL is saved. A host name that does not resolve
+   * now is allowed, since each call checks again. Takes a few seconds at most.
    */
   check(url: string): Promise<UrlVerdict>;
   /**
-   * One exchange after a check of the URL. Redirects are not followed. No retry, except as {@link
-   * OutboundRequest.reuse} says.
+   * Checks the URL, then makes one exchange. Does not follow redirects, and does not retry, except when a connection is
+   * reused ({@link OutboundRequest.reuse}).
    * @param signal aborts the call
    * @throws only the signal's reason
    */
@@ -30,8 +30,9 @@ export interface OutboundRequest {
   /** Limit of the body; the rest is not read. */
   readonly maxResponseBytes: number;
   /**
-   * Allows reuse of a connection that an earlier call with the same text to the same origin left open a few seconds
-   * ago, if its address passes the check. If the server has closed it silently, the call is sent again on a new one.
+   * Allows reuse of a connection that an earlier call with the same `reuse` text to the same origin left open a few
+   * seconds ago, if its address passes the check. If the server has closed that connection silently, the call is sent
+   * again on a new connection.
    */
   readonly reuse?: string | undefined;
 }
@@ -42,11 +43,11 @@ export type OutboundAnswer = Answered | Refused | Failed;
 export interface Answered {
   readonly kind: 'answered';
   readonly status: number;
-  /** Lower-case names; only useful headers, each cut at 1,000 characters. */
+  /** Lower-case names; a fixed selection of headers (`KEPT_HEADERS`), each cut at 1,000 characters. */
   readonly headers: Readonly<Record<string, string>>;
   /** As received, never decompressed. */
   readonly body: Buffer;
-  /** The body was cut at the limit or its connection broke. */
+  /** The body was cut at the limit, or the connection broke before the body's end. */
   readonly truncated: boolean;
 }
 

@@ -40,7 +40,7 @@ export interface StoredDoc {
   readonly position: Position;
 }
 
-/** A document as checks read it, which must not stop at a damaged one. */
+/** A document as checks read it; checks must not stop at a damaged document. */
 export interface ListedDoc {
   readonly tenant: string;
   readonly id: string;
@@ -55,8 +55,8 @@ export interface DocWrite extends DocKey {
   readonly value: JsonObject | null;
   readonly position: Position;
   /**
-   * The document as last read from or stored in this generation, if known. A store may then write only the difference,
-   * provided that it holds a document of that position.
+   * The document as last read from or stored in this generation, if known. A store whose document has the same position
+   * may then write only the difference.
    */
   readonly replaces?: StoredDoc | undefined;
 }
@@ -70,7 +70,7 @@ export interface BatchWrite {
   readonly checkpoint?: Position | undefined;
 }
 
-/** A checkpoint that moves without documents. */
+/** A new checkpoint without documents. */
 export interface CheckpointWrite {
   readonly generation: GenerationId;
   readonly fence: number;
@@ -121,15 +121,15 @@ export interface ParkedTenant {
 export interface GenerationState {
   readonly checkpoint: Position | undefined;
   readonly parked: readonly ParkedTenant[];
-  /** True where the store would keep its documents in another form today: it is then rebuilt. */
+  /** True when documents or indexes are stored in an older form than new ones: the generation is then rebuilt. */
   readonly isOutdated?: boolean | undefined;
 }
 
-/** How far a subscriber came. */
+/** How far a subscriber has handled the log. */
 export interface SubscriberProgress {
   /** All events up to here are handled, except those of tenants that are behind. */
   readonly position: Position;
-  /** Tenants that are behind, and up to where their events are handled; `''` for the start of the log. */
+  /** For each tenant that is behind, the position up to which its events are handled; `''` for the start of the log. */
   readonly behind: ReadonlyMap<string, Position | ''>;
 }
 
@@ -141,7 +141,7 @@ export interface ActiveGeneration {
 
 /** Progress of projections and subscribers, protected by the fences of their leases. */
 export interface ReadProgress {
-  /** Stores each checkpoint as a {@link ReadStore.commit} without documents does: `Fenced` in the place of one that is refused. */
+  /** Stores each checkpoint like a {@link ReadStore.commit} without documents. @returns `Fenced` for a refused one */
   saveCheckpoints(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]>;
   state(generation: GenerationId): Promise<GenerationState>;
   /** The state of each generation, in their order. */
@@ -149,7 +149,7 @@ export interface ReadProgress {
   park(generation: GenerationId, fence: number, parked: ParkedTenant): Promise<void>;
   unpark(generation: GenerationId, fence: number, tenant: string): Promise<void>;
   activeGeneration(projection: string): Promise<ActiveGeneration>;
-  /** Those of several projections, in their order. */
+  /** The active generations of several projections, in the order of `projections`. */
   activeGenerations(projections: readonly string[]): Promise<ActiveGeneration[]>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
   /** Progress of a subscriber, which writes no documents. */
@@ -161,17 +161,17 @@ export interface ReadProgress {
 }
 
 /**
- * Documents folded from events, with declared indexes and a checkpoint per projection. They live in a generation of a
- * projection (`v1`, or `v1.2` for a rebuild), so that a new one is built beside the active one. Every document belongs
- * to one tenant, and every read names the tenant.
+ * Documents folded from events, with declared indexes and a checkpoint. All three belong to a generation of a
+ * projection (`v1`, or `v1.2` for a rebuild), so that a new generation is built beside the active one. Every document
+ * belongs to one tenant, and every read names the tenant.
  */
 export interface ReadStore extends ReadProgress, ReadLeases {
   /** Creates collections, indexes and state of a generation. Safe to repeat, also concurrently. */
   prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
   load(generation: GenerationId, keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]>;
   /**
-   * Writes documents, then the checkpoint, in one transaction where the store has them. Without transactions, a
-   * document is written only over an older `position` and a `fence` not above its own, so that a repeated or fenced
+   * Writes documents, then the checkpoint, in one transaction if the store has transactions. Otherwise a document is
+   * replaced only if its `position` is older and its `fence` is not above the batch's, so that a repeated or fenced
    * batch changes nothing.
    * @throws {Fenced} when the fence is not the lease's, or the checkpoint would move back
    */
@@ -179,13 +179,13 @@ export interface ReadStore extends ReadProgress, ReadLeases {
   get(generation: GenerationId, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: GenerationId, query: FindQuery): Promise<FindResult>;
   /**
-   * Entries of an index in its order: the values after those of `equals`, and ids. Reads no documents.
+   * Entries of an index in its order: the values after those of `equals`, and the document ids. Reads no documents.
    * @throws {TypeError} for an index with a `multi` field
    */
   entries(generation: GenerationId, query: EntriesQuery): Promise<readonly Cursor[]>;
   /**
-   * All documents of each query, for small ranges, of one moment between two commits. A store without transactions
-   * retries a few times while commits interfere.
+   * All documents of each query, as they were at one moment between two commits; for small ranges. A store without
+   * transactions retries a few times while commits interfere.
    */
   findAll(
     generation: GenerationId,
@@ -193,21 +193,21 @@ export interface ReadStore extends ReadProgress, ReadLeases {
   ): Promise<readonly (readonly JsonObject[])[]>;
   /**
    * A page of the documents that a filter selects; paging through unchanging data neither skips nor repeats a row. A
-   * page ends after about 1 MiB of documents (one at least). Long scans yield to other work. Only for `searchable`
+   * page ends after about 1 MiB, with at least one document. Long scans yield to other work. Only for `searchable`
    * collections.
    * @throws {SearchGivenUp} after 10 s, or at once when too many searches wait
    * @throws {InvalidCursor}
    */
   search(generation: GenerationId, query: SearchQuery): Promise<FindResult>;
-  /** As {@link ReadStore.search}, only ids: a page has as many as `limit` allows. */
+  /** Like {@link ReadStore.search}, but returns only ids, so that a page may have as many rows as `limit` allows. */
   ids(
     generation: GenerationId,
     query: SearchQuery,
   ): Promise<{ ids: readonly string[]; next?: Cursor | undefined }>;
   count(generation: GenerationId, selection: Selection): Promise<number>;
   /**
-   * Documents of all tenants after `after`, for checks, in an order that writes do not change. Empty for a generation
-   * that does not exist.
+   * Documents of all tenants that follow `after`, for checks, in an order that writes do not change. Empty for a
+   * generation that does not exist.
    */
   list(
     generation: GenerationId,
@@ -223,7 +223,7 @@ export interface ReadStore extends ReadProgress, ReadLeases {
   close(): Promise<void>;
 }
 
-/** The lease was lost, or another process moved the checkpoint: stop and restart from the stored state. */
+/** The lease was lost, or another process moved the checkpoint: the follower restarts from the stored state. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
 }
