@@ -12,12 +12,12 @@ import { GroupCommit } from './group-commit.ts';
 import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
 import { emptyOf, type StreamState } from './stream-states.ts';
 
-/** A command that lost a race is decided again for this long. */
+/** How long (ms) a command that loses races is decided again. */
 const RACE_MS = 5000;
 
 /**
- * Runs commands: load, decide, append. Concurrent commands on one stream are decided and appended as one batch; a race
- * lost to another process is decided again on the new state.
+ * Runs commands: load, decide, append. Concurrent commands on one stream are decided and appended as one batch.
+ * Commands that lose a race to another process are decided again on the new state.
  */
 export class CommandHandler extends WithDeps<
   StreamBatchDeps & { readonly metrics: Pick<Metrics, 'eventsAppended'> }
@@ -52,7 +52,7 @@ export class CommandHandler extends WithDeps<
 
   /**
    * Executes commands on many streams of one type: loads the states together, decides each, appends all in one group
-   * commit. A command that loses a race, or writes nothing on a cached state, is executed again alone.
+   * commit. A command that loses a race, or that decides on a cached state to write nothing, is executed again alone.
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   async executeAll<S, E extends AnyEvent, Facts = undefined>(
@@ -94,7 +94,7 @@ export class CommandHandler extends WithDeps<
     return settled;
   }
 
-  /** Undefined where loading failed: `execute` then loads that state alone and reports its error. */
+  /** A state is undefined when loading failed: `execute` then loads the state alone and throws its error. */
   async #loadAll<S, E extends AnyEvent>(
     type: StreamType<S, E>,
     tenantId: string,
@@ -154,7 +154,7 @@ export class CommandHandler extends WithDeps<
       if (first === undefined) return;
       try {
         const { isNew = false, priorAttempt, type } = first.command;
-        // An append to a stream without events fails when it has some; it is read then.
+        // If the stream has events after all, the append fails and the next attempt reads them.
         const assumed = isNew && !wasRead && priorAttempt === undefined ? emptyOf(type) : undefined;
         const loaded =
           (fresh ? undefined : this.deps.states.cached(stream)) ??

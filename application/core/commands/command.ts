@@ -3,12 +3,12 @@ import type { Position } from '../../ports/event-store.ts';
 import type { AnyEvent, Cause, RecordedEvent } from '../events/event-codec.ts';
 import type { AnyStreamType, StreamState } from './stream-states.ts';
 
-/** The request or event that a command is for; a `RequestContext` is one. */
+/** The request or event that causes a command. A `RequestContext` can be passed as one. */
 export interface CommandContext {
   readonly cause: Cause;
   /**
-   * Set when an earlier try of the same cause may have appended: the stream is searched back to this bound for events
-   * with its causation id before the command is decided.
+   * Set when an earlier try of the same cause may have appended. Before the command is decided, the stream is searched
+   * back to this bound for events with the same causation id.
    */
   readonly priorAttempt?: PriorAttempt | undefined;
 }
@@ -18,12 +18,12 @@ export type Decide<S, E, Facts> = (state: S, context: DecisionContext, facts: Fa
 /** A decision, perhaps with facts from outside the stream. */
 export interface PreparedDecision<S, E, Facts> {
   /**
-   * Loads facts from outside the state. They hold at the revision that is decided on: the stream runs no other command
-   * of this process meanwhile, and a lost race loads them again.
+   * Loads facts from outside the state. No other command of this process runs on the stream between `prepare` and the
+   * append; after a lost race, `prepare` is called again.
    */
   readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
-  /** The stream most likely has no events, so that it is read only when the append finds some. */
+  /** The stream most likely has no events: it is read only if the append fails since there are some. */
   readonly isNew?: boolean | undefined;
 }
 
@@ -34,11 +34,11 @@ export interface Command<S, E, Facts = undefined> extends CommandContext, Prepar
   readonly id: string;
 }
 
-/** The earliest place of an earlier try's events: after a position, or since a time (ms). */
+/** Where the events of an earlier try may begin: after a position, or at a time (ms). */
 export type PriorAttempt = { readonly after: Position } | { readonly since: number };
 
 export interface Outcome<S, E extends { type: string; data: unknown }> {
-  /** The appended events, none when the decision was to write nothing. Personal fields are sealed. */
+  /** The appended events; empty when the decision was to write nothing. Personal fields are sealed. */
   readonly events: readonly RecordedEvent<E>[];
   readonly state: S;
   /** Position of the stream's last event; undefined for a stream without events. */
@@ -60,11 +60,11 @@ export interface StreamCommand<S, E, Facts = undefined> {
 export interface ExecuteAllOptions<Facts = undefined> {
   /** Keeps the loaded states out of the cache, for streams that are rarely read again. */
   readonly uncached: boolean;
-  /** Loads facts for all decisions, after the states were read; loaded again for a command that is executed alone. */
+  /** Loads facts for all decisions, after the states were read; called again for a command that is executed alone. */
   readonly prepare?: () => Promise<Facts>;
 }
 
-/** A {@link Command} without its types. Its functions are methods, which take any state of the stream's type. */
+/** A {@link Command} of any type: declares methods, since TypeScript checks their parameter types less strictly. */
 interface AnyCommand
   extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt' | 'isNew'> {
   readonly type: AnyStreamType;

@@ -14,7 +14,7 @@ import { WithDeps } from '../with-deps.ts';
 const FULL = 256;
 /** The longest a round waits for further commands (ms). */
 const MAX_WAIT_MS = 2;
-/** From this many commands in the last round on, the next round waits for further ones. */
+/** A round waits for further commands if the last round had at least this many commands. */
 const BUSY = 8;
 /** Streams decided per tick of the event loop, and the time (ms) after which a tick ends. */
 const SLICE = 32;
@@ -89,8 +89,8 @@ export class GroupCommit extends WithDeps<{
   }
 
   /**
-   * Waits for further commands: a lone one until the end of its tick. Under load a round stays open about as long as
-   * the last commit took, in which time answered callers send their next commands.
+   * Waits for further commands. A single command waits until the end of its tick. Under load a round stays open about
+   * as long as the last commit took, so that the callers answered by that commit can send their next commands.
    */
   #collect(): void {
     const since = monotonic();
@@ -117,7 +117,7 @@ export class GroupCommit extends WithDeps<{
   #scheduleFlush(): void {
     if (this.#isFlushScheduled) return;
     this.#isFlushScheduled = true;
-    // In the same tick: under load each tick of the event loop takes milliseconds.
+    // Flushes in the same tick, since under load the next tick starts only after milliseconds.
     afterPromises(() => void this.#flush());
   }
 

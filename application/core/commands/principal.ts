@@ -90,7 +90,7 @@ export const callerKey = (principal: Principal): string => {
   switch (principal.kind) {
     case 'user': {
       const { tenantId, userId, impersonatedBy } = principal;
-      // An impersonated session has its own key, so that it never gets the user's stored answers, nor the user its.
+      // A session under impersonation has its own key: it and the user never get each other's stored answers.
       const user = `${tenantId}/user-${userId}`;
       return impersonatedBy === undefined ? user : `${user}/by-${impersonatedBy}`;
     }
@@ -127,7 +127,7 @@ export const effectiveRole = (principal: TenantPrincipal): Role => {
   }
 };
 
-/** Key of limits that credentials share: unique per tenant and partner; platform admins share one. */
+/** Key of limits that several credentials share: one per tenant, one per partner, one for all platform admins. */
 export const ownerKey = (principal: Principal): string => {
   if ('tenantId' in principal) return `tenant ${principal.tenantId}`;
   return principal.kind === 'partner' ? `partner ${principal.partnerId}` : 'platform';

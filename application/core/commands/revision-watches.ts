@@ -2,7 +2,7 @@ export interface RevisionWatch {
   newest: number;
 }
 
-/** Reads or appends under way on streams, with the newest revision that arrived since each began; -1 for none. */
+/** Tracks reads or appends in progress, each with the newest revision that arrived since it began; -1 for none. */
 export class RevisionWatches {
   readonly #watches = new Map<string, Set<RevisionWatch>>();
 

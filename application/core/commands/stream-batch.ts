@@ -25,7 +25,7 @@ export interface BatchOptions {
 
 type Settle = (position: Position | undefined) => void;
 
-/** Bytes of one append; stores accept more. */
+/** Most bytes of an append of several commands; stores accept more. */
 const MAX_APPEND_BYTES = MAX_EVENT_BYTES + 256 * 1024;
 
 export interface StreamBatchDeps {
@@ -41,9 +41,9 @@ export interface StreamBatchDeps {
 export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: GroupCommit }> {
   /**
    * Decides as many commands as fit into one append, appends, then answers them.
-   * @returns how many were answered; 0 when the state must be read again first, since a decision to write nothing is
-   * not answered from a cached state that another node may have changed
-   * @throws {WrongExpectedRevision} with none of them answered; {StoreUnavailable} when the outcome is unknown
+   * @returns how many were answered; 0 when the first command decides on a cached state to write nothing: another node
+   * may have changed the stream, so the state must be read again
+   * @throws {WrongExpectedRevision} before any command is answered; {StoreUnavailable} when the outcome is unknown
    */
   async append(
     stream: string,
@@ -162,7 +162,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
     }
   }
 
-  /** Loads existing keys and creates missing ones; `newKeys` collects those to be saved before the append. */
+  /** Loads existing keys and creates missing ones; adds keys that must be saved before the append to `newKeys`. */
   #haveKeys(
     tenantId: string,
     event: { type: string; data: unknown },
@@ -184,8 +184,8 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
   }
 
   /**
-   * Finds the events of an earlier try. Compares the actor too: a request without an idempotency key chooses its own
-   * causation id and must not get another actor's events.
+   * Finds the events of an earlier try. Compares the actor too, since a request without an idempotency key chooses its
+   * own causation id and must not get another actor's events.
    */
   async #appendedBefore(
     stream: string,
@@ -193,11 +193,11 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
     cause: Cause,
     bound: PriorAttempt,
   ): Promise<RecordedEvent[]> {
-    // A stream without events after the bound holds none of the earlier try.
+    // If the stream has no event after the bound, it has no event of the earlier try.
     if ('after' in bound ? (current.position ?? '') <= bound.after : current.at < bound.since) return [];
     const found: RecordedEvent[] = [];
     let from: number | undefined;
-    // Pages start small, since the bound usually lies few events back.
+    // The first pages are small, since usually only a few events follow the bound.
     for (let limit = 8; ; limit = Math.min(limit * 4, 512)) {
       const page = await this.deps.events.readStream(stream, { direction: 'backward', from, limit });
       for (const stored of page) {

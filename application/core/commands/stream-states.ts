@@ -23,15 +23,15 @@ export interface StreamState<State = unknown> extends ChainLink {
 }
 
 const PAGE = 1000;
-/** A snapshot every so many events limits a cold load to about one page of a hundred. */
+/** Fewest events between two snapshots of a stream: an uncached load reads about that many events after a snapshot. */
 const SNAPSHOT_EVERY = 100;
-/** Characters of a snapshot per event until the next one, so that large states are not written again and again. */
+/** One event must follow a snapshot per this many of its characters, so that large states are rarely written. */
 const SNAPSHOT_CHARS = 512;
 /** A stream with fewer events has no snapshot. */
 const SHORT = 16;
 /** Streams read and folded per tick of the event loop. */
 const SLICE = 32;
-/** Events of one stream folded between two looks at the time. */
+/** Events of one stream folded between two checks of the time. */
 const STEP = 32;
 
 type See = (event: LoggedEvent) => void;
@@ -44,7 +44,7 @@ export const emptyOf = (type: AnyStreamType): StreamState => ({
   position: undefined,
 });
 
-/** Folded states by stream, loaded from snapshot and tail, and cached until another process writes. */
+/** Folded states by stream, loaded from a snapshot and the events after it, and cached until another process writes. */
 export class StreamStates {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
@@ -56,7 +56,7 @@ export class StreamStates {
   /** The revision from which a stream needs a new snapshot. */
   readonly #snapshotDue = new Map<string, number>();
   readonly #loads = new RevisionWatches();
-  /** Appends of this process under way: the log's follower may deliver their events before the append returns. */
+  /** Appends of this process in progress: the live feed may deliver an append's events before the append returns. */
   readonly #appends = new RevisionWatches();
   #isCurrent: () => boolean = () => true;
 
@@ -74,7 +74,7 @@ export class StreamStates {
 
   /**
    * The cached state. It may be behind another node's writes, as far as {@link trustWhile} allows.
-   * @param _type of the stream, which gives the state its type
+   * @param _type the stream's type, which determines `S`
    */
   cached<S = unknown, E = never>(stream: string, _type?: StreamType<S, E>): StreamState<S> | undefined;
   cached(stream: string): StreamState | undefined {
@@ -90,7 +90,7 @@ export class StreamStates {
 
   /**
    * Reads a state up to the last revision in the store.
-   * @param see called with each event read: all of the stream, or those after the cached revision
+   * @param see called with each event read: those after the cached state or snapshot, or all without either
    */
   refresh<S, E>(stream: string, type: StreamType<S, E>, see?: See): Promise<StreamState<S>>;
   async refresh(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
@@ -115,7 +115,7 @@ export class StreamStates {
   }
 
   /**
-   * As {@link load}, for many streams of one type, read in slices.
+   * Like {@link load}, for many streams of one type; reads `SLICE` streams per tick.
    * @param uncached keeps the states out of the cache
    */
   async loadMany<S, E>(
@@ -169,7 +169,7 @@ export class StreamStates {
     return this.#foldAll(emptyOf(type), first, type, see);
   }
 
-  /** @param bound of the positions that are folded, exclusive */
+  /** @param bound only events before this position are folded */
   async #readRest(
     stream: string,
     from: StreamState,
@@ -264,7 +264,7 @@ export class StreamStates {
     const position = this.#events.parsePosition(snapshot.position);
     const state = parsed(snapshot.state);
     if (position === undefined || state === undefined) return empty;
-    // The log is authoritative: a snapshot whose hash is not in the stream (of a restored older log) is ignored.
+    // The log is authoritative: after an older log was restored, a snapshot's hash may not be in the stream.
     const [event] = await this.#events.readStream(stream, { from: revision, limit: 1 });
     if (event === undefined || this.#codec.decode(event).hash !== hash) return empty;
     this.#snapshotDue.set(stream, nextSnapshot(revision, snapshot.state));

@@ -44,7 +44,7 @@ export class Stream<S, E extends StreamEvent> {
     return this.#states.cached(this.name, this.#type);
   }
 
-  /** Drops the state from the cache: it is rarely read again. */
+  /** Drops the state from the cache, for streams that are rarely read again. */
   evict(): void {
     this.#states.drop(this.name);
   }
@@ -101,7 +101,7 @@ export class Streams {
     return new Stream(this.#machinery, type, tenantId, id);
   }
 
-  /** Loads states of many streams of one type in one read, in the order of `ids`. */
+  /** Loads the states of many streams of one type with few reads. @returns them in the order of `ids` */
   loadAll<S, E extends StreamEvent>(
     type: StreamType<S, E>,
     tenantId: string,
@@ -112,7 +112,7 @@ export class Streams {
   }
 
   /**
-   * Executes commands on many streams of one type in one group commit; outcomes in the order of the commands.
+   * Executes commands on many streams of one type in one group commit. @returns outcomes in the order of the commands
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   executeAll<S, E extends StreamEvent, Facts = undefined>(

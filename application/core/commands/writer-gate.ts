@@ -1,5 +1,5 @@
 /**
- * Tracks the writers under a name in this process: a change of rules waits for writers that started under the old ones.
+ * Tracks running writers by name in this process, so that a change of rules can wait for writers under the old rules.
  */
 export class WriterGate {
   readonly #writers = new Map<string, Set<Promise<void>>>();

@@ -3,9 +3,9 @@ import { timeSlices } from './time-slices.ts';
 
 /** Time (ms) of one quantum. */
 export const QUANTUM_MS = 20;
-/** Quanta at the same time; most of them wait for a store. */
+/** Quanta granted at the same time; most of them wait for a store. */
 const AT_ONCE = 16;
-/** While a read waits longer than this for its read model (ms), quanta are granted one at a time, this far apart. */
+/** While a read waits longer than `READ_WAIT_MS` for its read model, one quantum is granted per `HELD_BACK_MS`. */
 const READ_WAIT_MS = 100;
 const HELD_BACK_MS = 50;
 /** Maximum time (ms) charged to a tenant for quanta that lasted too long. */
@@ -14,21 +14,21 @@ const MOST_DEBT_MS = 10 * QUANTUM_MS;
 interface Flow {
   /** Time (ms) that the tenant may still spend in this round. */
   credit: number;
-  /** Quanta that are not over. */
+  /** Quanta that were granted and not ended. */
   open: number;
   readonly waiting: (() => void)[];
 }
 
 /**
- * A time in which a tenant's work runs. Work that lasts longer goes on, but gives its slot to others and is charged to
- * the tenant.
+ * A time in which a tenant's work runs. Work that lasts longer continues, but its slot is given to other work, and the
+ * tenant is charged for the time.
  */
 export interface Quantum {
-  /** Whether its time is used up. */
+  /** Whether the time of the quantum is used up. */
   readonly isOver: boolean;
-  /** Goes on in the tenant's next quantum if this one is over. For loops in a handler. */
+  /** Waits for the tenant's next quantum if this one is over. For loops in a handler. */
   next(): Promise<void>;
-  /** Waits, if needed, until a tick has time for a work of the tenant, among its requests and those of others. */
+  /** Waits until a tick has time for work of the tenant besides requests; undefined when it has time now. */
   begin(): Promise<void> | undefined;
   end(): void;
 }
@@ -51,7 +51,7 @@ const ENDLESS_QUANTUM: Quantum = {
 
 /**
  * Schedules the background work of tenants: deficit round robin over time spent, weighted by plan (decisions 37 and
- * 68). A tenant without open quanta is served before those that have some, after at most one quantum.
+ * 68). A tenant without open quanta is served before tenants with open quanta, after at most one quantum.
  */
 export class BackgroundScheduler {
   readonly #longestRead: () => number;
@@ -60,7 +60,7 @@ export class BackgroundScheduler {
   #heldBack: Timer | undefined;
   #free: number;
   readonly #flows = new Map<string, Flow>();
-  /** Tenants that wait, in the order of the round. */
+  /** Tenants that wait, in the order in which they are served. */
   readonly #round = new Map<string, Flow>();
 
   constructor({ atOnce = AT_ONCE, longestRead = () => 0, weightOf = () => 1 }: SchedulerOptions = {}) {
@@ -69,7 +69,7 @@ export class BackgroundScheduler {
     this.#longestRead = longestRead;
   }
 
-  /** Waits for the tenant's next quantum. The caller ends it. @param code names its works in figures of long ticks */
+  /** Waits for the tenant's next quantum, which the caller ends. @param code labels its work in metrics of ticks */
   async take(tenantId: string, code: string): Promise<Quantum> {
     await this.#granted(tenantId);
     return this.#quantumOf(tenantId, code);
@@ -100,7 +100,7 @@ export class BackgroundScheduler {
     };
   }
 
-  /** @returns a function that gives the slot back, unless the time of the quantum has done so */
+  /** Takes a slot until `QUANTUM_MS` have passed or the returned function is called. */
   #slot(): () => void {
     const giveBack = (): void => {
       if (timer === undefined) return;
@@ -123,7 +123,7 @@ export class BackgroundScheduler {
     });
   }
 
-  /** Returns what the quantum left of its time, or charges what it took beyond. */
+  /** Credits the unused time of a quantum to the tenant, or charges the time beyond the quantum. */
   #charge(tenantId: string, spentMs: number): void {
     const flow = this.#flows.get(tenantId);
     if (flow === undefined) return;
@@ -148,7 +148,7 @@ export class BackgroundScheduler {
     }
   }
 
-  /** Whether the next quantum must wait, so that read models catch up with the events of earlier ones. */
+  /** Whether the next quantum must wait until read models have folded the events of earlier quanta. */
   #holdsBack(): boolean {
     if (this.#heldBack !== undefined) return true;
     const left = this.#grantedAt + HELD_BACK_MS - monotonic();
@@ -160,9 +160,9 @@ export class BackgroundScheduler {
     return true;
   }
 
-  /** The first tenant of the round that has credit; those without get some and move to the end. */
+  /** The first waiting tenant that has credit. Tenants before it without credit get some and move to the end. */
   #next(): readonly [string, Flow] | undefined {
-    // A tenant moved to the end is visited again, until its credit suffices.
+    // The loop visits a tenant moved to the end again, until its credit is positive.
     for (const [tenantId, flow] of this.#round) {
       if (flow.credit > 0) return [tenantId, flow];
       flow.credit += QUANTUM_MS * this.#weightOf(tenantId);
@@ -173,7 +173,7 @@ export class BackgroundScheduler {
   }
 }
 
-/** Works that are run together. */
+/** Works started together. */
 const GROUP = 32;
 
 /** Starts works in order, a group at a time, with a quantum for each group. @throws the first error of a group */
@@ -187,7 +187,7 @@ export const runInGroups = async (
     for (const work of works.slice(from, from + GROUP)) {
       const wait = quantum.begin();
       if (wait !== undefined) await wait;
-      // Settled alone, so that a work that fails during the wait above does not end the process.
+      // A rejection during the next `await wait` would otherwise be unhandled and end the process.
       group.push(Promise.allSettled([work()]));
     }
     for (const each of (await Promise.all(group)).flat()) if (each.status === 'rejected') throw each.reason;

@@ -7,7 +7,7 @@ export interface SlotLimits {
 
 type Grant = () => void;
 
-/** The queues of one tenant that wait, in the order in which they are served next. */
+/** The waiting queues of one tenant, in the order in which they are served next. */
 interface Waiting {
   readonly queues: Map<string, Grant[]>;
 }
@@ -41,14 +41,14 @@ export class FairLimiter {
     return promise;
   }
 
-  /** As {@link take}, without waiting; undefined when no slot is free. */
+  /** Like {@link take}, without waiting: undefined when no slot is free. */
   tryTake(tenantId: string): (() => void) | undefined {
     if (!this.isFree(tenantId)) return undefined;
     this.#grant(tenantId);
     return () => this.#giveBack(tenantId);
   }
 
-  /** Whether a slot is free at once. False while the tenant's calls wait: those are served first. */
+  /** Whether a slot is free at once. False while earlier calls of the tenant wait, since they are served first. */
   isFree(tenantId: string): boolean {
     const { total, perTenant } = this.#limits;
     const isNext = !this.#waiting.has(tenantId) && this.#taken < total;

@@ -5,7 +5,7 @@ interface Asked<Key, Value> extends PromiseWithResolvers<Value> {
   readonly key: Key;
 }
 
-/** Answers all calls of one tick by one call of `answer`, which must settle each of them or reject. */
+/** Merges all calls of one tick into one call of `answer`, which must settle each merged call or reject. */
 const gathered = <Key, Value>(
   answer: (asked: readonly Asked<Key, Value>[]) => Promise<void>,
 ): ((key: Key) => Promise<Value>) => {
@@ -27,7 +27,7 @@ const gathered = <Key, Value>(
   };
 };
 
-/** As {@link gathered}, with one value for each key, in their order. */
+/** Like {@link gathered}; `call` returns one value per key, in the order of the keys. */
 const gatheredValues = <Key, Value>(
   call: (keys: readonly Key[]) => Promise<readonly Value[]>,
 ): ((key: Key) => Promise<Value>) =>
@@ -41,8 +41,8 @@ const gatheredValues = <Key, Value>(
   });
 
 /**
- * Wraps a store and merges calls of the same tick into one: some forty projections and subscribers of a process renew
- * leases, store checkpoints and look at generations at the same moments (decision 67).
+ * Wraps a store and merges calls of the same tick into one, since about forty projections and subscribers of a process
+ * renew leases, store checkpoints and read generations at the same moments (decision 67).
  */
 export const withGatheredCalls = (store: ReadStore): ReadStore => {
   const leases = new Map<string, ReadStore['acquireLease']>();

@@ -5,26 +5,26 @@ import { randomNumber } from '../runtime/random.ts';
 import { pause, timer } from '../runtime/timers.ts';
 import { type RetryConfig, throwError } from '../rxjs.ts';
 
-/** Pauses between tries (ms): each doubles the one before, up to the longest. */
+/** Pauses between tries (ms): each is twice the pause before, up to `longestMs`. */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
 }
 
-/** A store or server that does not answer. */
+/** For a store or server that does not answer. */
 export const STORE_AWAY: Backoff = { firstMs: 200, longestMs: 5000 };
-/** Work under a lease that failed and starts again from its checkpoint. */
+/** For work under a lease that failed and starts again from its checkpoint. */
 export const LEASED_WORK: Backoff = { firstMs: 200, longestMs: 5000 };
-/** One event that a subscriber could not handle. */
+/** For one event that a subscriber could not handle. */
 export const ONE_EVENT: Backoff = { firstMs: 100, longestMs: 800 };
 
-/** The pause (ms) after so many failures in a row, with up to half of it taken off at random as jitter. */
+/** The pause (ms) after `failures` failures in a row, shortened at random by up to half of it (jitter). */
 export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number): number =>
   Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + randomNumber() / 2);
 
 /**
- * Config for `retry` of rxjs; without `count` it retries for ever. `isFinal` is called at each failure; true rethrows
- * the error.
+ * Config for `retry` of rxjs; without `count` it retries for ever. `isFinal` is called at each failure; when it returns
+ * true, the error is rethrown.
  */
 export const retried = (
   backoff: Backoff,
@@ -96,7 +96,7 @@ export class RetryPolicy {
     }
   }
 
-  /** As {@link retry}, without a limit. @throws {Interrupted}, and errors that are not transient */
+  /** Like {@link retry}, without a limit. @throws {Interrupted}, and errors that are not transient */
   async retryForever<T>(work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {

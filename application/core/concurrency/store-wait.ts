@@ -2,17 +2,17 @@ import type { Logger } from '../../ports/logger.ts';
 import { monotonic } from '../runtime/timers.ts';
 import { isTransient, OutOfReach, RetryPolicy } from './retry-policy.ts';
 
-/** Runs a step of the start, and repeats it while a store is unavailable. A step must be safe to run twice. */
+/** Runs a step of the process start, and repeats it while a store is unavailable. A step must be safe to run twice. */
 export type StoreWait = <T>(step: (tries: number) => Promise<T>) => Promise<T>;
 
-/** Fails at once, for tools that a person waits for. */
+/** Does not wait: a step fails at once, for tools that a person waits for. */
 export const withoutWait: StoreWait = (step) => step(0);
 
 const WAIT_MS = 60_000;
 
 /**
- * Waits up to a minute for stores that are unavailable or too slow, and logs it once.
- * @throws the last error of the store after that
+ * Waits up to a minute for stores that are unavailable or too slow, and logs the wait once.
+ * @throws the store's last error after that minute
  */
 export const waitForStores = (logger: Logger): StoreWait => {
   const options = { clock: { now: monotonic }, limitMs: WAIT_MS, pauseMs: 200 };

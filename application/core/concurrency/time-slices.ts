@@ -1,27 +1,27 @@
 import { monotonic, setImmediate } from '../runtime/timers.ts';
 import { mark } from './tick-marks.ts';
 
-/** Time (ms) that a long loop may use before it lets other work run, and that works of one tick may use together. */
+/** Time (ms) that a long loop may use before it yields, and that all works of one tick may use together. */
 const SLICE_MS = 4;
 /** Maximum of works that begin in one tick. */
 const PER_TICK = 32;
-/** Extra starts per tick for requests that arrive after scheduling. */
+/** Starts reserved in a tick for requests that arrive after the tick's starts were scheduled. */
 const ARRIVING = 8;
-/** Minimum time (ms) charged for a work: one that only queues a command takes its time later. */
+/** Minimum time (ms) charged for a work: a work that only queues a command uses time later. */
 const LEAST_MS = 0.25;
-/** Maximum time (ms) charged for a work: the garbage collector or another process may have held it up. */
+/** Maximum time (ms) charged for a work: the garbage collector or another process may have delayed it. */
 const MOST_MS = 2 * SLICE_MS;
 
 /**
- * Divides the thread among long loops and requests: in each tick of the event loop as many begin as fit in one slice.
- * Those that wait begin in the order of the time that their tenants have used (start-time fair queueing): a tenant that
- * uses little is served next, with as many works as take the time of one work of a busy tenant.
+ * Divides the thread among long loops and requests (works): in each tick as many begin as fit into one slice. Waiting
+ * works begin in the order of the time that their tenants have used, least first (start-time fair queueing): while a
+ * busy tenant gets one work done, another tenant gets as many short works done as take the same time.
  */
 export class TimeSlices {
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** By tenant: time (ms) used on a common scale, on which a tenant that was away begins at the present place. */
+  /** By tenant: virtual time (ms), which grows by the time used. A tenant that begins to wait starts at `#place`. */
   readonly #usedTo = new Map<string, number>();
-  /** The place on this scale of the work that began last. */
+  /** The virtual time of the work that began last. */
   #place = 0;
   /** The work that began last, until its time is charged. */
   #serving: { readonly tenantId: string; readonly since: number } | undefined;
@@ -55,7 +55,7 @@ export class TimeSlices {
     });
   }
 
-  /** Whether the works that began in this tick have left some of its time. */
+  /** Whether this tick has time left after the works that began in it. */
   #hasTime(): boolean {
     const now = monotonic();
     if (this.#began === undefined) {
@@ -67,7 +67,7 @@ export class TimeSlices {
     return now - this.#began < SLICE_MS;
   }
 
-  /** Promises run between two immediates, so each work has used its time before the next begins. */
+  /** Node settles promises between two immediates, so the time of a work is known before the next work begins. */
   #schedule(): void {
     this.#isScheduled = true;
     let works = ARRIVING;
@@ -97,7 +97,7 @@ export class TimeSlices {
     this.#usedTo.set(tenantId, (this.#usedTo.get(tenantId) ?? 0) + ms);
   }
 
-  /** The first work of the tenant that has used least; the one that waits longest of equal ones. */
+  /** The first work of the tenant that has used least time; of equal tenants, the one that has waited longest. */
   #next(): (() => void) | undefined {
     let least: string | undefined;
     let place = Number.POSITIVE_INFINITY;
@@ -108,7 +108,7 @@ export class TimeSlices {
     if (least === undefined) return undefined;
     const works = this.#waiting.get(least) ?? [];
     const resolve = works.shift();
-    // Moves behind tenants that have used the same.
+    // Moves the tenant behind tenants that have used the same time.
     this.#waiting.delete(least);
     if (works.length > 0) this.#waiting.set(least, works);
     this.#place = place;
@@ -117,7 +117,7 @@ export class TimeSlices {
   }
 }
 
-/** The slices of one loop. */
+/** The slices of one loop or request. */
 export class Slice {
   readonly #code: string;
   readonly #take: () => Promise<void>;
@@ -135,7 +135,7 @@ export class Slice {
     return monotonic() - this.#began > SLICE_MS;
   }
 
-  /** Begins the first slice: at once, without a promise, while the present tick has time. For short works. */
+  /** Begins the first slice; at once, and returning undefined, if the present tick has time. For short works. */
   begin(): Promise<void> | undefined {
     if (!this.#isFree()) return this.next();
     mark(this.#code);
@@ -156,5 +156,5 @@ export class Slice {
   }
 }
 
-/** A thread has one event loop, so all its long loops share these. */
+/** A thread has one event loop, so all its long loops share this object. */
 export const timeSlices = new TimeSlices();

@@ -13,7 +13,7 @@ import { UndecodableEvent, upcasted } from './upcasting.ts';
 /** The person or system that caused an event, as stored in its metadata. */
 export type Actor = z.output<typeof actorSchema>;
 
-/** Records whether a request under impersonation has appended an event of its own. */
+/** Records whether a request under impersonation has appended an event. */
 export interface ImpersonationLog {
   appended: boolean;
 }
@@ -22,13 +22,13 @@ export interface ImpersonationLog {
 export interface Cause {
   readonly actor: Actor;
   readonly impersonatedBy?: string | undefined;
-  /** The id of the first request; kept through everything that it causes. */
+  /** The id of the request that began everything; events that it leads to keep this id. */
   readonly correlationId: string;
   /** The id of the event or keyed request that is the direct cause. */
   readonly causationId: string;
-  /** The span that leads to the event, as the header of W3C Trace Context; undefined without traces (decision 60). */
+  /** The span that leads to the event, as a W3C Trace Context header; undefined without tracing (decision 60). */
   readonly traceparent?: string | undefined;
-  /** Set to `appended` when something was appended; not stored. */
+  /** Its `appended` is set to true when an event was appended; not stored. */
   readonly impersonationLog?: ImpersonationLog | undefined;
 }
 
@@ -59,7 +59,7 @@ export type RecordedEvent<E extends AnyEvent = AnyEvent> = E extends AnyEvent ? 
 /** A recorded event with its position in the log. */
 export type LoggedEvent = RecordedEvent & { readonly position: Position };
 
-/** Revision and hash of the last event of a stream, which the next event is chained to. */
+/** Revision and hash of a stream's last event, to which the next event is chained. */
 export interface ChainLink {
   readonly revision: number;
   readonly hash: string;
@@ -92,30 +92,30 @@ export const metadataSchema = z.object({
   prev_hash: z.string(),
   schema_version: z.number().int(),
   tenant_id: z.string(),
-  /** W3C Trace Context, where the writer made traces. */
+  /** W3C Trace Context; absent when the writer did not trace. */
   traceparent: z.string().optional(),
 });
 type Metadata = z.output<typeof metadataSchema>;
 
-/** Events in each of the two generations of recent own appends. */
+/** Size of {@link RecentValues} for this process's recent appends. */
 const RECENT = 512;
 const RECENT_CHARACTERS = 16 * 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing | undefined;
-  /** Own appends by event id, so that this process does not parse them again. */
+  /** Events that this process appended, by id, so that it does not parse them again. */
   readonly #recent = new RecentValues<RecordedEvent>(RECENT);
   /** Each stored event is parsed once for all followers. */
   readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
 
-  /** @param keys needed to encode, not to decode */
+  /** @param keys needed only to encode */
   constructor(catalogue: readonly EventDefinition[], keys?: KeyRing) {
     this.#definitions = knownTypes(catalogue);
     this.#keys = keys;
   }
 
-  /** Ids of the data keys that the event's personal fields are sealed with. */
+  /** Ids of the data keys for the event's personal fields. */
   keyIds(tenantId: string, event: { type: string; data: unknown }): string[] {
     const { definition } = this.#known(event.type);
     // Event schemas are object schemas.
@@ -127,7 +127,7 @@ export class EventCodec {
     return ids;
   }
 
-  /** Seals, serialises and chains an event; its keys must be loaded. `isAwaited`: this process will decode it soon. */
+  /** Seals, serialises and chains an event. Its keys must be loaded. @param isAwaited this process decodes it soon */
   encode(
     stream: string,
     tenantId: string,
@@ -176,7 +176,7 @@ export class EventCodec {
     return logged;
   }
 
-  /** As {@link decode}, without caching, for an event that nothing else reads soon. @throws {UndecodableEvent} */
+  /** Like {@link decode}, without caching, for an event that no other code reads soon. @throws {UndecodableEvent} */
   decodeOnce(stored: StoredEvent): LoggedEvent {
     return this.#decoded.get(stored) ?? this.#read(stored);
   }

@@ -20,7 +20,7 @@ interface SortedField {
 export interface KnownType {
   readonly definition: EventDefinition;
   /**
-   * The fields of the data in canonical order, for an object schema; else `canonicalJson` sorts them for each event.
+   * The fields of an object schema in canonical order. Undefined for other schemas: `canonicalJson` sorts each event.
    */
   readonly fields: readonly SortedField[] | undefined;
 }
@@ -32,7 +32,7 @@ const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>
         .map((name) => ({ name, prefix: `${JSON.stringify(name)}:` }))
     : undefined;
 
-/** As `canonicalJson`, with the fields already sorted. */
+/** Like `canonicalJson`, for an object whose fields are already sorted. */
 export const canonicalFields = (
   values: Readonly<Record<string, unknown>>,
   fields: readonly SortedField[],

@@ -37,7 +37,7 @@ export const metadataTexts = (
     `${traceparent === undefined ? '' : `,"traceparent":${JSON.stringify(traceparent)}`}}`,
 ];
 
-/** The hash of an event, as `metadata.hash` holds it. Each part is one line without a line feed. */
+/** The hash of an event, which becomes `metadata.hash`. No part may contain a line feed. */
 export const chainHash = (
   previous: string,
   stream: string,

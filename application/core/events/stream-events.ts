@@ -7,7 +7,7 @@ export interface EventSource {
   readonly codec: EventCodec;
 }
 
-/** The events of a stream from a revision on, read in pages of `limit`; other work runs between pages. */
+/** Yields the events of a stream from revision `first` on, read in pages of `limit`; other work runs between pages. */
 export const eventsOf = async function* (
   { events, codec }: EventSource,
   stream: string,

@@ -6,7 +6,7 @@ export class UndecodableEvent extends Error {
 }
 
 /**
- * Applies the upcasters from a version to the present one.
+ * Applies the upcasters from version `from` to the event type's current version.
  * @throws {UndecodableEvent} also for a version newer than this build
  */
 export const upcasted = (definition: EventDefinition, from: number, data: unknown): unknown => {

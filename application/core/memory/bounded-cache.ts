@@ -9,7 +9,7 @@ interface Entry {
   value: unknown;
   bytes: number;
   wasRead: boolean;
-  /** The map of the cache that holds it. */
+  /** The map of the cache that holds this entry. */
   readonly entries: Map<string, Entry>;
   readonly onEvict: (key: string) => void;
   before: Entry | undefined;
@@ -17,9 +17,9 @@ interface Entry {
 }
 
 /**
- * Bounds one cache, or several that share it, by count and approximate bytes. Evicts the oldest entry; an entry read
- * since the last scan is kept once more, so that a scan of one-time entries does not evict the others. The entries form
- * a linked list, since a Map iterator kept open retains the outgrown tables of its Map.
+ * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry, unless it was
+ * read since it was last checked: it then moves to the end, so that entries that are never read do not evict it. The
+ * entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
  */
 export class CacheBudget {
   readonly #maxCount: number;
@@ -56,13 +56,13 @@ export class CacheBudget {
     entry.bytes = bytes;
   }
 
-  /** Evicts entries until all are within the bounds; keeps the last one, whatever its size. */
+  /** Evicts entries until the rest is within the bounds; keeps the last entry, whatever its size. */
   trim(): void {
     while (this.#count > 1 && (this.#count > this.#maxCount || this.#bytes > this.#maxBytes)) {
       const entry = this.#oldest;
       if (entry === undefined) return;
       if (entry.wasRead) {
-        // Moves to the end: checked again after all others.
+        // Moves the entry to the end, to be checked again after all others.
         entry.wasRead = false;
         this.#unlink(entry);
         this.#append(entry);
@@ -154,19 +154,19 @@ export class BoundedCache<V> {
     this.#entries.clear();
   }
 
-  /** Evicts entries of all caches in the budget until they are within the bounds. */
+  /** Evicts entries of all caches in the budget until the caches together are within its bounds. */
   trim(): void {
     this.#budget.trim();
   }
 }
 
-/** Bytes of an entry's own fields, its slot in the map, and its key's header. */
+/** Bytes of an entry's own fields, of its place in the map, and of its key's header. */
 export const PER_ENTRY = 128;
 const PER_VALUE = 16;
 /** A longer array or object is estimated from this many elements. */
 const SAMPLE = 64;
 
-/** The approximate memory of a plain JSON-like value, or of bytes. */
+/** The approximate memory (bytes) of a JSON-like value or a typed array. */
 export const roughBytes = (value: unknown): number => {
   if (typeof value === 'string') return PER_VALUE + value.length * 2;
   if (typeof value !== 'object' || value === null) return PER_VALUE;

@@ -1,4 +1,4 @@
-/** A map of recent values in two generations of `size` entries; a full young generation replaces the old one. */
+/** Caches recent values in a young and an old map of `size` entries. A full young map replaces the old one. */
 export class RecentValues<V> {
   readonly #size: number;
   // One Map with a delete per insert rehashes often, and its discarded tables retain each other until a full
@@ -14,7 +14,7 @@ export class RecentValues<V> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** @returns whether it was there */
+  /** @returns whether the key was cached */
   delete(key: string): boolean {
     const wasOld = this.#old.delete(key);
     return this.#young.delete(key) || wasOld;
