@@ -6,7 +6,7 @@ import { randomBytes } from '../runtime/random.ts';
 const IV = 12;
 const TAG = 16;
 
-/** Takes a key object, which is faster than raw key bytes. */
+/** Takes a `KeyObject`, since encrypting with one is faster than with raw key bytes. */
 export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): Buffer => {
   const iv = randomBytes(IV);
   const cipher = createCipheriv('aes-256-gcm', key, iv);

@@ -24,13 +24,13 @@ const MARK_BYTES = 256;
 const markSchema = z.object({
   /** All erasures up to this position are applied; empty for the start of the log. */
   after: z.string(),
-  /** Id of the event after that position; it differs in another log. */
+  /** Id of the event after that position, by which another log is recognised. */
   next: z.string(),
 });
 
 /**
- * Applies the erasures of the log to the key store (decisions, section 11): as they happen, by the eraser after a
- * crash, and at each start, when the key store may be a restored backup
+ * Applies the erasures of the log to the key store (decisions, section 11): in the request that erases, in the eraser
+ * after a crash, and at each start, since the key store may be a restored backup
  * (docs/decisions/0018-erasures-are-applied-at-the-start.md).
  */
 export class Erasures extends WithDeps<{
@@ -45,13 +45,13 @@ export class Erasures extends WithDeps<{
     for (const id of await this.#keysOf(event)) await this.deps.keys.destroy(id);
   }
 
-  /** Destroys the keys of all stored data of a person. */
+  /** Destroys all data keys of a person. */
   async erasePerson(tenantId: string, userId: string): Promise<void> {
     for (const id of await this.#keysOfPerson(tenantId, userId)) await this.deps.keys.destroy(id);
   }
 
   /**
-   * Applies erasures of the log that this key store has not applied, before the process serves requests.
+   * Applies erasures of the log that were not applied to this key store; called before the process serves requests.
    * @returns how many keys were destroyed
    */
   async reapply(): Promise<number> {
@@ -70,7 +70,7 @@ export class Erasures extends WithDeps<{
     return destroyed;
   }
 
-  /** Ids of keys that the event erases and the store still holds. */
+  /** Ids of keys that the event erases and that are not yet destroyed in the store. */
   async notApplied(stored: StoredEvent): Promise<string[]> {
     const ids = await this.#keysOf(this.deps.codec.decode(stored));
     for (const id of ids) this.deps.keys.forget(id);
@@ -127,7 +127,7 @@ export class Erasures extends WithDeps<{
     return next?.id === mark.next ? after : undefined;
   }
 
-  /** A concurrent start may write a slightly earlier mark, which is also correct. */
+  /** Another process that starts at the same time may store an earlier position, which is also correct. */
   async #mark(mark: z.output<typeof markSchema>): Promise<void> {
     const wrapped = Buffer.from(JSON.stringify(mark).padEnd(MARK_BYTES));
     const [present] = await this.deps.store.getMany([MARK]);

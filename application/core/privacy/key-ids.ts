@@ -1,7 +1,7 @@
 import type { Owner } from '../../../domain/core/event.ts';
 import { PLATFORM } from '../../../domain/core/platform.ts';
 
-/** Kinds of data keys in ids of the form `<tenant>/<kind>-<id>`. */
+/** Ids of data keys, in the form `<tenant>/<kind>-<id>`. */
 
 const KINDS: Readonly<Record<Owner['kind'], string>> = {
   person: 'person',

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from '../runtime/random.ts';
 
 /**
  * A page of random data keys is stored as one row before any of its keys is used, so that a message needs no key write
- * (docs/decisions/0009-key-pages.md). A key is `<page>.<slot>`; destroying it overwrites its slot with zeros.
+ * (docs/decisions/0009-key-pages.md). A key is named `<page>.<slot>`; destroying it overwrites its slot with zeros.
  */
 
 /** Keys per page. */
@@ -13,7 +13,7 @@ export const SLOTS = 128;
 const KEY = 32;
 /** Pages stored in one write. */
 const PAGES_AT_ONCE = 8;
-/** New pages are made when this few are left. */
+/** New pages are made when fewer than this are left. */
 const LOW = 2;
 const REPLACE_TRIES = 100;
 
@@ -43,7 +43,7 @@ interface Page {
 /** Encryption of pages by the master key. */
 export interface Wrapping {
   wrap(context: string, plain: Uint8Array): Uint8Array;
-  /** @throws when the page was wrapped with another key or changed */
+  /** @throws when the page was wrapped with another key, or its bytes were changed */
   unwrap(context: string, wrapped: Uint8Array): Buffer;
 }
 
@@ -61,13 +61,13 @@ export class KeyPages {
   }
 
   /**
-   * Returns an unused key that is already on disk; at once unless pages have run out.
+   * Returns an unused key that is already on disk; a promise only when no page is left.
    * @throws {StoreUnavailable} as a rejection
    */
   take(): (Slot & { key: Buffer }) | Promise<Slot & { key: Buffer }> {
     if (this.#current === undefined || this.#current.next >= SLOTS) {
       this.#current = this.#following.shift();
-      // A failure is retried when a page is needed.
+      // After a failure, the next call that needs a page tries again.
       if (this.#following.length < LOW) this.#make().catch(() => undefined);
     }
     const page = this.#current;
@@ -116,9 +116,9 @@ export class KeyPages {
     }
   }
 
-  /** Overwrites a key permanently. Safe to repeat, and while other nodes destroy keys of the same page. */
+  /** Overwrites a key permanently. Safe to repeat; other nodes may destroy keys of the same page at the same time. */
   async destroy({ page, slot }: Slot): Promise<void> {
-    // Serialised within this process, so that only other nodes race.
+    // One at a time in this process, so that `replace` fails only because of other nodes.
     const before = this.#destroying.get(page);
     const mine = (async () => {
       await before?.catch(() => undefined);

@@ -9,15 +9,15 @@ import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
 /**
  * Seals texts with AES-256-GCM and a data key per message or person (decisions, section 11) as
- * `v1:<key id>:<base64 of iv, ciphertext and tag>`; destroying the key makes every copy unreadable.
+ * `v1:<key id>:<base64 of iv, ciphertext and tag>`; destroying the key makes every copy of the text unreadable.
  */
 
 /** Bytes of a data key. */
 const KEY = 32;
-/** A data key that only checks the master key: unwrapping it fails under another one. */
+/** A data key that only serves to check the master key: another master key fails to unwrap it. */
 const CHECK_KEY = 'platform/check-master';
 const MAX_CACHED_KEYS = 5_000;
-/** Separate from other keys: keys of texts are rarely used again and must not evict keys of people. */
+/** Keys of texts are cached apart, since they are rarely used again and must not evict keys of people. */
 const MAX_CACHED_TEXT_KEYS = 5_000;
 /** Keys are evicted in bulk, once this many exceed the limit. */
 const SLACK = 500;
@@ -38,7 +38,7 @@ export class KeyRing {
   readonly #trimming = new Set<Map<string, CachedKey>>();
   /** Keys created here that may not be on disk yet. */
   readonly #unsaved = new Map<string, WrappedKey>();
-  /** Recently sealed texts by key id, since a new text is opened several times at once; dropped with their keys. */
+  /** Recently sealed texts by key id, since a new text is soon opened several times; a text is dropped with its key. */
   readonly #sealedTexts = new RecentValues<{ readonly sealed: string; readonly text: string }>(RECENT_TEXTS);
 
   /** @param masterKey the secret `MASTER_KEY`, from which the wrapping key is derived */
@@ -65,7 +65,7 @@ export class KeyRing {
     return name;
   }
 
-  /** Creates a data key. The caller stores the wrapped form before anything sealed with it. */
+  /** Creates a data key. The caller stores the wrapped key before any text sealed with it. */
   create(id: string): WrappedKey {
     const key = randomBytes(KEY);
     const made = { id, wrapped: encrypt(this.#wrapping, id, key) };
@@ -80,8 +80,8 @@ export class KeyRing {
   }
 
   /**
-   * Stores keys durably. If the store already has a key of an id (another node's, or a destroyed one), that row stays and
-   * our key is dropped: nothing sealed with ours may be stored.
+   * Stores keys durably. If the store already has another key of an id (of another node, or destroyed), that key stays
+   * and the new one is dropped: texts sealed with the new one must not be stored.
    * @returns ids of dropped keys
    */
   async persist(keys: readonly WrappedKey[]): Promise<string[]> {
@@ -97,8 +97,8 @@ export class KeyRing {
   }
 
   /**
-   * Checks that the key store belongs to this master key; an empty store is bound to it.
-   * @param isNeeded the log has events, so that an empty store is the wrong one and is left empty
+   * Checks that the key store belongs to this master key, and binds an empty store to the master key.
+   * @param isNeeded true when the log has events: an empty store is then the wrong store and is left empty
    */
   async openStore(isNeeded: boolean): Promise<'opened' | 'other_master_key' | 'other_store'> {
     try {
@@ -125,8 +125,8 @@ export class KeyRing {
   }
 
   /**
-   * Loads keys; afterwards {@link has} is false only for keys that never existed. They stay in memory at least until
-   * the end of the tick in which this resolves.
+   * Loads keys; afterwards {@link has} is false only for keys that never existed. The keys stay in memory at least
+   * until the end of the tick in which this resolves.
    */
   async load(ids: readonly string[]): Promise<void> {
     const wanted = new Set(ids);
@@ -154,7 +154,7 @@ export class KeyRing {
       if (slot === undefined) single.push(id);
       else paged.push({ id, slot });
     }
-    // A key that changed during the read is kept, above all one destroyed meanwhile.
+    // A key that was cached during the read stays, above all a key that was destroyed during the read.
     if (paged.length > 0) {
       const keys = await this.#pages.load(paged.map(({ slot }) => slot));
       paged.forEach(({ id }, index) => {
@@ -177,7 +177,7 @@ export class KeyRing {
     return this.#cached(id).get(id) === 'destroyed';
   }
 
-  /** Seals with a loaded key; with a destroyed key the text is dropped. */
+  /** Seals a text with a loaded key. With a destroyed key it returns a sealed form without the text. */
   seal(id: string, text: string): string {
     const key = this.#cached(id).get(id);
     if (key === undefined) throw new Error('sealing with a key that was not loaded');
@@ -201,7 +201,7 @@ export class KeyRing {
     return key !== undefined && key !== 'destroyed';
   }
 
-  /** As {@link open}, with a key that is already loaded. */
+  /** Like {@link open}, but undefined also when the key is not loaded. */
   openLoaded(sealed: string): string | undefined {
     const id = sealedKeyId(sealed);
     const key = this.#cached(id).get(id);
@@ -210,7 +210,7 @@ export class KeyRing {
     return key === undefined || key === 'destroyed' ? undefined : opened(key, id, sealed);
   }
 
-  /** Destroys a key on disk and in memory; resolves when no copy is left. */
+  /** Destroys a key on disk and in the memory of this process; resolves when neither has it any more. */
   async destroy(id: string): Promise<void> {
     const slot = slotOf(id);
     await (slot === undefined ? this.#store.destroy(id) : this.#pages.destroy(slot));
@@ -243,7 +243,7 @@ export class KeyRing {
     cache.set(id, key);
     const most = cache === this.#textKeys ? MAX_CACHED_TEXT_KEYS : MAX_CACHED_KEYS;
     if (cache.size <= most + SLACK || this.#trimming.has(cache)) return;
-    // Evicts in a later tick, since callers may use keys that they loaded in this one.
+    // Evicts in a later tick, since callers may still use keys that they loaded in this tick.
     this.#trimming.add(cache);
     setImmediate(() => {
       this.#trimming.delete(cache);

@@ -8,7 +8,7 @@ const CONTEXT = 'stored-answer';
 const KEY = 32;
 
 const storedForm = z.object({
-  /** Per personal text, a share of the answer's key, sealed with the text's data key. */
+  /** For each personal text a share of the answer's key, sealed with the text's data key. */
   shares: z.array(z.string()),
   text: z.string(),
 });
