@@ -1,4 +1,4 @@
-/** Base of classes whose constructor only keeps the parts that they work with. */
+/** Base of classes whose constructor only stores its dependencies. */
 export abstract class WithDeps<Deps> {
   protected readonly deps: Deps;
 

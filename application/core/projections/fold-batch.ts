@@ -11,7 +11,7 @@ export interface CachedDocument {
   readonly position: Position | undefined;
 }
 
-/** A document in the present batch. */
+/** A document that events of the batch touch. */
 interface BatchDocument {
   readonly key: string;
   readonly doc: DocKey;
@@ -20,7 +20,7 @@ interface BatchDocument {
   /** The document as stored. */
   stored: CachedDocument | undefined;
   isChanged: boolean;
-  /** Kept in the cache: it was cached before, or several recent events changed it. */
+  /** Whether to cache the document: it was cached before, or several recent events changed it. */
   isKept: boolean;
 }
 
@@ -32,8 +32,8 @@ interface Step {
 }
 
 /**
- * The documents that one batch of events changes, from planning to storing. Holds its own references, so that cache
- * evictions do not affect a batch under way.
+ * The documents that one batch of events changes, from planning to storing. Holds its own references to them, so that
+ * evictions from the cache do not affect a running batch.
  */
 export class FoldBatch {
   readonly #cache: BoundedCache<CachedDocument>;
@@ -54,7 +54,7 @@ export class FoldBatch {
     this.#steps.push({ event, index, touches, seen });
   }
 
-  /** Reads all documents missing in memory in one query. */
+  /** Reads all documents that are not cached, in one query. */
   async load(read: (keys: readonly DocKey[]) => Promise<(StoredDoc | undefined)[]>): Promise<void> {
     if (this.#missing.length === 0) return;
     const docs = await read(this.#missing.map(({ doc }) => doc));
@@ -68,7 +68,7 @@ export class FoldBatch {
     }
   }
 
-  /** Folds in order up to the first event that fails; that event changes nothing. */
+  /** Folds the events in order up to the first event that fails, which changes no document. @returns the failure */
   run(): { readonly index: number; readonly error: unknown } | undefined {
     for (const step of this.#steps) {
       try {
@@ -93,8 +93,8 @@ export class FoldBatch {
   }
 
   /**
-   * Caches documents that were cached before or that several recent events changed; most messages and entries change
-   * only once.
+   * Caches documents that were cached before or that several recent events changed. Others are not cached, since most
+   * messages and entries change only once.
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {
@@ -132,7 +132,7 @@ const storedDoc = (held: CachedDocument | undefined): StoredDoc | undefined =>
     ? undefined
     : { value: held.value as JsonObject, position: held.position };
 
-/** Keys in each of the two generations of recent keys. */
+/** Size of {@link RecentValues} for {@link RecentKeys}. */
 const RECENT = 2048;
 
 /** Keys of documents that were read recently and not cached. */
@@ -153,7 +153,7 @@ const fold = ({ event, touches, seen }: Step): void => {
   try {
     for (const [nth, touch] of touches.entries()) {
       const document = seen[nth];
-      // Skips an event that was folded before.
+      // The stored document already has the event, after a restart.
       if (document === undefined || (document.position !== undefined && document.position >= event.position))
         continue;
       const before = document.value;

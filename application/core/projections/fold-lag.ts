@@ -2,9 +2,9 @@ import type { Position } from '../../ports/event-store.ts';
 import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
 
 const SAMPLE_MS = 100;
-/** Tolerated lag (ms): reads in other processes wait up to 5 s. */
+/** Tolerated lag (ms), far below the 5 s that reads in other processes wait. */
 const GRACE_MS = 500;
-/** Samples that are kept; beyond that the second-oldest is dropped, so that the oldest still bounds the lag. */
+/** Most samples; beyond this number the second-oldest is dropped, since the oldest determines the lag. */
 const MAX_SAMPLES = 1000;
 
 interface Fold {
@@ -14,12 +14,12 @@ interface Fold {
 }
 
 /**
- * How long the read models that this process folds have been behind the log. A worker without API cannot see waiting
- * reads, so it throttles background work by this lag (decision 69).
+ * Measures how long the read models that this process folds have been behind the log. A worker without an API cannot
+ * see waiting reads, so it throttles background work by this lag (decision 69).
  */
 export class FoldLag {
   readonly #end: () => Position | undefined;
-  /** Ends of the log with the time at which they were seen, oldest first. */
+  /** Ends of the log, each with the time (ms) at which it was first seen, oldest first. */
   readonly #seen: { readonly end: Position; readonly at: number }[] = [];
   readonly #folds = new Map<string, Fold>();
   readonly #timer: Timer;
@@ -38,7 +38,7 @@ export class FoldLag {
     if (this.#seen.length > MAX_SAMPLES) this.#seen.splice(1, 1);
   }
 
-  /** To be called after each batch. @param generation name and tag */
+  /** Records progress after each batch. @param generation name and tag */
   progress(generation: string, checkpoint: Position | undefined): void {
     const end = this.#seen.at(-1)?.end;
     const isAtEnd = end === undefined || (checkpoint !== undefined && checkpoint >= end);

@@ -8,7 +8,7 @@ const SAMPLE_MS = 1000;
 /** A read model that lags more than this is reported as `catching_up`. */
 const BEHIND_MS = 5000;
 
-/** Whether this process and the read models are at the end of the log, or a few seconds behind it. */
+/** Tells whether this process and the read models are at most a few seconds behind the end of the log. */
 export class Freshness extends WithDeps<{
   feed: Pick<LiveFeed, 'position' | 'isCurrent'>;
   readModels: Pick<ReadModels, 'reached'>;

@@ -29,15 +29,15 @@ export interface GenerationFollowerDeps {
   readonly codec: EventCodec;
   readonly metrics: ProjectionMetrics;
   readonly clock: Clock;
-  /** A batch waits this long for further events unless a reader waits, which keeps transactions few. */
+  /** Wait (ms) at the end of the log before the next batch, so that batches are few; ended by a waiting reader. */
   readonly lingerMs: number;
-  /** Checkpoints without documents are stored at most this often (default 25 ms); other nodes read them. */
+  /** Checkpoints without documents are stored, for other nodes, at most once in this time (default 25 ms). */
   readonly saveMs?: number | undefined;
   /** Readers of any projection that wait in this thread. */
   readonly waitingReaders: WaitingReaders;
 }
 
-/** The runner's view of a generation's followers. */
+/** Facts and callbacks that the runner gives to a generation's follower. */
 export interface Watch {
   /** Number of readers that wait for this projection; emits at once and at each change. */
   readonly waiting: Observable<number>;
@@ -80,7 +80,7 @@ export class GenerationFollower {
       .subscribe();
     const filtered = { types: [...projection.types, ProjectionRetryRequested.type] };
     const onPassed = (position: Position): boolean => {
-      // Others ask at each end of the log whether they take over, or are replaced.
+      // Other generations need a batch at each end of the log, to check whether they take over or are replaced.
       if (!this.#watch.isActive()) return false;
       this.#advance(position);
       passed.next();
@@ -100,7 +100,7 @@ export class GenerationFollower {
     }
   }
 
-  /** Retries until the checkpoint is stored: no further event may come, and readers elsewhere wait for it. */
+  /** Retries until the checkpoint is stored, since readers in other processes wait for it and no event may follow. */
   #saved(): Observable<void> {
     const save = async (): Promise<void> => {
       if (!this.#generation.isStored) await this.#generation.save();
@@ -121,7 +121,7 @@ export class GenerationFollower {
     if (matched && !this.#isReplaced) await this.#linger(signal);
   }
 
-  /** Without events to fold, the checkpoint moves at once in memory and is stored later. */
+  /** Moves the checkpoint in memory when there are no events to fold; it is stored later. */
   #advance(position: Position): void {
     this.#generation.checkpoint = position;
     this.#watch.onProgress();
@@ -163,7 +163,7 @@ export class GenerationFollower {
     this.#deps.metrics.projectionLag(this.#generation.projection.name, behind / 1000);
   }
 
-  /** Waits until the time is up, a reader waits, or `signal` aborts. */
+  /** Waits until `lingerMs` have passed, a reader waits, or `signal` aborts. */
   async #linger(signal: AbortSignal): Promise<void> {
     if (this.#watch.isAwaited() || signal.aborted) return;
     const awaited = this.#watch.waiting.pipe(filter((readers) => readers > 0));

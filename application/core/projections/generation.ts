@@ -27,7 +27,7 @@ export interface GenerationDeps {
   readonly budget?: CacheBudget;
 }
 
-/** Age (ms) of an event whose fold is no longer traced, and most spans of a batch. */
+/** Folds of events older than this (ms) are not traced; and the most spans of a batch. */
 const TRACED_MS = 60_000;
 const MOST_SPANS = 100;
 
@@ -39,7 +39,7 @@ interface Poison {
 
 /**
  * Folds events into one generation of a projection under a lease. Documents stay cached while the lease is held, since
- * no other process writes them. A poison event parks its tenant in this projection only.
+ * no other process writes them. An event that cannot be folded (poison) parks its tenant in this projection only.
  */
 export class Generation extends WithDeps<GenerationDeps> {
   readonly projection: Projection;
@@ -144,7 +144,7 @@ export class Generation extends WithDeps<GenerationDeps> {
     this.deps.metrics.eventsProjected(this.projection.name, events.length, (monotonic() - started) / 1000);
   }
 
-  /** Spans of recent events: a rebuild belongs to no request. */
+  /** Spans of recent events only, since a rebuild belongs to no request. */
   #spansOf(events: readonly StoredEvent[]): readonly Span[] {
     if (!isTracing()) return [];
     const since = this.deps.clock.now() - TRACED_MS;
@@ -189,7 +189,7 @@ export class Generation extends WithDeps<GenerationDeps> {
     );
   }
 
-  /** Folds in memory up to the first event that fails; of parked tenants only `retried`. */
+  /** Folds in memory up to the first event that fails; skips events of parked tenants other than `retried`. */
   async #fold(
     events: readonly StoredEvent[],
     retried?: string,

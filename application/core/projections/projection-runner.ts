@@ -53,8 +53,8 @@ const LOOK_MS = 1000;
 const CLEAN_MS = 60_000;
 
 /**
- * Runs a projection: its active generation, and a new one beside it after a version change or a requested rebuild. The
- * new one replaces it once it has caught up; reads continue meanwhile.
+ * Runs a projection: its active generation, and a new generation beside it after a version change or a requested
+ * rebuild. The new generation becomes active once it has caught up; until then the former one answers reads.
  */
 export class ProjectionRunner implements FoldingProjection {
   readonly projection: Projection;
@@ -105,14 +105,14 @@ export class ProjectionRunner implements FoldingProjection {
     return this.#generations.has(tag);
   }
 
-  /** Resolves at the next stored batch of any generation, or after `ms`; lingering batches are folded at once. */
+  /** Resolves at the next stored batch of any generation, or after `ms`; until then, batches are folded at once. */
   async nextBatch(ms: number): Promise<void> {
     this.hurry(true);
     const next = merge(this.#progress, timer(ms)).pipe(finalize(() => this.hurry(false)));
     await firstValueFrom(next);
   }
 
-  /** Counts a waiting reader in or out; batches are folded at once while any waits. */
+  /** Adds or removes a waiting reader; while any reader waits, batches are folded at once. */
   hurry(waiting: boolean): void {
     if (waiting) this.#options.waitingReaders.note();
     this.#waiting.next(this.#waiting.value + (waiting ? 1 : -1));
@@ -123,7 +123,7 @@ export class ProjectionRunner implements FoldingProjection {
   }
 
   /**
-   * Starts a rebuild beside the active generation, unless one is under way.
+   * Starts a rebuild beside the active generation, unless one is running. @returns the tag of the new generation
    * @throws `conflict` on a node of an older build
    */
   rebuild(): Promise<string> {
@@ -184,7 +184,7 @@ export class ProjectionRunner implements FoldingProjection {
     let isPrepared = false;
     await holdLease(generation.leaseName, this.#options, ended, async (lease, held) => {
       await generation.begin(lease);
-      // Once per process, and again if it is gone: another process may have dropped it.
+      // Once per process, and again if the generation has no checkpoint: another process may have dropped it.
       if (!isPrepared || generation.checkpoint === undefined) {
         await this.#options.store.prepare(generation.generation, this.projection.collections);
         isPrepared = true;
@@ -214,7 +214,7 @@ export class ProjectionRunner implements FoldingProjection {
 
   async #isReplaced(tag: string, signal: AbortSignal): Promise<boolean> {
     const { state, former } = await this.#takeover.caughtUp(tag);
-    // No runner of this process drops a generation that an older build folded.
+    // If this process does not fold the former generation, no follower of this process retires it.
     if (former !== undefined && isSameVersion(former, tag) && !this.folds(former)) {
       void this.#takeover.retire(this.#idOf(former), signal);
     }

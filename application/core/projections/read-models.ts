@@ -13,7 +13,7 @@ interface Remote {
   readAt: number;
 }
 
-/** Key of reads across tenants: sign-in and platform admins. */
+/** Key of reads across tenants, by sign-in and platform admins. */
 const ALL_TENANTS = '*';
 const WAIT_MS = 5000;
 const POLL_MS = 15;
@@ -22,7 +22,7 @@ const SLOW_MS = 500;
 
 /**
  * Queries and read-your-writes: a read waits until its read model has folded the writes that were answered to its
- * tenant before the read arrived; background work is not waited for.
+ * tenant before the read arrived. It does not wait for background work.
  */
 export class ReadModels {
   readonly #store: ReadStore;
@@ -59,12 +59,12 @@ export class ReadModels {
     for (const runner of runners) this.#runners.set(runner.name, runner);
   }
 
-  /** @param isMissing whether no process folds read models: reads that wait for one then fail at once */
+  /** @param isMissing whether no process folds read models: waiting reads then fail at once */
   failWhile(isMissing: () => boolean): void {
     this.#hasNoWorker = isMissing;
   }
 
-  /** Sets the end of the log at the start of this process: writes answered before that are read here too. */
+  /** Sets the end of the log at this process's start. Reads wait up to it, since other processes answered writes. */
   startsAt(end: Position | undefined): void {
     this.#floor = end;
   }
@@ -79,7 +79,7 @@ export class ReadModels {
   }
 
   /**
-   * Undefined when the read need not wait, which is usual.
+   * Waits until the projections are ready for a read; undefined when the read need not wait, which is usual.
    * @throws `read_model_behind` after 5 s, or at once for a parked tenant
    */
   waitFor(
@@ -96,7 +96,7 @@ export class ReadModels {
   }
 
   /**
-   * For read models that an older build must not answer from (decision 4).
+   * Guards reads that must not be answered from a read model of an older build (decision 4).
    * @throws `read_model_behind` while an older version is active
    */
   async requirePresentVersion(name: string): Promise<void> {
@@ -104,7 +104,7 @@ export class ReadModels {
     if (this.#superseded(name, tag)) throw behind('A read model is being rebuilt.');
   }
 
-  /** Number of reads and writes so far. */
+  /** Number of reads and writes since the start of the process. */
   get requestCount(): number {
     return this.#requestCount;
   }
@@ -123,13 +123,13 @@ export class ReadModels {
     }
   }
 
-  /** How long (ms) the oldest waiting read has waited, here or by estimate elsewhere; 0 without one. */
+  /** How long (ms) the oldest waiting read has waited, in this process or, estimated, in others; 0 without one. */
   longestWait(): number {
     for (const { since } of this.#waiting) return Math.max(monotonic() - since, this.#waitElsewhere());
     return this.#waitElsewhere();
   }
 
-  /** @param waits how long (ms) reads of other processes may have waited for what this one folds */
+  /** @param waits how long (ms) reads in other processes may have waited for read models folded here */
   countElsewhere(waits: () => number): void {
     this.#waitElsewhere = waits;
   }
@@ -251,7 +251,7 @@ export class ReadModels {
     this.#remote.set(`${name}@${tag}`, { checkpoint: state.checkpoint, parked, readAt: this.#clock.now() });
     if (parked.has(tenantId)) return 'parked';
     if (reaches(state.checkpoint, target)) return 'ready';
-    // An older build's generation answers as it is until this build's has caught up.
+    // An older build's generation answers, even when behind, until this build's generation has caught up.
     return this.#superseded(name, tag) && !demanded ? 'ready' : 'behind';
   }
 
@@ -277,7 +277,7 @@ export class ReadModels {
     return generation;
   }
 
-  /** In an older build: its own generation while a process folds it, since it knows that form; else the newer one. */
+  /** In an older build: the newest generation of its own version if a process folds it, otherwise the newer one. */
   async #ownOr(newer: string, projection: Projection): Promise<string> {
     const own = await newestOf(this.#store, projection);
     if (own === undefined) return newer;
@@ -289,7 +289,7 @@ export class ReadModels {
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
-/** Also true after the clock was set back: the value would otherwise count as fresh until the clock catches up. */
+/** Also true after the clock was set back: `readAt` would otherwise count as recent until the clock catches up. */
 const isOld = (readAt: number, now: number): boolean => now - readAt > REFRESH_MS || now < readAt;
 
 const behind = (message: string): DomainError =>

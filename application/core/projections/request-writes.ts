@@ -1,13 +1,14 @@
 import type { StoredEvent } from '../../ports/event-store.ts';
 
-/** Metadata is canonical JSON, so these are its first members. */
+/** Metadata is canonical JSON, so these two members are its first. */
 const CAUSES = /^\{"\$causationId":"([^"]*)","\$correlationId":"([^"]*)"/;
-/** Ids derived from an idempotency key have version 5; those of events that lead to others mostly have version 7. */
+/** Place of the version in a UUID: 5 in ids derived from an idempotency key, mostly 7 in ids of events. */
 const VERSION_AT = 14;
 
 /**
- * Whether a request may have been answered with this event. Effects of background work are recognised by their
- * causation id, that of an event. Effects of a keyed request's events count too; waiting for them does no harm.
+ * Whether a request may have been answered with this event: its causation id is the request's id or derived from an
+ * idempotency key. Background work of an id that a keyed request made, such as a bulk session's, counts too; waiting
+ * for that work does no harm.
  */
 export const isOfRequest = ({ metadata }: Pick<StoredEvent, 'metadata'>): boolean => {
   const [, causation = '', correlation = ''] = CAUSES.exec(metadata) ?? [];

@@ -12,7 +12,7 @@ export interface SortedRow {
 }
 
 export interface SortedList<D extends SortedRow> {
-  /** Undefined for a list in its own order, whose cursors are short. */
+  /** Undefined for a list in its default order, whose cursors are short. */
   readonly sort: SortField | undefined;
   readonly after: PageEnd | undefined;
   /** Reads a row; undefined when it is deleted. */
@@ -20,15 +20,15 @@ export interface SortedList<D extends SortedRow> {
   readonly search: (after: PageEnd | undefined) => Promise<Page<D>>;
 }
 
-/** UTF-16 units of the text that a cursor holds. */
+/** Most UTF-16 units of a row's text in a cursor. */
 const HELD = 128;
-/** Rows that a cursor names. */
+/** Most rows that a cursor names. */
 const NAMED = 8;
 const LAST_CHARACTER = '\u{10FFFF}';
 
 /**
  * Pages of a list sorted by a text of any length, with cursors of bounded size. A cursor holds the start of a long text
- * and the last rows shown; the next page starts after the latest of these rows whose text is unchanged.
+ * and the last rows shown; the next page starts after the last of these rows whose text is unchanged.
  */
 export const sortedPage = async <D extends SortedRow>(list: SortedList<D>): Promise<Page<D>> => {
   const { sort, after, search } = list;
@@ -49,7 +49,7 @@ const wholeEnd = async <D extends SortedRow>(
     const text = row === undefined ? undefined : textOf(row, field);
     if (text !== undefined && digestOf(text) === digest) return { values: [text], id };
   }
-  // All named rows have changed: rows with the same start may be shown twice, but none is skipped.
+  // All named rows have changed: the page starts before all texts with the same start, so that no row is skipped.
   return direction === 'asc'
     ? { values: [beginning], id: '' }
     : { values: [beginning + LAST_CHARACTER.repeat(MAX_LONG_TEXT)], id: LAST_CHARACTER };

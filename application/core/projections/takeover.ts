@@ -27,7 +27,7 @@ export const newestOf = async (
 export const isSameVersion = (left: string, right: string): boolean =>
   parseTag(left).version === parseTag(right).version;
 
-/** Whether a generation is of a newer build. */
+/** Whether a generation belongs to a newer build. */
 export const isNewer = (tag: string, { version }: Pick<Projection, 'version'>): boolean =>
   parseTag(tag).version > version;
 
@@ -36,9 +36,9 @@ export interface TakeoverDeps {
   readonly logger: Logger;
   readonly owner: string;
   readonly ttlMs: number;
-  /** How long a replaced generation of the same version is kept for nodes that still read it; default 10 s. */
+  /** How long (ms) a replaced generation of the same version is kept for nodes that still read it; default 10 s. */
   readonly retirementMs?: number | undefined;
-  /** How long a former version's generation that no process folds is kept for a rollback; default 10 minutes. */
+  /** How long (ms) an older version's generation is kept for a rollback when no process folds it; default 10 min. */
   readonly formerMs?: number | undefined;
 }
 
@@ -51,9 +51,9 @@ export class Takeover {
   readonly #deps: TakeoverDeps;
   /** The active generation, as last read. */
   #active: string | undefined;
-  /** The generation last found to be in the current storage format. */
+  /** Tag of the generation that was last found to be in the current storage format. */
   #current: string | undefined;
-  /** When each replaced generation was first seen without a process that folds it. */
+  /** By tag of a replaced generation: when (ms) it was first seen without a process that folds it. */
   readonly #unusedSince = new Map<string, number>();
 
   constructor(projection: Projection, deps: TakeoverDeps) {
@@ -85,14 +85,14 @@ export class Takeover {
       .filter((tag) => parseTag(tag).version === version);
   }
 
-  /** The newest stored generation of this build's version while a newer build is active: nodes of this build read it (decision 52). */
+  /** This build's newest generation while a newer build is active, for nodes of this build (decision 52). */
   async #ownFormer(): Promise<string[]> {
     const own = await newestOf(this.#deps.store, this.#projection);
     return own === undefined ? [] : [own];
   }
 
   /**
-   * Starts a rebuild beside the active generation, unless one is under way.
+   * Starts a rebuild beside the active generation, unless one is running. @returns the tag of the new generation
    * @throws `conflict` on a node of an older build
    */
   async rebuild(): Promise<string> {
@@ -126,7 +126,7 @@ export class Takeover {
     this.#active = active;
     if (building !== tag) {
       const isOlderBuild = parseTag(active).version > parseTag(tag).version;
-      // Replaced, and dropped later, only if another generation of this version or an older one is active.
+      // A newer build's generation does not replace this one: nodes of this build still read it.
       const isKept = active === undefined || active === tag || isOlderBuild;
       return { state: isKept ? 'active' : 'replaced' };
     }
@@ -136,7 +136,7 @@ export class Takeover {
     return { state: 'active', former: active };
   }
 
-  /** Whether the store keeps the documents of a generation of this version in an older form. */
+  /** Whether a generation of this version is stored in an older form. */
   async #isOutdated(tag: string): Promise<boolean> {
     const { name: projection, version } = this.#projection;
     if (this.#current === tag || parseTag(tag).version !== version) return false;
@@ -145,19 +145,19 @@ export class Takeover {
     return isOutdated;
   }
 
-  /** Drops a replaced generation after its retirement. If another node still folds it, that node drops it. */
+  /** Drops a replaced generation after `retirementMs`. If another node still folds it, that node drops it. */
   async retire(generation: GenerationId, signal: AbortSignal): Promise<void> {
     const { retirementMs = RETIREMENT_MS } = this.#deps;
     await pause(retirementMs, signal);
     if (!signal.aborted) await this.#drop(generation);
   }
 
-  /** Drops former generations that no process has folded for a while, also those left by an earlier process. */
+  /** Drops former generations that no process has folded for `formerMs`, including those of ended processes. */
   async clean(): Promise<void> {
     const { store, formerMs = FORMER_MS } = this.#deps;
     const { name: projection, version } = this.#projection;
     const { active, building } = await store.activeGeneration(projection);
-    // Only the successor cleans, not an older build.
+    // An older build must not drop generations: only the build of the active generation does.
     if (parseTag(active).version !== version) return;
     for (const tag of await store.generations(projection)) {
       if (tag === active || tag === building || parseTag(tag).version > version) continue;

@@ -3,7 +3,7 @@ import { monotonic } from '../runtime/timers.ts';
 /** How long (ms) batches stay small after a reader waited. */
 const LASTING_MS = 500;
 
-/** Whether readers of any projection in this thread wait, or waited recently. */
+/** Tells whether a reader of any projection in this thread waits, or waited within `LASTING_MS`. */
 export class WaitingReaders {
   #last = Number.NEGATIVE_INFINITY;
 

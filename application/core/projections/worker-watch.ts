@@ -3,10 +3,10 @@ import { leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
 import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
 
 const SAMPLE_MS = 1000;
-/** How long (ms) no worker may be seen, as in a restart or a takeover. */
+/** How long (ms) workers may be unseen before they count as missing; longer than a restart or a takeover. */
 const MISSING_MS = 5000;
 
-/** Watches from a node that folds nothing whether any process folds read models. */
+/** Checks, in a process that does not fold read models, whether any other process does. */
 export class WorkerWatch {
   readonly #names: readonly string[];
   readonly #store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>;

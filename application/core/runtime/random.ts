@@ -14,7 +14,7 @@ const POOLED = 64;
 const pool = Buffer.allocUnsafe(12 * 1024);
 let poolAt = pool.length;
 
-/** Few bytes come from a pool, since a system call for each IV is slow (decision 33). */
+/** Takes up to `POOLED` bytes from a pool, since a system call for each IV is slow (decision 33). */
 const pooled = (length: number): Buffer => {
   if (poolAt + length > pool.length) {
     randomFillSync(pool);
@@ -37,7 +37,7 @@ const nodeRandom: Random = {
 
 let random = nodeRandom;
 
-/** Replaces the random values of this process. Returns a function that puts Node's back. */
+/** Replaces the random values of this process. Returns a function that restores Node's. */
 export const useRandom = (replacement: Random): (() => void) => {
   random = replacement;
   return () => {

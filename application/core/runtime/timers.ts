@@ -1,12 +1,12 @@
 import { Observable } from '../rxjs.ts';
 
-/** A running timer. `unref` lets the process end before it fires, `refresh` starts its time anew. */
+/** A running timer. `unref` lets the process end before the timer fires; `refresh` restarts its time. */
 export interface Timer {
   unref(): this;
   refresh(): this;
 }
 
-/** The timers of the process, and its clock for durations. The simulation replaces them by virtual ones (decision 58). */
+/** The process's timers, and its clock for durations. The simulation replaces these by virtual ones (decision 58). */
 export interface Timers {
   /** Milliseconds since some fixed moment; never goes back. */
   monotonic(): number;
@@ -36,7 +36,7 @@ export const nodeTimers: Timers = {
 
 let timers = nodeTimers;
 
-/** Replaces the timers of this process. Returns a function that puts Node's back. */
+/** Replaces the timers of this process. Returns a function that restores Node's. */
 export const useTimers = (replacement: Timers): (() => void) => {
   timers = replacement;
   return () => {
@@ -51,7 +51,7 @@ export const setInterval = (run: () => void, ms: number): Timer => timers.setInt
 export const clearInterval = (timer: Timer | undefined): void => timers.clearInterval(timer);
 export const setImmediate = (run: () => void): void => timers.setImmediate(run);
 
-/** Runs in this tick, once all promises that can settle in it have settled. */
+/** Runs later in this tick, after all promises that can settle in this tick have settled. */
 export const afterPromises = (run: () => void): void =>
   globalThis.queueMicrotask(() => process.nextTick(run));
 
@@ -71,7 +71,7 @@ export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
     signal?.addEventListener('abort', finish);
   });
 
-/** Emits after `ms`, then completes; with `everyMs` it emits again after each such time instead. */
+/** Emits after `ms`, then completes; with `everyMs` it does not complete, and emits again each `everyMs`. */
 export const timer = (ms: number, everyMs?: number): Observable<void> =>
   new Observable((subscriber) => {
     const fire = (): void => {

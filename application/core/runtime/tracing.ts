@@ -1,8 +1,7 @@
 import type { Attributes, Span, SpanKind, Tracer } from '../../ports/tracing.ts';
 
 /**
- * Traces (decision 60). Off unless an exporter is set: then every function here returns undefined at once, and events carry
- * no `traceparent`.
+ * Traces (decision 60). Without an exporter tracing is off: no span is made, and events carry no `traceparent`.
  */
 
 let tracer: Tracer | undefined;
@@ -17,7 +16,7 @@ export const useTracer = (next: Tracer): (() => void) => {
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** A span that begins a trace where there is no parent. */
+/** Starts a span; without a parent it begins a new trace. Undefined when tracing is off. */
 export const startSpan = (
   name: string,
   kind: SpanKind,
@@ -25,7 +24,7 @@ export const startSpan = (
   attributes: Attributes = {},
 ): Span | undefined => tracer?.start(name, kind, parent, attributes);
 
-/** A span of work that belongs to a trace; undefined without one. */
+/** Starts a span under `parent`; undefined without a parent or when tracing is off. */
 export const continueSpan = (
   name: string,
   kind: SpanKind,
@@ -33,7 +32,7 @@ export const continueSpan = (
   attributes: Attributes = {},
 ): Span | undefined => (parent === undefined ? undefined : startSpan(name, kind, parent, attributes));
 
-/** Ends a span when work ends, as failed when it fails. */
+/** Ends a span when `work` settles; marks the span as failed when `work` rejects. */
 export const during = <T>(span: Span | undefined, work: Promise<T>): Promise<T> =>
   span === undefined ? work : ended(span, work);
 

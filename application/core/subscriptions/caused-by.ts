@@ -1,7 +1,7 @@
 import { DomainError } from '../../../domain/core/errors.ts';
 import type { Cause, LoggedEvent } from '../events/event-codec.ts';
 
-/** The cause of commands that an event leads to: its actor and correlation id, and its id as causation. */
+/** The cause of commands that follow from an event: the event's actor and correlation id, and its id as causation. */
 export const causeOf = (event: LoggedEvent): Cause => ({
   actor: event.actor,
   impersonatedBy: event.impersonatedBy,
@@ -10,7 +10,7 @@ export const causeOf = (event: LoggedEvent): Cause => ({
   traceparent: event.traceparent,
 });
 
-/** The cause of commands that a part of the product gives by itself because of an event. */
+/** The cause of commands that the system, as actor `id`, runs because of an event. */
 export const systemCauseOf = (event: LoggedEvent, id: string): Cause => ({
   ...causeOf(event),
   actor: { kind: 'system', id },

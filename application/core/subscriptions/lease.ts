@@ -16,8 +16,8 @@ const pauseToNextMultiple = (ms: number, signal: AbortSignal): Promise<void> =>
   pause(ms - (monotonic() % ms), signal);
 
 /**
- * Runs work while a lease is held, until `signal` aborts: takes the lease, renews it at a third of its life, aborts the
- * work when it is lost. Writes carry the lease's fence, so that a former holder cannot write.
+ * Runs work under a lease until `signal` aborts: takes the lease, renews it after a third of its lifetime, and aborts
+ * the work when the lease is lost. Writes carry the lease's fence, so that a former holder cannot write.
  */
 export const holdLease = async (
   name: string,
@@ -32,14 +32,14 @@ export const holdLease = async (
     try {
       const lease = await store.acquireLease(name, owner, ttlMs);
       if (lease === undefined) {
-        // Asks more often at first, since leases of a process killed a moment ago expire soon.
+        // Asks more often after the start, since the leases of a process that was just killed expire soon.
         const isNew = monotonic() - began < 2 * ttlMs;
         await pauseToNextMultiple(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
       }
       await whileRenewed(lease, options, signal, work);
       failures = 0;
-      // Limits how often work that ends at once restarts.
+      // Limits how often the work restarts if it ends at once.
       await pause(50, signal);
     } catch (error) {
       failures += 1;
@@ -49,7 +49,7 @@ export const holdLease = async (
   }
 };
 
-/** Runs work under a lease just taken: renews it, aborts the work when it is lost, and releases it. */
+/** Runs work under a lease that was just taken: renews the lease, aborts the work when it is lost, and releases it. */
 export const whileRenewed = async (
   lease: Lease,
   { store, owner, ttlMs }: LeaseOptions,
@@ -72,7 +72,7 @@ export const whileRenewed = async (
         if (renewed?.fence !== lease.fence) held.abort();
         renewedAt = askedAt;
       } catch {
-        // Tolerates a failed call: it concerns all leases of the process, and an abort would end all its work.
+        // Tolerates failed calls for half the lifetime: they concern all leases of the process and would end all work.
         if (monotonic() - renewedAt > ttlMs / 2) held.abort();
       }
     }

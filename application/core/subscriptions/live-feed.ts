@@ -26,16 +26,16 @@ import {
 import type { EventBatch, LogFollower } from './log-follower.ts';
 
 const WAIT_MS = 5000;
-/** Interval of reading the end of the log, and how long reaching it counts as current (ms). */
+/** Interval (ms) of reading the log's end; and how long (ms) the feed counts as current after it reached that end. */
 const ASK_MS = 1000;
 const CURRENT_MS = 5000;
 
-/** A listener must return at once; later events wait for it. */
+/** A listener must return quickly, since later events wait until it returns. */
 export type LiveListener = (event: LoggedEvent) => void;
 
 /**
- * Follows the log on every node from its present end: drops cached states and keys that another node changed, and calls
- * listeners with each event. {@link LiveFeed.isCurrent} bounds the age of cached states.
+ * Follows the log on every node from the end that it has at the start: drops cached states and keys that another node
+ * changed, and calls listeners with new events. {@link LiveFeed.isCurrent} bounds the age of cached states.
  */
 export class LiveFeed {
   readonly #events: Pick<EventStore, 'end'>;
@@ -50,7 +50,7 @@ export class LiveFeed {
   /** Types with a listener; other events are not decoded. */
   readonly #types = new Set(ERASING);
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
-  /** Time of the latest request for the log's end whose answer the feed has reached. */
+  /** When (ms of the process) the log's end that the feed has reached was requested from the store. */
   #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {
@@ -79,7 +79,7 @@ export class LiveFeed {
     return this.position !== undefined && this.position >= position;
   }
 
-  /** Whether everything in the log 5 s ago was delivered. False while the store or the live source is disconnected. */
+  /** Whether all events that were in the log 5 s ago were delivered. False while the store is disconnected. */
   get isCurrent(): boolean {
     return monotonic() - this.#currentAt <= CURRENT_MS;
   }
@@ -92,7 +92,7 @@ export class LiveFeed {
     await firstValueFrom(merge(this.#reached(position), tooLate));
   }
 
-  /** @param types that the listener needs; it may be called with others */
+  /** @param types event types that the listener needs; it is also called with types of other listeners */
   onEvent(listener: LiveListener, types: readonly string[]): void {
     this.#listeners.push(listener);
     for (const type of types) this.#types.add(type);
@@ -119,7 +119,7 @@ export class LiveFeed {
       this.#currentAt = at;
     });
     try {
-      // Urgent, since revocations arrive by this feed: it does not wait for other followers.
+      // Urgent: does not wait for other followers, since revocations of rights arrive by this feed.
       await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#onBatch(batch));
     } finally {
       confirming.unsubscribe();
@@ -133,7 +133,7 @@ export class LiveFeed {
       for (const listener of this.#stored) listener(stored);
       if (this.#types.has(stored.type)) this.#dispatch(stored);
     }
-    // Listeners are synchronous, so the position is not seen within a batch.
+    // Listeners are synchronous, so no other code runs between the events of a batch and this update.
     this.#position.next(position);
   }
 
@@ -148,8 +148,8 @@ export class LiveFeed {
   }
 
   /**
-   * Reads the log's end from the store, since a disconnected live source looks like a quiet log. Emits the time of the
-   * read once the feed has reached that end; an unavailable store confirms nothing.
+   * Reads the log's end from the store at intervals, since a feed that lost its connection looks like a log without new
+   * events. Emits the time of a read once the feed has reached that end; emits nothing while the store is unavailable.
    */
   #confirmed(): Observable<number> {
     return timer(ASK_MS, ASK_MS).pipe(
@@ -171,7 +171,7 @@ export class LiveFeed {
   #dropErasedKeys(event: LoggedEvent): void {
     const id = erasedKeyId(event);
     if (id !== undefined) this.#keys.markDestroyed(id);
-    // The tenant's first event may hold a copy of the person under this key, which is then read from the store again.
+    // The tenant's first event may hold a copy of the person's data under this key; forces a read of the key's state.
     if (event.type === UserForgotten.type) this.#keys.forget(firstAdminKeyId(event.tenantId));
   }
 }

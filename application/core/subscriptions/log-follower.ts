@@ -20,7 +20,7 @@ import {
 import { type BufferSize, PageBuffer, type Place } from './page-buffer.ts';
 import { type Follower, type OlderPages, PAGE, PageReader, SCANNED } from './page-reader.ts';
 
-/** Selected events. `position` is how far the log was read, even when no event matched. */
+/** Selected events. The log was read up to `position`, even if no event matched. */
 export interface EventBatch {
   readonly events: readonly StoredEvent[];
   readonly position: Position;
@@ -34,17 +34,17 @@ export interface FollowOptions {
   readonly filter?: EventFilter | undefined;
   /** Most events per batch (default 512). */
   readonly batchSize?: number | undefined;
-  /** Reads ahead of slower followers instead of waiting to share its pages with them. */
+  /** Reads at once instead of waiting until slower followers can share the pages. */
   readonly isUrgent?: boolean | undefined;
   /**
-   * Called at once with the log's end, instead of an empty batch, when new events match nothing of an idle follower.
-   * Returns false to be given the batch.
+   * Called with the log's new end, instead of an empty batch, when a follower is idle and no new event matches its
+   * filter. Returns false to get the empty batch.
    */
   readonly onPassed?: ((position: Position) => boolean) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** A gapless part of the log, from the requested place up to `position`. */
+/** All events of the log from the requested place up to `position`. */
 export type LogPage = Pick<EventBatch, 'events' | 'position'>;
 
 const DEFAULT_BATCH = 512;
@@ -63,8 +63,8 @@ const newFollower = ({ after, filter, batchSize, isUrgent, onPassed, signal }: F
 });
 
 /**
- * Reads the log once per process for all followers (decision 30). New events are kept in a bounded buffer; pages of
- * older events are shared by followers near each other. Each follower sets its own pace.
+ * Reads the log once per process for all followers (decision 30). New events are kept in a bounded buffer; followers
+ * that are near each other share pages of older events. Each follower reads at its own pace.
  */
 export class LogFollower {
   readonly #events: EventStore;
@@ -75,9 +75,9 @@ export class LogFollower {
   /** Emits after new events were added to the buffer. Shared by all followers. */
   readonly growth: Observable<void>;
   #growths = 0;
-  /** Whether the log has events that were not added to the buffer. */
+  /** Whether the log may have events after those in the buffer. */
   #hasMore = true;
-  /** The last event that was announced; `''` for none. */
+  /** Position of the last event that the store announced; `''` for none. */
   #announced: Place = '';
   #woken = Promise.withResolvers<void>();
 
@@ -96,9 +96,9 @@ export class LogFollower {
   }
 
   /**
-   * Catch-up, then live, in log order without gap or duplicate. The next batch is made when `handle` has ended. Emits
-   * handled batches; completes at the abort, after the current batch; fails when `handle` does. Failed reads are
-   * retried.
+   * Calls `handle` with the events after `after`, then with new ones, in log order without gap or duplicate, one batch
+   * at a time. Emits handled batches. Completes after the current batch when `signal` aborts; fails when `handle` does.
+   * Failed reads are retried.
    */
   follow(
     options: FollowOptions,
@@ -129,7 +129,7 @@ export class LogFollower {
     });
   }
 
-  /** As {@link follow}, awaiting its completion. */
+  /** Like {@link follow}; resolves when it completes. */
   async run(options: FollowOptions, handle: (batch: EventBatch) => Promise<void> | void): Promise<void> {
     await lastValueFrom(this.follow(options, handle), { defaultValue: undefined });
   }
@@ -142,7 +142,7 @@ export class LogFollower {
   /** Returns a reader of pages for another thread, which shares them with this thread's followers until aborted. */
   pagesFor(signal: AbortSignal): (after: Place) => Promise<LogPage | undefined> {
     const follower = newFollower({ batchSize: PAGE, signal });
-    // Others wait for it for a second, like for any follower between two reads: it may never read at all.
+    // Busy from the start: other followers wait at most `STILL_MS` for this one, which may never read at all.
     follower.busySince = monotonic();
     this.#pages.enter(follower);
     let last: Promise<unknown> = Promise.resolve();
@@ -161,7 +161,7 @@ export class LogFollower {
     };
   }
 
-  /** Reads selected events after a place once, apart from all followers. */
+  /** Reads selected events after a place once, without sharing pages with followers. */
   async read(after: Place, filter: EventFilter, limit: number): Promise<Omit<EventBatch, 'caughtUp'>> {
     const from = after === '' ? undefined : after;
     return this.#events.scanAll({ from, filter, limit }, SCANNED);
@@ -200,13 +200,13 @@ export class LogFollower {
         if (page.position > place || (caughtUp && !follower.caughtUp)) {
           return { events: page.events, position: page.position, caughtUp };
         }
-        // A shared read may have begun before the last growth, which wakes no follower again.
+        // A shared read may have begun before the last growth of the log; no further wake-up comes for that growth.
         if (!caughtUp) continue;
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };
       }
       if (growths !== this.#growths || signal.aborted) continue;
-      // The others share one promise.
+      // Followers without `onPassed` share one promise.
       if (follower.onPassed === undefined) await this.#woken.promise;
       else await new Promise<void>((wake) => this.#idle.set(follower, wake));
     }
@@ -217,7 +217,7 @@ export class LogFollower {
     return !this.#hasMore && this.#live.last?.end === place;
   }
 
-  /** Wakes the waiting followers, except those that the growth is known to pass. */
+  /** Wakes the waiting followers, except those whose filter matches no event of the growth. */
   #wakeAll(growth?: LogGrowth): void {
     for (const [follower, wake] of this.#idle) {
       if (growth !== undefined && this.#passes(follower, growth)) continue;
@@ -246,7 +246,7 @@ export class LogFollower {
 
   #keep(growth: LogGrowth | undefined): void {
     const end = growth?.events.at(-1)?.position;
-    // A repeated announcement does not show where the log ends now.
+    // A repeated announcement does not tell where the log ends now.
     if (end !== undefined && end <= this.#announced) return;
     this.#growths += 1;
     this.#hasMore = growth === undefined;

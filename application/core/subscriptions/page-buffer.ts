@@ -1,10 +1,10 @@
 import { matches, type Selection } from '../../ports/event-filter.ts';
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
 
-/** The position of the last event before a place in the log; `''` for its start. */
+/** A place in the log: the position of the last event before it; `''` for the start of the log. */
 export type Place = Position | '';
 
-/** A gapless part of the log: every event after `after`, up to `end`. */
+/** All events of the log after `after` up to `end`. */
 export interface Page {
   readonly after: Place;
   readonly end: Position;
@@ -13,7 +13,7 @@ export interface Page {
   readonly lastAt?: number | undefined;
 }
 
-/** A part of the buffer as one follower selects it. */
+/** Events of the buffer that one follower selects. */
 export interface Excerpt {
   readonly events: readonly StoredEvent[];
   readonly position: Position;
@@ -31,7 +31,7 @@ const unitsOf = ({ events }: Page): number => {
   return units;
 };
 
-/** Pages of the log in order, without overlap, possibly with gaps. Bounded in events and bytes. */
+/** Pages of the log in order, without overlap but possibly with gaps. Bounded by number of events and bytes. */
 export class PageBuffer {
   readonly #size: BufferSize;
   #pages: Page[] = [];
@@ -73,7 +73,7 @@ export class PageBuffer {
     this.#units += unitsOf(cut);
   }
 
-  /** Evicts the oldest pages until the rest fits; the last one stays. */
+  /** Evicts the oldest pages until the rest fits; the last page always stays. */
   trim(): void {
     while (this.isOver && this.#pages.length > 1) this.dropWhere((_, index) => index === 0);
   }

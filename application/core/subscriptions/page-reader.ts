@@ -14,31 +14,31 @@ export interface Follower {
   readonly limit: number;
   /** Reads at once instead of waiting to share a page. */
   readonly isUrgent: boolean;
-  /** Called when events of other types pass it at the end of the log; false makes them a batch. */
+  /** See `FollowOptions.onPassed`. */
   readonly onPassed: ((position: Position) => boolean) | undefined;
   readonly signal: AbortSignal;
   place: Place;
-  /** Whether its last batch ended at the end of the log. */
+  /** Whether the follower's last batch ended at the end of the log. */
   caughtUp: boolean;
   /** Batches handled. */
   batches: number;
-  /** When it got the batch that it handles (ms of the process); undefined while it waits. */
+  /** When (ms of the process) the follower got the batch that it handles; undefined while it waits for a batch. */
   busySince: number | undefined;
 }
 
 /** Pages that another thread of this process reads and shares with its own followers (decision 30). */
 export interface OlderPages {
-  /** Only pages that begin before this position are read here. */
+  /** Only pages that begin before this position are read from the other thread. */
   readonly before: Position;
-  /** The events after a place; none when the thread knows of no more. */
+  /** The events after a place; empty when the other thread has no further events. */
   read(after: Place): Promise<Pick<ScanPage, 'events' | 'position'>>;
 }
 
-/** Maximum of events that one read returns. */
+/** Most events that one read returns. */
 export const PAGE = 1000;
-/** Maximum of events that one read scans. */
+/** Most events that one read scans. */
 export const SCANNED = 16_384;
-/** Others stop waiting for a follower that handles one batch for longer (ms). */
+/** Other followers do not wait for a follower that handles one batch for longer than this (ms). */
 const STILL_MS = 1000;
 /** Followers that start within this time (ms) of one another read the log together. */
 const GATHER_MS = 100;
@@ -46,8 +46,9 @@ const GATHER_MS = 100;
 const POLL_MS = 100;
 
 /**
- * Reads older events page by page. Followers at the same place share a page; one that is ahead of a full buffer waits
- * for those that still need its pages, so that the log is read about once. A follower alone reads its own selection.
+ * Reads older events page by page. Followers at the same place share a page. While the buffer is full, the follower at
+ * the front waits for followers that still need buffered pages, so that the log is read about once. A follower without
+ * others near it reads only the events that it selects.
  */
 export class PageReader {
   readonly #events: EventStore;
@@ -82,7 +83,7 @@ export class PageReader {
     this.#moved.next();
   }
 
-  /** Ends reads under way because a follower stops; other followers read again. */
+  /** Ends running reads because a follower stops; the other followers then read again. */
   interrupt(): void {
     this.#interrupted.next();
   }
@@ -129,7 +130,7 @@ export class PageReader {
     return this.#buffer.isOver && this.#companyOf(follower).some(({ place }) => place < follower.place);
   }
 
-  /** Pages that an active follower reads or reaches without a gap. */
+  /** Pages in which an active follower is, and the pages that follow these without a gap. */
   #needed(): ReadonlySet<Page> {
     const active = [...this.#followers].filter(isActive);
     const needed = new Set<Page>();
@@ -142,7 +143,7 @@ export class PageReader {
     return needed;
   }
 
-  /** Followers at this follower's place, and those that reach it over buffered pages. */
+  /** Other active followers at this follower's place, and those that reach the place by reading buffered pages. */
   #companyOf(follower: Follower): readonly Follower[] {
     const { place } = follower;
     let from = place;

@@ -7,8 +7,8 @@ import { evictOldest } from '../memory/evict-oldest.ts';
 const MAX_STREAMS = 10_000;
 
 /**
- * States of streams at a position of the log, for a reader that goes through each tenant's events in order: the result
- * does not depend on when it reads.
+ * States of streams at a position of the log, for a subscriber that handles each tenant's events in order: a state does
+ * not depend on the time at which it is read.
  */
 export class PastStates<S, E extends AnyEvent> {
   readonly types: readonly string[];
@@ -28,34 +28,34 @@ export class PastStates<S, E extends AnyEvent> {
     this.#states = states;
   }
 
-  /** Drops all states: the reader starts elsewhere in the log. */
+  /** Drops all states. To be called before the subscriber continues at another place of the log. */
   reset(): void {
     this.#cache.clear();
   }
 
-  /** Evolves the cached state by an event of one of the types; false for other events. */
+  /** Applies an event of one of the types to the cached state of its stream; returns false for other events. */
   evolve(event: LoggedEvent): boolean {
     if (!this.types.includes(event.type)) return false;
     const known = this.#cache.get(event.stream);
     if (known !== undefined) {
-      // The stream's name and the catalogue make it an event of the type.
+      // Events of these types are only in streams of this stream type.
       this.#cache.set(event.stream, this.#type.evolve(known, event as unknown as E, event));
     }
     return true;
   }
 
-  /** The state just before the event at `position`: read from the log once, then kept up to date by {@link evolve}. */
+  /** The state just before the event at `position`. Reads the log once; {@link evolve} then keeps the state current. */
   before(stream: string, position: Position): S | Promise<S> {
     const known = this.#cache.get(stream);
     return known === undefined ? this.#load(stream, position) : known;
   }
 
-  /** As {@link before}, read from the log each time: for a stream that is not read in one order with `position`. */
+  /** Like {@link before}, but always reads the log: for streams of another tenant, whose events have another order. */
   readBefore(stream: string, position: Position): Promise<S> {
     return this.#states.before(stream, this.#type, position);
   }
 
-  /** The state before the next event of the log, when it is cached. */
+  /** The state before the next event of the log; undefined when it is not cached. */
   cached(stream: string): S | undefined {
     return this.#cache.get(stream);
   }

@@ -12,28 +12,29 @@ import type { LogFollower } from './log-follower.ts';
 import { type QueueRoom, TenantQueues } from './tenant-queues.ts';
 
 /**
- * Reacts to events by commands, at least once for each event, in the log's order for each tenant; the commands' effects
- * are keyed by the event's id. A long handler waits for the tenant's next quantum between its steps.
+ * Reacts to events by commands, at least once for each event, in the log's order within each tenant. The commands'
+ * effects are keyed by the event's id, so that a repeat has no second effect. A long handler calls `quantum.next`
+ * between its steps.
  */
 export interface Subscriber {
   readonly name: string;
   readonly types: readonly string[];
-  /** Called at the start and after failures: events may come again. Other tenants' events may be in work. */
+  /** Called at the start and after failures: events may come again. Events of other tenants may be running. */
   readonly begin?: () => void;
   readonly handle: (event: LoggedEvent, quantum?: Quantum) => Promise<void>;
   /**
-   * Handles several events of one tenant in log order instead of {@link handle} for each, when they need not wait for one another.
-   * When it fails, `begin` is called and they are handled one by one.
+   * Handles several events of one tenant, in log order, in one call instead of {@link handle} for each. When it fails,
+   * `begin` is called, and the events are handled one by one.
    */
   readonly handleAll?: (events: readonly LoggedEvent[], quantum?: Quantum) => Promise<void>;
   /**
-   * Whether an event needs no work once all earlier events are handled, decided without decoding it. A part is skipped
-   * when all its events are.
+   * Whether an event needs no work once all earlier events are handled, decided without decoding the event. Events that
+   * are handled together are skipped only if all of them can be skipped.
    */
   readonly skips?: (event: StoredEvent) => boolean;
-  /** As {@link skips} for a whole part, when the check needs a store. */
+  /** Like {@link skips}, for all events that are handled together, when the check needs a store. */
   readonly skipsAll?: (events: readonly StoredEvent[]) => Promise<boolean>;
-  /** Called once when an event failed in all its tries; it is then skipped. */
+  /** Called once for an event that failed in all its tries; the event is then skipped. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
 
@@ -47,22 +48,22 @@ export interface SubscriberOptions extends LeaseOptions {
   readonly scheduler: BackgroundScheduler;
   /** Shared by all subscribers of the process. */
   readonly room: QueueRoom;
-  /** Called at a subscriber's start, with the time (ms) of its oldest unhandled event. Returns a function for its end. */
+  /** Called at a subscriber's start. Returns a function that is called at its end. */
   readonly onRunning?: (name: string, queues: SubscriberQueues) => () => void;
 }
 
 /** Tries of one event before it is skipped. */
 const TRIES = 5;
-/** Delay (ms) of storing a checkpoint, after handled events and after others. */
+/** Delay (ms) of storing a checkpoint: after handled events, and after events that did not match. */
 const SAVE_MS = 250;
 const SAVE_UNMATCHED_MS = 2000;
-/** Events of a tenant that is behind, read together. */
+/** Most events per read of a tenant that is behind. */
 const READ_AGAIN = 64;
 /** Pause (ms) after a batch without matching events. */
 const LINGER_MS = 20;
 
 /**
- * Runs a subscriber under its lease from its stored progress until aborted: each tenant's events in order, in
+ * Runs a subscriber under its lease, from its stored progress, until aborted. Handles each tenant's events in order, in
  * quanta of the scheduler (decision 37).
  */
 export const runSubscriber = (
@@ -96,7 +97,7 @@ export const runSubscriber = (
           save().catch((error: unknown) => {
             if (error instanceof Fenced) return;
             logger.warn({ err: error, subscriber: name }, 'a checkpoint was not saved');
-            // No further event may come that would save it.
+            // Tries again, since no further event may come that would trigger a save.
             changes.next({ matched: false });
           }),
         ),
@@ -126,7 +127,7 @@ export const runSubscriber = (
     await save();
   });
 
-/** Handles events of one tenant; calls `done` with the number of handled ones. @throws when a store is unavailable */
+/** Handles events of one tenant; calls `done` with the number of handled events. @throws when a store is unavailable */
 const handlePart = async (
   subscriber: Subscriber,
   { codec, logger }: Pick<SubscriberOptions, 'codec' | 'logger'>,
@@ -182,7 +183,7 @@ const handledTogether = async (
   }
 };
 
-/** Gives each event a span, to which its effects belong. */
+/** Starts a span for each event; spans of the event's effects become its children. */
 const traced = (
   { name }: Subscriber,
   events: readonly LoggedEvent[],
@@ -218,7 +219,7 @@ const handledAlone = async (
       throw error;
     }
   };
-  // Unavailable stores and busy streams do not count as failures: the tenant's events are tried again later.
+  // An unavailable store or busy stream does not count as a try: the tenant's events are handled again later.
   const isFinal = (error: unknown): boolean => signal.aborted || isUnavailable(error);
   try {
     await handle();

@@ -11,9 +11,9 @@ import { filter, firstValueFrom, Subject, takeUntil } from '../rxjs.ts';
 import type { EventBatch } from './log-follower.ts';
 import type { Place } from './page-buffer.ts';
 
-/** Maximum wait (ms) for half-full queues before the next batch is queued. */
+/** Longest wait (ms) for queues that are more than half full before the next batch is queued. */
 const MAX_SETTLE_MS = 2 * QUANTUM_MS;
-/** Numbers of events handled together: at first, and at most. */
+/** Number of events handled together: at the start, and at most. */
 const FIRST_PART = 16;
 const LARGEST_PART = 128;
 
@@ -22,11 +22,11 @@ export interface QueueRoom {
   /** Characters of all queued events. */
   chars: number;
   readonly maxChars: number;
-  /** The queue of one tenant in one subscriber may hold at least this, and up to half of the free room. */
+  /** One tenant's queue in one subscriber may hold this much, or half of the free budget if that is more. */
   readonly ofTenant: { readonly events: number; readonly chars: number };
 }
 
-/** Multiple of `ofTenant` that one tenant may queue now; it grows with the free room. */
+/** Multiple of `ofTenant` that one tenant may queue now; greater while more of the budget is free. */
 const sharesOf = ({ chars, maxChars, ofTenant }: QueueRoom): number =>
   Math.max(1, (maxChars - chars) / 2 / ofTenant.chars);
 
@@ -37,9 +37,9 @@ interface Queue {
   chars: number;
   /** All events of the tenant up to here are handled. */
   done: Place;
-  /** The place from which the log is read again for a tenant with more events than those queued. */
+  /** Set while the tenant is behind: the place from which its events are read again after the queued ones. */
   behindFrom: Place | undefined;
-  /** Events of the next part; adapted so that a part fits into a quantum. */
+  /** Number of events handled together next; adapted so that their handling fits into a quantum. */
   part: number;
 }
 
@@ -50,7 +50,7 @@ interface Deps {
   readonly logger: Logger;
   /** Reads a tenant's next events after a place. */
   readonly read: (tenantId: string, after: Place) => Promise<Omit<EventBatch, 'caughtUp'>>;
-  /** Handles events in order; calls `done` with the number of those that are handled. */
+  /** Handles events in order; calls `done` with the number of events just handled. */
   readonly handle: (
     part: readonly StoredEvent[],
     quantum: Quantum,
@@ -61,7 +61,7 @@ interface Deps {
 
 /**
  * The events of one subscriber, queued per tenant and handled in the tenants' quanta (decision 37). A tenant with more
- * events than its queue holds is behind: it keeps a place in the log and reads on from there.
+ * events than its queue may hold is behind: its further events are dropped, and read from the log again later.
  */
 export class TenantQueues {
   readonly #deps: Deps;
@@ -69,9 +69,9 @@ export class TenantQueues {
   readonly #running = new Set<Promise<void>>();
   /** Emits after events were handled. */
   readonly handled = new Subject<void>();
-  /** How far the log was read: all events up to here are queued, behind, or handled. */
+  /** The log was read up to this place: earlier events are handled, queued, or of tenants that are behind. */
   #front: Place;
-  /** Time of the last event read while the log has more events; undefined at its end. */
+  /** Time (ms) of the last event read, while the log has more events; undefined at the end of the log. */
   #frontAt: number | undefined;
 
   constructor(progress: SubscriberProgress | undefined, deps: Deps) {
@@ -124,7 +124,7 @@ export class TenantQueues {
     return { position: this.#front, behind: new Map([...this.#queues].map(([id, { done }]) => [id, done])) };
   }
 
-  /** Waits a moment while a queue is more than half full: if it overflowed, its tenant's events would be read again. */
+  /** Waits up to `MAX_SETTLE_MS` while a queue is more than half full, since events that overflow are read twice. */
   async settled(): Promise<void> {
     const { ofTenant } = this.#deps.room;
     const isFilling = ({ events, chars, behindFrom }: Queue): boolean =>
@@ -154,11 +154,11 @@ export class TenantQueues {
     return queue;
   }
 
-  /** Never rejects. A tenant that fails waits alone. */
+  /** Never rejects. After a failure only this tenant pauses. */
   async #run(tenantId: string, queue: Queue): Promise<void> {
     const { name, scheduler, logger, signal } = this.#deps;
     let failures = 0;
-    // The rest of the batch is queued first.
+    // Lets `take` queue the rest of its batch first.
     await Promise.resolve();
     while (!signal.aborted && hasWork(queue)) {
       const quantum = await scheduler.take(tenantId, name);
@@ -198,7 +198,7 @@ export class TenantQueues {
 
   async #readRest(tenantId: string, queue: Queue, after: Place): Promise<void> {
     const { events, position } = await this.#deps.read(tenantId, after);
-    // Skips events after the front: from now on `take` queues them.
+    // Skips events after the front, since `take` queues them from now on.
     const isThere = position >= this.#front;
     for (const event of events) if (!isThere || event.position <= this.#front) this.#push(queue, event);
     queue.behindFrom = isThere ? undefined : position;
