@@ -5,7 +5,7 @@ import { type Quote, quotesOf } from './quoting.ts';
 import type { Passage } from './tenant-indexes.ts';
 
 /**
- * Makes a reply from passages; there is at least one.
+ * Makes a reply from passages, of which there is at least one.
  * @throws {DomainError} `unavailable`, `assistant_upstream_unexpected`
  */
 export type Answerer = (
@@ -22,12 +22,12 @@ export const NOTHING_CERTAIN =
 
 const FOUND = 'This is what your records say:';
 
-/** Sources named when none of them is certain to answer. */
+/** Most sources named when no passage is certain enough to be quoted. */
 const POINTERS = 3;
 
 /**
  * Answers without a language model by quoting the best sentences of the passages under the titles of their sources.
- * When no passage is certain enough, it says so and only names the closest sources.
+ * When no passage is certain enough, the reply says so and only names the closest sources.
  */
 export const extractiveAnswerer: Answerer = async (message, history, passages) =>
   isCertain(passages) ? quoting(quotesOf(message, history, passages)) : pointing(passages);

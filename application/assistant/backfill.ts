@@ -19,21 +19,21 @@ export interface BackfillCounts {
   readonly skipped: number;
 }
 
-/** All sources of a tenant that belong in its corpus, up to the present end of the log. */
+/** Lists all sources that belong in a tenant's corpus, up to the present end of the log. */
 export interface CorpusInventory {
   records(tenantId: string): AsyncIterable<RecordFacts>;
   attachments(tenantId: string): AsyncIterable<Omit<FileFacts, 'entity_name'>>;
 }
 
-/** Sources embedded together; two such groups at a time, so that the embedder does not wait for the store. */
+/** Sources embedded together, and groups in progress: with two, the embedder need not wait for the store. */
 const GROUP = 32;
 const AT_ONCE = 2;
 const POLL_MS = 200;
 
 /**
- * Writes a tenant's records and attachments to its corpus (specification, Assistant). One run at a time per tenant over
- * all nodes; further requests wait for it and get its counts. After a crash a waiting request starts a new run, which
- * skips finished sources.
+ * Writes a tenant's records and attachments to its corpus (specification, Assistant). All nodes together have one run
+ * at a time per tenant; further requests wait for this run and get its counts. After a crash a waiting request starts
+ * a new run, which skips sources that are stored.
  */
 export class Backfills extends WithDeps<{
   readonly corpus: Corpus;
@@ -49,8 +49,8 @@ export class Backfills extends WithDeps<{
   readonly #stopping = new AbortController();
 
   /**
-   * @throws {DomainError} `embedding_model_unavailable`, `assistant_not_entitled` when that ends during the run,
-   * `unavailable`
+   * @throws {DomainError} `embedding_model_unavailable`, `unavailable`, or `assistant_not_entitled` when the
+   * entitlement ends during the run
    */
   async run(tenantId: string): Promise<BackfillCounts> {
     const present = this.#running.get(tenantId);
@@ -75,7 +75,7 @@ export class Backfills extends WithDeps<{
       const lease = await options.store.acquireLease(`backfill:${tenantId}`, options.owner, options.ttlMs);
       const last = waited ? await store.backfillRun(tenantId) : undefined;
       const isAnother = last?.run !== before?.run || before?.counts === null;
-      // Another run that ended while this request waited.
+      // The counts of another run that ended while this request waited.
       const joined = isAnother ? last?.counts : undefined;
       if (lease !== undefined) {
         let counts = joined;
@@ -134,7 +134,7 @@ export class Backfills extends WithDeps<{
       for (const [index, file] of files.entries()) {
         if (held[index] === true) continue;
         const document = await sources.attachment(tenantId, file);
-        // One at a time: each may be as large as an upload.
+        // One at a time, since each may be as large as an upload.
         if (document !== undefined) yield [document];
       }
     }

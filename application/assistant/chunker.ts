@@ -8,23 +8,23 @@ export const CHUNKER_VERSION = 2;
 
 export interface ChunkSizes {
   /**
-   * Length (UTF-16 units) up to which a chunk collects sentences and lines; more for a long text, so that all of it
-   * fits.
+   * Length (UTF-16 units) up to which a chunk collects sentences and lines; greater for a long text, which would
+   * otherwise exceed `limit`.
    */
   readonly target: number;
   /** Most UTF-16 units of a chunk; longer sentences and lines are cut. */
   readonly size: number;
-  /** Most chunks of a source; the rest of its text is not found. */
+  /** Most chunks of a source; the rest of its text is not searchable. */
   readonly limit: number;
 }
 
-/** Small, since the embedding of a sentence is more specific than that of a page (docs/benchmarks.md). */
+/** Small, since the embedding of a sentence is more specific than the embedding of a page (docs/benchmarks.md). */
 const CHUNK_SIZES: ChunkSizes = { target: 150, size: 500, limit: 4000 };
 
-/** UTF-16 units of a source that are always searchable. */
+/** UTF-16 units of a source, from its start, that are always searchable. */
 export const FOUND_CHARACTERS = (CHUNK_SIZES.limit * CHUNK_SIZES.size) / 2;
 
-/** Approximate UTF-16 units of chunks shown together. */
+/** Approximate UTF-16 units of a section: chunks that are shown together. */
 export const SECTION = 1000;
 
 export interface Chunk {
@@ -58,10 +58,10 @@ export const contentHash = (title: string, text: string): string =>
 export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_SIZES): readonly Chunk[] =>
   pieces(normalised(text), sizes).map((piece) => ({ text: piece, hash: contentHash(title, piece) }));
 
-/** A line, a sentence, or a part of one that is too long. */
+/** A line, a sentence, or a part of a too long line or sentence. */
 interface Atom {
   readonly text: string;
-  /** The separator before it. */
+  /** The separator before the text. */
   readonly before: '\n\n' | '\n' | ' ' | '';
 }
 

@@ -8,15 +8,15 @@ import type { Corpus } from './corpus.ts';
 
 /** Tenants embedded at the same time; the embedder schedules them fairly. */
 const TENANTS = 8;
-/** Most sources read per look-up; their keys are kept in memory. */
+/** Most sources per look-up, since their keys are kept in memory. */
 const PAGE = 50_000;
 const AGAIN_MS = 1000;
 /** Records of a tenant embedded together. */
 const TOGETHER = 6;
 
 /**
- * Computes vectors of sources whose texts were stored without them, because embedding would have delayed other tenants.
- * One queue per tenant. A restart finds the remaining sources in the store.
+ * Computes vectors of sources whose texts were stored without vectors, since embedding them at once would have delayed
+ * other tenants. Each tenant has a queue. After a restart, the remaining sources are looked up in the store.
  */
 export class Completion extends WithDeps<{
   readonly store: Pick<CorpusStore, 'withoutVectors'>;
@@ -28,11 +28,11 @@ export class Completion extends WithDeps<{
   readonly #running = new Map<string, Promise<void>>();
   readonly #stopping = new AbortController();
   #beginning: Promise<void> | undefined;
-  /** The last look-up was full, so the store may hold more. */
+  /** Whether the last look-up returned `PAGE` sources, so that the store may have more. */
   #more = false;
   #done = 0;
 
-  /** Whether a tenant has sources without vectors. */
+  /** Whether sources of a tenant are queued or being completed. */
   isBehind(tenantId: string): boolean {
     return this.#waiting.has(tenantId) || this.#running.has(tenantId);
   }
@@ -56,7 +56,7 @@ export class Completion extends WithDeps<{
     this.#next();
   }
 
-  /** Resolves when nothing is left. */
+  /** Resolves when no source is queued and none is being completed. */
   async idle(): Promise<void> {
     while (this.#beginning !== undefined || this.#running.size > 0)
       await Promise.all([this.#beginning, ...this.#running.values()]);
@@ -89,7 +89,7 @@ export class Completion extends WithDeps<{
     }
   }
 
-  /** Completes a few sources; the tenant then waits behind the others. */
+  /** Completes a few sources of a tenant, which then moves behind the other tenants. */
   async #run(tenantId: string): Promise<void> {
     const waiting = this.#waiting.get(tenantId);
     if (waiting === undefined) return;

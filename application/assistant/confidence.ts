@@ -8,7 +8,7 @@ export interface Evidence {
   readonly terms: number;
 }
 
-/** Further words add nothing. */
+/** Words of a question beyond this number do not raise the confidence. */
 const MANY_TERMS = 8;
 
 export const featuresOf = ({ cosine, keyword, coverage, margin, terms }: Evidence): readonly number[] => [
@@ -21,8 +21,8 @@ export const featuresOf = ({ cosine, keyword, coverage, margin, terms }: Evidenc
 ];
 
 /**
- * Weights of a logistic regression of "the best passage has the right source" over these features, fitted by `node
- * bench/assistant/fit.ts` on the even questions of the labelled set; it prints the results for the odd ones.
+ * Weights of a logistic regression of "the best passage has the right source" over the features above, fitted by `node
+ * bench/assistant/fit.ts` on the labelled questions with even numbers; the script prints the results for odd numbers.
  */
 const WEIGHTS: readonly number[] = [-4.99, 3.21, 1.67, 3.32, 3.28, 2.82];
 
@@ -32,5 +32,5 @@ export const confidenceOf = (evidence: Evidence): number => {
   return 1 / (1 + Math.exp(-sum));
 };
 
-/** From here on a passage is quoted as the answer (chosen by bench/assistant/fit.ts). */
+/** Least confidence at which a passage is quoted as the answer (chosen by bench/assistant/fit.ts). */
 export const CERTAIN = 0.67;

@@ -18,7 +18,7 @@ export type Outcome = 'added' | 'updated' | 'skipped';
 /** Revision of a deleted source, greater than any other. */
 export const GONE = '~';
 
-/** Revision of a record: its version and that of the schema whose labels are in its text. */
+/** Revision of a record: the record's version, and the revision of the schema whose labels are in its text. */
 export const recordRevision = (version: number, schemaRevision: number): string =>
   `${String(version).padStart(12, '0')}.${String(schemaRevision).padStart(8, '0')}`;
 
@@ -40,12 +40,12 @@ interface Plan {
 }
 
 /**
- * Writes the corpus, for indexer and backfill alike. Skips sources with the same text and model, and never replaces a
- * later revision.
+ * Writes the corpus, for the indexer and the backfill. Skips sources whose text and model are unchanged, and never
+ * replaces a later revision.
  */
 export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly embedder: Embedder }> {
   /**
-   * @param without behaviour without a model: `store` stores texts without vectors, so that outdated text is not found
+   * @param without behaviour without a model: `store` stores texts without vectors, so that no outdated text is found
    * @throws {EmbedderUnavailable}
    */
   async write(
@@ -116,7 +116,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     }
   }
 
-  /** Deletes a source; a record's attachments too. */
+  /** Deletes a source; for a record, its attachments too. */
   async delete(tenantId: string, key: SourceKey, ifPresent: boolean): Promise<void> {
     await this.deps.store.putTombstone(tenantId, key, GONE, ifPresent);
     if (key.kind !== 'entity_record') return;
@@ -129,12 +129,12 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     return this.deps.store.putTombstone(tenantId, key, revision, true);
   }
 
-  /** Whether the corpus holds no source of a tenant, not even a tombstone. */
+  /** Whether the corpus has neither a source nor a tombstone of a tenant. */
   isEmpty(tenantId: string): Promise<boolean> {
     return this.deps.store.isEmpty(tenantId);
   }
 
-  /** Whether each attachment is already stored in its present form, so that its bytes need not be read. */
+  /** For each attachment: whether the corpus is up to date with it, so that its bytes need not be read. */
   async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
     return (await this.deps.store.heads(tenantId, keys)).map((head) => {

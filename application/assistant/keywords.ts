@@ -16,8 +16,8 @@ const PLAIN_WORD = /[a-z0-9]+/g;
 const WITHOUT_SPACES = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]+$/u;
 
 /**
- * Words of a text in the form they are compared in: without case, accents and English endings. Common words are left
- * out.
+ * Words of a text in the form in which they are compared: without case, accents and English endings. Common words are
+ * left out.
  */
 export const termsOf = (text: string): string[] => {
   const found: string[] = [];
@@ -33,7 +33,7 @@ export const termsOf = (text: string): string[] => {
   return found;
 };
 
-/** Longer words are substrings that would keep their texts in memory. */
+/** Longer words are not cached: in V8 such a substring would keep its whole text in memory. */
 const REMEMBERED_LENGTH = 12;
 const MAX_REMEMBERED = 50_000;
 const remembered = new Map<string, string>();
@@ -60,8 +60,8 @@ const pairsIn = (word: string): string[] => {
 const VOWEL = /[aeiouy]/;
 
 /**
- * A light stemmer: plurals, `-ing`, `-ed`, and noun and adverb endings of longer words. Merging too much costs less
- * than leaving forms of a word apart (bench/assistant).
+ * A light stemmer: removes plurals, `-ing`, `-ed`, and noun and adverb endings of longer words. Merging different words
+ * does less harm than keeping forms of one word apart (bench/assistant).
  */
 const stem = (word: string): string => {
   if (word.length < 3 || /[^a-z]/.test(word)) return word;
@@ -87,7 +87,7 @@ export interface WeightedTerm {
   readonly weight: number;
 }
 
-/** Keyword scores of each row, by its number. */
+/** Keyword scores of all rows, by row number. */
 interface KeywordScores {
   readonly bm25: Float32Array;
   /** Share of the question's words in the row, weighted by rarity: 0..1. */
@@ -101,26 +101,26 @@ const K1 = 1.2;
 const B = 0.5;
 /** A smaller corpus counts as this many rows, since in a corpus of three every word would be common. */
 const LEAST_ROWS = 100;
-/** Two words count as related when one is the start of the other and has at least this many characters. */
+/** Two words count as related when one of at least this many characters is the start of the other. */
 const BEGINNING = 5;
 /** Weight of a related word, as a share of an exact match. */
 const RELATED_WEIGHT = 0.6;
 
-/** Bits for the word's count in a posting, which combines row and count in one number, to keep lists small. */
+/** Bits for the word's count in a posting. A posting is one number of row and count, to keep the lists small. */
 const COUNT_BITS = 6;
 const MAX_COUNT = 2 ** COUNT_BITS - 1;
-/** Approximate bytes of a word besides its rows, and of a row in its list. */
+/** Approximate bytes of a word without its postings, and of one posting. */
 const WORD_BYTES = 150;
 const POSTING_BYTES = 12;
 
 /**
- * An inverted index: the rows of each word. The owner numbers the rows upwards from 0; a removed row stays in the lists
- * until the owner makes a new index.
+ * An inverted index: the rows of each word. Rows are numbered from 0 in the order of {@link add}; a removed row stays
+ * in the lists until the owner makes a new index.
  */
 export class KeywordIndex {
   readonly #postings = new Map<string, number[]>();
   readonly #lengths: number[] = [];
-  /** Words by their common prefix. */
+  /** Words by their first `BEGINNING` characters. */
   readonly #kin = new Map<string, string[]>();
   #total = 0;
   #posted = 0;
@@ -200,7 +200,7 @@ export class KeywordIndex {
   }
 }
 
-/** Undefined for words without related ones: short words and numbers. */
+/** Undefined for words that have no related words: short words and words with digits. */
 const beginningOf = (term: string): string | undefined => {
   const beginning = term.slice(0, BEGINNING);
   return beginning.length < BEGINNING || /\d/.test(term) ? undefined : beginning;

@@ -7,10 +7,10 @@ interface AdmissionLimits {
   readonly together: number;
 }
 
-/** An upstream may take half a minute per question; one tenant cannot use all slots. */
+/** `perTenant` is far below `together`: an upstream may need half a minute, and one tenant must not use all slots. */
 const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
 
-/** Limits concurrent questions and refuses the others. */
+/** Limits concurrent questions; refuses questions beyond the limit. */
 export class QuestionLimiter {
   readonly #limits: AdmissionLimits;
   readonly #inside = new Map<string, number>();

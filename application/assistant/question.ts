@@ -13,7 +13,7 @@ interface SearchTexts {
   readonly terms: readonly WeightedTerm[];
 }
 
-/** Longer questions are searched for on their own. */
+/** Questions with more terms are searched without earlier questions. */
 const SHORT_WORDS = 4;
 const CARRIED_CHARACTERS = 500;
 const CARRIED_WEIGHT = 0.5;
@@ -23,7 +23,7 @@ const CONTINUES = /^\s*(?:and|but|or|also|then|so|what about|how about|what else
 const POINTS_BACK =
   /\b(?:it|its|they|them|their|that one|this one|those|these|he|him|his|she|her|there|same)\b/iu;
 
-/** Combines a question that refers to earlier ones with the last that does not. */
+/** Combines a question that refers to earlier questions with the last question that does not refer to others. */
 export const searchTextsOf = (message: string, history: readonly Turn[] = []): SearchTexts => {
   const own = [...new Set(termsOf(message))];
   const asked = history.filter(({ role }) => role === 'user').map(({ content }) => content);

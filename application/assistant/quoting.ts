@@ -11,15 +11,15 @@ export interface Quote {
 
 const QUOTES = 3;
 const QUOTE_CHARACTERS = 320;
-/** Other sources are quoted when their score reaches this share of the best. */
+/** Passages of other sources are quoted when their score reaches this share of the best passage's score. */
 const OTHER_SOURCE = 0.93;
-/** Most distance from the best sentence's score. */
+/** Largest difference between the scores of the best sentence and of another quoted sentence. */
 const WITHIN = 0.4;
 
 const COVERAGE_WEIGHT = 0.6;
 const KIND_WEIGHT = 0.25;
 const NEWS_WEIGHT = 0.25;
-/** Number of words in neither question nor title that counts as fully new. */
+/** A sentence with this many words that are in neither question nor title gets the full weight for new words. */
 const NEWS = 5;
 
 interface Sentence {
@@ -28,11 +28,11 @@ interface Sentence {
   readonly text: string;
   readonly cosine: number;
   readonly terms: ReadonlySet<string>;
-  /** Terms of its source's title. */
+  /** Terms of the source's title. */
   readonly titled: ReadonlySet<string>;
 }
 
-/** Chooses at most three sentences, of the best source and those with a similar score. */
+/** Chooses at most three sentences, from the best source and from passages with a similar score. */
 export const quotesOf = (
   message: string,
   history: readonly Turn[],
@@ -72,8 +72,8 @@ const sentencesOf = (passages: readonly Passage[], source: number): readonly Sen
 };
 
 /**
- * Scores sentences by the cosine of the chunk, the question's words in sentence or title (rarer ones count more),
- * whether it contains the kind of thing asked for, and whether it adds words to the question.
+ * Scores sentences by the cosine of the chunk, the question's words in the sentence or title (rare words count more),
+ * whether the sentence has the kind of fact asked for (a time, a person), and how many words it adds to the question.
  */
 const scoresOf = (
   message: string,
@@ -109,7 +109,7 @@ const PERSON = /(?<=\S\s)\p{Lu}\p{L}+|\b(?:driver|manager|owner|team|office|staf
 const REASON =
   /\b(?:because|cause[ds]?|due|since|reason|so that|therefore|otherwise|to avoid|fault|problem)\b/iu;
 
-/** A pattern that an answer to this question must contain, if its form tells one. */
+/** A pattern that answers to a question of this form usually match; undefined for other forms. */
 const askedFor = (message: string): RegExp | undefined => {
   if (
     /\bhow (?:many|much|often|long|old|far|high|large|big|wide|deep|heavy|fast|hot|warm|loud)\b/iu.test(

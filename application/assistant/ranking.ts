@@ -2,12 +2,12 @@ import { nameOfSource, type SourceKey } from '../ports/corpus-store.ts';
 
 /**
  * Combines the searches into one list (decisions, section 7) by a weighted sum of the cosine, BM25 and the coverage of
- * the question's words. Unlike a fusion of ranks it also scores the best passage, so that a threshold detects
- * unanswerable questions.
+ * the question's words. Unlike a fusion of ranks, the sum also tells how good the best passage is, so that a threshold
+ * detects questions without an answer.
  */
 export interface RankingRules {
   readonly mode: 'hybrid' | 'keyword' | 'embedding';
-  /** Sections examined closely. */
+  /** Number of sections with the best scores, from which the shown ones are chosen. */
   readonly candidates: number;
   readonly cosineWeight: number;
   readonly keywordWeight: number;
@@ -17,7 +17,7 @@ export interface RankingRules {
   readonly limit: number;
   /** Most sections of one source, unless it is the only one. */
   readonly perSource: number;
-  /** Of two chunks with at least this cosine the worse one is left out. */
+  /** If two sections' best chunks have at least this cosine, the section with the lower score is left out. */
   readonly duplicate: number;
 }
 
@@ -35,21 +35,21 @@ export const RANKING: RankingRules = {
 
 /** A section of a source (neighbouring chunks) with its scores. */
 export interface Ranked extends SourceKey {
-  /** Number of its first chunk within the source, from 0. */
+  /** Number of the section's first chunk within the source, from 0. */
   readonly no: number;
   /** Cosine of each chunk, -1..1; 0 without a vector. */
   readonly cosines: readonly number[];
-  /** The highest of them. */
+  /** The highest of `cosines`. */
   readonly cosine: number;
   /** BM25, 0..1: see {@link saturated}. */
   readonly keyword: number;
-  /** How much of the question its words cover, 0..1. */
+  /** How much of the question the section's words cover, 0..1. */
   readonly coverage: number;
   /** 0..1; part of the answer. */
   readonly score: number;
-  /** Distance of its score from that of the sixth best source, which is rarely relevant. */
+  /** Difference between this score and the score of the sixth best source, which is rarely relevant. */
   readonly margin: number;
-  /** Likelihood that it answers the question, 0..1: see confidence.ts. */
+  /** Likelihood that the section answers the question, 0..1: see confidence.ts. */
   readonly confidence: number;
 }
 
@@ -60,7 +60,7 @@ export const saturated = (bm25: number): number => bm25 / (bm25 + HALF);
 
 const clamped = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);
 
-/** A score 0..1 of a `cosine` in -1..1 and others in 0..1. */
+/** The score, 0..1, of a `cosine` in -1..1, and of `keyword` and `coverage` in 0..1. */
 export const scoreOf = (cosine: number, keyword: number, coverage: number, rules: RankingRules): number => {
   const { cosineWeight, keywordWeight, coverageWeight } = rules;
   const words = keywordWeight + coverageWeight;
@@ -89,7 +89,7 @@ const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 :
 
 /**
  * Selects candidates above the threshold, few of one source and no duplicates.
- * @param alike cosine of two chunks
+ * @param alike cosine of the best chunks of two candidates
  */
 export const chosen = <R extends Ranked>(
   candidates: readonly R[],

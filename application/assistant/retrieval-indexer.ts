@@ -18,24 +18,24 @@ type Change =
   | { readonly kind: 'file'; readonly key: SourceKey; readonly file: FileFacts }
   | { readonly kind: 'gone'; readonly key: SourceKey };
 
-/** Sources embedded together; their texts are in memory at once. */
+/** Sources embedded together; their texts are in memory at the same time. */
 const GROUP = 24;
 
 /**
- * Most chunks of a tenant embedded while other tenants wait. For more, texts are stored at once and found by keywords;
- * their vectors follow.
+ * Most chunks of a tenant that are embedded while other tenants wait. With more chunks, the texts are stored at once
+ * and found by keywords, and vectors are computed later ({@link Completion}).
  */
 const INLINE = 48;
 
 /**
  * Updates the corpus of entitled tenants (specification, Assistant) with records and text attachments as they are
- * created, updated and deleted. For other tenants it only removes outdated text; a backfill restores that.
+ * created, updated and deleted. For other tenants it only removes outdated text, which a later backfill restores.
  */
 export const retrievalIndexer = (deps: {
   readonly corpus: Corpus;
   readonly sources: Sources;
   readonly directory: Directory;
-  /** Computes vectors that would delay other tenants. */
+  /** Computes vectors later when computing them at once would delay other tenants. */
   readonly completion: Completion;
 }): Subscriber => {
   const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
@@ -60,7 +60,7 @@ export const retrievalIndexer = (deps: {
       for (let from = 0; from < changes.length; from += GROUP)
         await write(tenantId, changes.slice(from, from + GROUP), from === 0 ? INLINE : 0);
     } else {
-      // All at once: in groups it would fall behind a bulk commit.
+      // All at once, since group after group would be slower than a bulk commit.
       await forget(tenantId, changes);
     }
     // After the writes, since deleting a record also deletes its attachments.

@@ -18,11 +18,11 @@ export type CitedPassage = Passage & SourceRecord;
 export class Retrieval extends WithDeps<{
   readonly embedder: Embedder;
   readonly search: PassageSearch;
-  /** The record of a source now, its own for an attachment; undefined once deleted, which the corpus may not know. */
+  /** The record of a record or attachment; undefined when deleted, which the corpus may not have recorded yet. */
   readonly recordOf: (tenantId: string, source: SourceKey) => Promise<SourceRecord | undefined>;
 }> {
   /**
-   * At most six, best first; none when nothing is relevant.
+   * Returns at most six passages, best first; none when no passage is relevant.
    * @throws {DomainError} `embedding_model_unavailable`
    */
   async retrieve(

@@ -34,20 +34,20 @@ interface Candidate {
   readonly score: number;
 }
 
-/** A search compares about as many chunks exactly, or this share of more; sign codes select them (decision 78). */
+/** A search compares `least` chunks, or `share` of them if more, exactly; sign codes select them (decision 78). */
 const COMPARED = { least: 1500, share: 0.1 };
-/** Standard error of an estimated cosine. The best of n estimates is too high by about √(ln n) of it. */
+/** Standard error of an estimated cosine. The best of n estimates is too high by about √(ln n) times this error. */
 const ESTIMATE_ERROR = 0.045;
 
-/** The margin is measured from the source of this rank, or from this score when there are fewer. */
+/** The margin is measured from the score of the source at `rank`, or from `score` when there are fewer sources. */
 const UNRELATED = { rank: 6, score: 0.2 };
 
-/** Approximate bytes of a section and of a vector besides its numbers. */
+/** Approximate bytes of a section, and of a vector without its numbers. */
 const SECTION_BYTES = 200;
 const VECTOR_BYTES = 150;
 
 /**
- * The chunks of one tenant in memory, searched by comparing vectors. Texts are not kept. Sections of removed sources
+ * An index of one tenant's chunks in memory, searched by vectors and keywords. Does not keep texts. Removed sections
  * leave a gap until the owner rebuilds the index ({@link SearchIndex.isWorn}).
  */
 export class SearchIndex {
@@ -67,19 +67,19 @@ export class SearchIndex {
     this.#codes = new SignCodes(dimensions);
   }
 
-  /** Number of chunks that can be found. */
+  /** Number of chunks in the index, without removed ones. */
   get size(): number {
     return this.#size;
   }
 
-  /** Approximate memory. */
+  /** Approximate memory in bytes. */
   get bytes(): number {
     const vector = VECTOR_BYTES + this.dimensions * Float32Array.BYTES_PER_ELEMENT;
     const sections = this.#sections.length * SECTION_BYTES;
     return this.#size * vector + this.#codes.bytes + this.#keywords.bytes + sections;
   }
 
-  /** Whether enough chunks were removed that the index should be rebuilt. */
+  /** Whether so many chunks were removed that the index should be rebuilt. */
   get isWorn(): boolean {
     return this.#gone > 1000 && this.#gone > this.#size / 2;
   }
@@ -150,7 +150,7 @@ export class SearchIndex {
     );
   }
 
-  /** Numbers of the sections to compare: those of the best estimated scores. */
+  /** Numbers of the sections to compare exactly: those with the best estimated scores. */
   #likely(vector: Vector, scoreAt: (number: number, cosine: number) => number): readonly number[] {
     const sections = this.#sections;
     if (vector === undefined || this.#size <= this.#compared.least) return [...sections.keys()];
@@ -173,7 +173,7 @@ export class SearchIndex {
   }
 }
 
-/** Cosine of two unit vectors; 0 without one of them. */
+/** Cosine of two unit vectors; 0 if either is undefined. */
 const cosineOf = (one: Vector, other: Vector): number => {
   if (one === undefined || other === undefined) return 0;
   // Four independent sums for pipelining; every model's number of dimensions is a multiple of four.
@@ -187,14 +187,14 @@ const cosineOf = (one: Vector, other: Vector): number => {
   return a + b + c + d;
 };
 
-/** The score of the sixth best source. */
+/** The score from which margins are measured: of the sixth best source. */
 const unrelatedScore = (found: readonly Candidate[], rules: RankingRules): number => {
   const sources = new Set<string>();
   for (const { section, score } of found) {
     sources.add(nameOfSource(section));
     if (sources.size === UNRELATED.rank) return score;
   }
-  // The candidates may all belong to few long texts.
+  // The candidates may all belong to fewer sources with long texts.
   const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
   return Math.max(last, UNRELATED.score);
 };

@@ -23,7 +23,7 @@ export class SignCodes {
     return this.#rows;
   }
 
-  /** Adds the next row; estimates of a row without a vector mean nothing. */
+  /** Adds the next row; estimates for a row without a vector must not be used. */
   add(vector: Float32Array | undefined): void {
     const at = this.#rows * this.#words;
     if (at === this.#codes.length) this.#grow();

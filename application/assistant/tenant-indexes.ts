@@ -7,7 +7,7 @@ import { type IndexQuery, SearchIndex } from './search-index.ts';
 /** A section found, with its text. */
 export interface Passage extends Ranked {
   readonly title: string;
-  /** Texts of its chunks, as many as `cosines`. */
+  /** Texts of the section's chunks, as many as `cosines`. */
   readonly texts: readonly string[];
 }
 
@@ -23,7 +23,7 @@ interface TenantIndexesOptions {
   readonly dimensions: number;
   /** Vectors of other models are ignored. */
   readonly model: string;
-  /** Limit of all indexes together; the one being searched always stays. */
+  /** Limit of all indexes together; the index that is being searched always stays. */
   readonly maxBytes: number;
   /** Yields to other work while an index is loaded. */
   readonly yieldTick?: () => Promise<void>;
@@ -33,13 +33,13 @@ interface Held {
   index: SearchIndex;
   /** `seq` of each indexed source. */
   readonly taken: Map<string, number>;
-  /** Last seen `seq`s and when; changes are read again from the oldest. */
+  /** The latest `seq`s, each with the time (ms) at which it was read; the next read starts after the oldest of them. */
   seen: { readonly seq: number; readonly at: number }[];
   /** The last refresh; refreshes run one at a time. */
   lastRefresh: Promise<void>;
 }
 
-/** Finds more than are shown, since some sources may be deleted. */
+/** Finds more passages than are shown, since some of their sources may be deleted. */
 const FOUND = { ...RANKING, limit: RANKING.limit * 2 };
 const NOTHING_SEEN = [{ seq: 0, at: Number.NEGATIVE_INFINITY }];
 /** Sources indexed between two yields. */
@@ -48,7 +48,7 @@ const TRIES = 3;
 
 /**
  * Indexes of the most recently searched tenants, within a memory limit. Each search first applies all changes of the
- * store since the last one, so that it finds every stored source and no deleted one.
+ * store since the last search, so that it finds every stored source and no deleted source.
  */
 export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements PassageSearch {
   /** Least recently searched first. */
@@ -64,7 +64,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       const { index, taken } = await this.#fresh(tenantId);
       const ranked = index.search(query, FOUND);
       const { passages, isWhole } = await this.#withTexts(tenantId, ranked, taken);
-      // A source that changed meanwhile may rank differently.
+      // Searches again if a source changed after the search, since it may rank differently.
       if (isWhole || attempt === TRIES) return passages;
     }
   }
@@ -113,7 +113,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       held.taken.clear();
       held.seen = [...NOTHING_SEEN];
     }
-    // Changes may appear within `settlesWithin` after later ones, so older places are kept that long.
+    // A change may become visible `settlesWithin` after one with a higher `seq`, so older `seq`s are kept that long.
     while (held.seen.length > 1 && (held.seen[1]?.at ?? at) <= at - store.settlesWithin) held.seen.shift();
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
     const fresh = changes.filter((change) => (held.taken.get(nameOfSource(change)) ?? 0) < change.seq);
@@ -131,7 +131,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       for (const [place, source] of sources.entries()) {
         const change = some[place];
         if (change === undefined) continue;
-        // Removed meanwhile: the next refresh sees that change.
+        // The source was removed after `changes` was read; the next refresh reads that change.
         if (source === undefined) held.index.remove(change);
         else this.#take(held, source);
         held.taken.set(nameOfSource(change), source?.seq ?? change.seq);

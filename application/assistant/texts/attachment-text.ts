@@ -20,7 +20,7 @@ export const textKindOf = ({ filename, content_type }: AttachmentFacts): 'text' 
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? '';
   const byName = extension === 'csv' ? 'csv' : TEXT_EXTENSIONS.includes(extension) ? 'text' : undefined;
   const byType = CSV_TYPES.includes(type) ? 'csv' : TEXT_TYPES.includes(type) ? 'text' : undefined;
-  // Spreadsheets and browsers send CSV with various types.
+  // Browsers may send a CSV file with a plain text type.
   return byName === 'csv' && byType === 'text' ? 'csv' : (byType ?? byName);
 };
 

@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
 
-/** Limits a column's name, which is repeated in every row. */
+/** Most characters of a column's name, which is repeated in every row. */
 const MAX_COLUMN = 80;
 
 /**
@@ -11,7 +11,7 @@ const MAX_COLUMN = 80;
 export const csvText = (text: string, maxCharacters: number = Number.POSITIVE_INFINITY): string =>
   linesOf(text, maxCharacters, false) ?? linesOf(text, maxCharacters, true) ?? text;
 
-/** @param plainQuotes reads quotes as plain characters @returns undefined when a quote is never closed */
+/** @param plainQuotes read quotes as plain characters @returns undefined when a quote is never closed */
 const linesOf = (text: string, maxCharacters: number, plainQuotes: boolean): string | undefined => {
   let columns: readonly string[] | undefined;
   let isTable = false;

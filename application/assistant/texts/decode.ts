@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream';
 import { streamSafe } from './stream-safe.ts';
 
-/** Share of invalid characters above which bytes count as no text. */
+/** Bytes with a greater share of invalid characters do not count as text. */
 const BROKEN_SHARE = 0.05;
 /** Control characters that text files do not contain. */
 const BINARY = /(?![\t\n\v\f\r\u0080-\u009f])\p{Cc}/u;
 const BROKEN = /\ufffd/g;
 
 /**
- * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-8, or UTF-16 with
- * a byte order mark; drops invalid characters. Undefined when it is not text; the rest is then not read.
+ * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-8, or as UTF-16
+ * after a byte order mark; drops invalid characters. Undefined when the bytes are not text; stops reading then.
  */
 export const decodedText = async (stream: Readable, maxCharacters: number): Promise<string | undefined> => {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
@@ -19,7 +19,7 @@ export const decodedText = async (stream: Readable, maxCharacters: number): Prom
     for await (const piece of stream) {
       let bytes: Buffer = Buffer.isBuffer(piece) ? piece : Buffer.from(piece);
       if (decoder === undefined) {
-        // A chunk may be a single byte.
+        // The byte order mark may be split over several small chunks.
         head = Buffer.concat([head, bytes]);
         if (head.length < 4) continue;
         bytes = head;

@@ -13,7 +13,7 @@ const NAMING = ['name', 'title', 'subject', 'display_name', 'company', 'referenc
 
 /**
  * Renders a record as `label: value` lines in the order of the schema; the title is the entity's label and the record's
- * name. Leaves out references and users, which are ids; names of people are personal.
+ * name. Leaves out fields of type reference and user: their values are ids, and names of people are personal.
  */
 export const recordText = (
   { label, fields }: Pick<SchemaDefinition, 'label' | 'fields'>,
