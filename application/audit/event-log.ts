@@ -36,14 +36,14 @@ export interface LogPage {
   readonly next: Position | undefined;
 }
 
-/** Events scanned per page; then it returns what it found and where to continue. */
+/** Most events scanned per page; the page then ends with the lines found so far and a `next` position. */
 const MAX_SCANNED = 50_000;
-/** The tenant's own events parsed per page. */
+/** Most events of the tenant parsed per page. */
 const MAX_PARSED = 5_000;
 
 /**
- * A tenant's actions, newest first, read from the events themselves. Only requests under impersonation that change
- * nothing need an event of their own.
+ * A tenant's actions, newest first, read from its events. Requests under impersonation that change nothing are recorded
+ * by events of their own (`ImpersonatedRequestMade`).
  */
 export class EventLog extends WithDeps<{
   events: EventStore;
@@ -55,7 +55,7 @@ export class EventLog extends WithDeps<{
     this.deps.types.map((type) => [snakeCase(type), type]),
   );
 
-  /** Newest first. A page may hold fewer than `limit` lines, even none, and still have a next one. */
+  /** Returns lines, newest first. A page may have fewer than `limit` lines, even none, and still have a next page. */
   async page(tenantId: string, query: LogQuery): Promise<LogPage> {
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.#typesOf(query.action) };
     const found: Entry[] = [];
@@ -80,7 +80,8 @@ export class EventLog extends WithDeps<{
   }
 
   /**
-   * Undefined selects all types. `ImpersonatedRequestMade` is always read, since its action is the operation's name.
+   * Event types of an action; undefined selects all types. Always includes `ImpersonatedRequestMade`, since its action
+   * is the name of the operation.
    */
   #typesOf(action: string | undefined): string[] | undefined {
     if (action === undefined) return undefined;
@@ -105,8 +106,8 @@ export class EventLog extends WithDeps<{
   }
 
   /**
-   * For a platform admin unknown to the directory (tokens minted by an operations tool), uses the e-mail of the
-   * impersonation.
+   * E-mails of platform admins by id. For an admin unknown to the directory (with a token minted by an operations
+   * tool), uses the e-mail in `impersonated_by`.
    */
   async #platformEmails(entries: readonly Entry[]): Promise<Map<string, string>> {
     const emails = new Map<string, string>();
@@ -169,7 +170,7 @@ export const snakeCase = (name: string): string =>
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
     .toLowerCase();
 
-/** The subject of a path: its last id, named by the segment before it (`…/entries/:id` is an `entry`). */
+/** The subject of a path: its last id, and as kind the segment before that id (`…/entries/:id` is an `entry`). */
 export const subjectOf = (
   route: string,
   params: Readonly<Record<string, string>>,

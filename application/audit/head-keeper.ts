@@ -6,21 +6,18 @@ import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Streams kept in memory before a flush; bounds the transaction to a few milliseconds. */
+/** Streams collected before a flush, so that a flush's transaction takes only a few milliseconds. */
 const MAX_NOTED = 500;
-/** Longest time between flushes. */
+/** Longest time (ms) between flushes. */
 const FLUSH_MS = 10_000;
-/** Pause between batches of live events. */
+/** Pause (ms) between batches at the end of the log; a waiting proof ends it. */
 const LINGER_MS = 200;
-/**
- * The same for a store that reads the log itself, which writes shared pages once per round. A waiting proof ends the
- * pause.
- */
+/** Pause (ms) between rounds of a store that reads the log itself; long, since each round rewrites database pages. */
 const REST_MS = 2000;
 const BATCH = 2048;
-/** How long a proof waits for the hashes to reach the end of the log. */
+/** How long (ms) a proof waits until the hashes reach the end of the log. */
 const WAIT_MS = 5000;
-/** How long this class follows the log itself after the store failed to. */
+/** How long (ms) this class follows the log after the store failed to read it. */
 const SELF_FOLLOW_MS = 300_000;
 
 interface Waiting {
@@ -29,7 +26,7 @@ interface Waiting {
   readonly reject: () => void;
 }
 
-/** Follows the log and stores the last revision and hash of each stream, in batches and apart from commands. */
+/** Follows the log and stores the last revision and hash of each stream, in batches and not as part of commands. */
 export class HeadKeeper extends WithDeps<{
   readonly events: Pick<EventStore, 'end' | 'readStream' | 'wake'>;
   readonly follower: LogFollower;
@@ -37,15 +34,16 @@ export class HeadKeeper extends WithDeps<{
   readonly logger: Logger;
 }> {
   #noted = new Map<string, NotedHead>();
-  /** The positions up to which events were read, and their hashes stored. */
+  /** The position up to which events were read. */
   #position: Position | undefined;
+  /** The position up to which hashes are stored. */
   #stored: Position | undefined;
   #flushed = 0;
   #flushing: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
-  /** Aborted when the stored hashes must be read again. */
+  /** Aborted when the keeper must restart from the stored position. */
   #round = new AbortController();
-  /** Until then (ms of the process) this class follows the log itself, since `advance` of the store failed. */
+  /** Time (ms of the process) until which this class follows the log itself, since the store's `advance` failed. */
   #selfFollowUntil = 0;
   readonly #waiting = new Set<Waiting>();
   /** Set when the keeper has ended; proofs then fail at once. */
@@ -78,7 +76,7 @@ export class HeadKeeper extends WithDeps<{
 
   /**
    * Stores the hashes up to the present end of the log.
-   * @throws {DomainError} `read_model_behind` when that takes too long or the keeper has ended
+   * @throws {DomainError} `read_model_behind` when the wait takes too long or the keeper has ended
    */
   async reachEnd(): Promise<void> {
     const target = await this.deps.events.end();
@@ -127,20 +125,20 @@ export class HeadKeeper extends WithDeps<{
     await this.deps.follower.run({ after: this.#position, batchSize: BATCH, signal: ended }, handle);
   }
 
-  /** Lets the store read the log growth by itself, in rounds. */
+  /** Lets the store read new events from the log by itself, in rounds. */
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
-    // The store's thread is not started for a short-lived server.
+    // Pauses first, so that a short-lived server does not start the store's thread.
     if (this.#waiting.size === 0) await this.#linger(REST_MS, signal);
     while (!signal.aborted) {
       const end = await this.deps.events.end();
       const before = this.#position;
       const isBehind = end !== undefined && (before ?? '') < end;
-      // Reports the position even without growth, for proofs that began to wait before it was known.
+      // Reports the position even without new events, for proofs that began to wait before the position was known.
       const position = isBehind ? await this.#advanced(advance) : before;
       if (signal.aborted) return;
       if (isBehind) this.#stored = position;
       if (position !== undefined) this.#reached(position);
-      // Continues at once while the store makes progress; else pauses.
+      // Continues at once while the store makes progress, otherwise pauses.
       if (isBehind && position !== before && (position ?? '') < end) continue;
       if (this.#waiting.size === 0) await this.#linger(REST_MS, signal);
       else await pause(1, signal);
@@ -165,7 +163,7 @@ export class HeadKeeper extends WithDeps<{
     }
   }
 
-  /** Resets the store when its hashes belong to another log or a later state of this one. */
+  /** Resets the store when its hashes belong to another log, or to a later state of a log restored from a backup. */
   async #checkLog(): Promise<void> {
     const { events, heads, logger } = this.deps;
     const last = await heads.lastNoted();
@@ -176,7 +174,7 @@ export class HeadKeeper extends WithDeps<{
     await heads.reset(last);
   }
 
-  /** Keeps the last event of each stream in the batch, searching from its end. */
+  /** Collects the last event of each stream in the batch, going backward. */
   #collectHeads(events: readonly StoredEvent[]): void {
     const seen = new Set<string>();
     for (let at = events.length - 1; at >= 0; at -= 1) {
@@ -221,7 +219,7 @@ const behind = (): DomainError =>
 const MEMBER = '"hash":"';
 const HASH_LENGTH = 64;
 
-/** Finds the hash by text search: in canonical JSON a quote within a text is escaped. */
+/** Finds the hash by text search, since in canonical JSON a quote within a text is escaped. */
 const hashOf = ({ metadata }: StoredEvent): string => {
   const at = metadata.indexOf(MEMBER) + MEMBER.length;
   return metadata.slice(at, at + HASH_LENGTH);

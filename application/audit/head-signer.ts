@@ -9,9 +9,9 @@ import type { Logger } from '../ports/logger.ts';
 import { RootHash, signedHead } from './head.ts';
 import type { HeadKeeper } from './head-keeper.ts';
 
-/** Interval (ms) of signing heads of tenants with new events; the specification requires one per minute. */
+/** Interval (ms) of signing heads of tenants with new events; the specification requires one head per minute. */
 const ROUND_MS = 30_000;
-/** Heads that wait for delivery; beyond that the oldest are dropped and an error is logged. */
+/** Most heads that wait for delivery; beyond this number the oldest are dropped and an error is logged. */
 const MOST_WAITING = 100_000;
 const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
@@ -19,13 +19,13 @@ const LONGEST_WAIT_MS = 60_000;
 
 type EachPage = (heads: readonly StreamHead[]) => void | Promise<void>;
 
-/** Signs heads of tenants, on request and regularly while events are appended. */
+/** Signs heads of tenants: on request, and regularly for tenants with new events. */
 export class HeadSigner extends WithDeps<{
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
   readonly heads: HeadStore;
-  /** Undefined: no heads are signed. */
+  /** Without a key no heads are signed. */
   readonly signer: HeadSigningKey | undefined;
-  /** Undefined: heads are not delivered. */
+  /** Without a sink heads are not delivered. */
   readonly sink: HeadSink | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -33,18 +33,18 @@ export class HeadSigner extends WithDeps<{
   readonly isTenant: (owner: string) => boolean;
 }> {
   #delivery = new AbortController();
-  /** When (ms) the last complete round began; undefined while another process signs. */
+  /** When (ms) the last complete round of this process began; undefined while another process signs. */
   #signedAt: number | undefined;
 
-  /** Age (ms) of the last complete round; undefined while another process signs. */
+  /** Time (ms) since the last complete round began; undefined while another process signs. */
   get age(): number | undefined {
     return this.#signedAt === undefined ? undefined : this.deps.clock.now() - this.#signedAt;
   }
 
   /**
    * Signs the head of a tenant at the present end of the log.
-   * @param each called with the stream hashes under the root, in order
-   * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when it takes too long
+   * @param each called with the last hashes of streams that the root covers, in order
+   * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when the wait takes too long
    */
   async proof(tenantId: string, each?: EachPage): Promise<SignedHead> {
     const { signer, keeper } = this.deps;
@@ -90,7 +90,7 @@ export class HeadSigner extends WithDeps<{
     });
   }
 
-  /** Signs a head for every tenant with events since its last one. */
+  /** Signs a head for every tenant with events since the tenant's last head. */
   async round(signal?: AbortSignal): Promise<void> {
     const { signer, heads, keeper, isTenant, logger } = this.deps;
     if (signer === undefined) return;
@@ -108,7 +108,7 @@ export class HeadSigner extends WithDeps<{
     }
   }
 
-  /** Delivers heads in order until aborted; failures are logged and retried. */
+  /** Delivers heads to the sink in order until aborted; logs and retries failures. */
   async deliver(signal: AbortSignal): Promise<void> {
     const { sink } = this.deps;
     if (sink === undefined) return;

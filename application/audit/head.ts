@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { HeadSigningKey, SignedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
 
 /**
- * The root of a tenant's head: one hash over the last hashes of its streams at a position. The format is public
- * (docs/audit-format.md); a change invalidates all earlier heads.
+ * The root of a tenant's head: one hash over the last hashes of the tenant's streams at a position. The format is
+ * public (docs/audit-format.md); changing it invalidates all earlier heads.
  */
 
 const headLine = ({ stream, revision, hash }: StreamHead): string => `${stream} ${revision} ${hash}`;

@@ -4,26 +4,26 @@ import type { StoredEvent } from '../ports/event-store.ts';
 
 /** Shown in place of a credential. */
 const SECRET = '[secret]';
-/** Shown in place of a damaged sealed text; the hash chain names its event. */
+/** Shown in place of a damaged sealed text; a check of the hash chain finds the damaged event. */
 const UNREADABLE = '[unreadable]';
 
 type View = Readonly<Record<string, unknown>> | null;
 
-/** A stored event as auditors read it; null for text that is not a JSON object. */
+/** A stored event as auditors read it; a view is null when the stored text is not a JSON object. */
 export interface OpenedEvent {
   readonly stored: StoredEvent;
   readonly data: View;
   readonly metadata: View;
-  /** Whether `data` equals the stored text. */
+  /** Whether `data` is the unchanged content of the stored text. */
   readonly asStored: boolean;
 }
 
-/** Keys loaded together; few, so as not to evict keys that requests use. */
+/** Events whose keys are loaded together; few, so that keys that requests use are not evicted. */
 const KEYS_AT_ONCE = 256;
 
 /**
- * Opens the personal fields that event definitions name. Other text that looks sealed stays, since a user may have
- * typed it.
+ * Opens the personal fields that event definitions name. Other text that looks sealed is not opened, since a user may
+ * have typed it.
  */
 export class OpenedViews {
   readonly #keys: KeyRing;
@@ -50,7 +50,7 @@ export class OpenedViews {
     return opened;
   }
 
-  /** Collects the fields to be opened in `sealed`. */
+  /** Adds the fields that must be opened to `sealed`. */
   #read(stored: StoredEvent, sealed: SealedField[]): OpenedEvent {
     const data = objectOf(stored.data);
     const definition = this.#definitions.get(stored.type);
@@ -85,7 +85,7 @@ interface SealedField {
   readonly text: string;
 }
 
-/** Whether a text is sealed for the stream's tenant, so that a tampered log cannot open texts of another one. */
+/** Whether a text is sealed for the stream's tenant; otherwise a tampered log could open another tenant's texts. */
 const isSealed = (text: string, stream: string): boolean =>
   text.startsWith(`v1:${stream.slice(0, stream.indexOf('.'))}/`) && text.lastIndexOf(':') > 3;
 
@@ -100,7 +100,7 @@ export const objectOf = (text: string): Record<string, unknown> | null => {
   }
 };
 
-/** One line of an export (docs/audit-format.md), members in this order; a view is the stored text where possible. */
+/** One line of an export (docs/audit-format.md), with members in this order. A view is the stored text if possible. */
 export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): string => {
   const { position, stream, revision, id, type } = stored;
   const view = asStored ? viewText(data, stored.data) : JSON.stringify(data);
@@ -111,6 +111,6 @@ export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): s
   );
 };
 
-/** A tampered text may be no JSON, or contain a line feed, which would end the line. */
+/** The stored text, except when it is tampered: it may not be JSON, or have a line feed, which would end the line. */
 const viewText = (view: View, stored: string): string =>
   view === null || stored.includes('\n') ? JSON.stringify(view) : stored;

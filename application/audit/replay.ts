@@ -34,15 +34,15 @@ interface ReplayPage {
   readonly next: Position | undefined;
 }
 
-/** Events scanned per page; then it returns what it found and where to continue. */
+/** Most events scanned per page; the page then ends with the events found so far and a `next` position. */
 const MAX_SCANNED = 50_000;
-/** UTF-16 units of stored text per piece of an export; a piece is made in one tick. */
+/** Approximate UTF-16 units of stored text per piece of an export; a piece is made in one tick. */
 const PIECE_UNITS = 64 * 1024;
-/** Limits of one read: events, and approximate UTF-16 units of stored text. */
+/** Limits of one read: events at most and at first, and approximate UTF-16 units of stored text. */
 const PAGE = 512;
 const FIRST_PAGE = 8;
 const PAGE_UNITS = 256 * 1024;
-/** Most by which a read is longer than the one before, since its events may be larger. */
+/** A read has at most this many times the events of the read before, since its events may be larger. */
 const GROWTH = 4;
 /** UTF-16 units of stored text at which a page of the list ends. */
 const MAX_UNITS = 512 * 1024;
@@ -66,7 +66,7 @@ export class Replay extends WithDeps<{
     this.#stopping.abort();
   }
 
-  /** A page may hold fewer than `limit` events, even none, and still have a next one. It ends after about 1 MiB. */
+  /** A page may have fewer than `limit` events, even none, and still have a next page. It ends after about 1 MiB. */
   async page(tenantId: string, query: ReplayQuery, limit: number): Promise<ReplayPage> {
     const filter = filterOf(tenantId, query);
     if (filter === undefined) return { events: [], next: undefined };
@@ -81,7 +81,7 @@ export class Replay extends WithDeps<{
         { from: next, filter, limit: wanted },
         MAX_SCANNED - scanned,
       );
-      // Counts at least one per step, so that the loop ends.
+      // Counts at least one per read, so that the loop ends.
       scanned += Math.max(1, page.scanned);
       const selected = page.events.filter((event) => selects(query, event));
       found.push(...selected);
@@ -94,8 +94,8 @@ export class Replay extends WithDeps<{
   }
 
   /**
-   * Yields all events in the log now as lines in UTF-8 (docs/audit-format.md), as fast as they are consumed. Holds one
-   * page of events and one piece of lines in memory.
+   * Yields the selected events up to the present end of the log, as lines in UTF-8 (docs/audit-format.md), as fast as
+   * they are consumed. Holds one page of events and one piece of lines in memory.
    * @throws {StoreUnavailable} when the process stops before the end
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
@@ -149,7 +149,7 @@ export class Replay extends WithDeps<{
   }
 }
 
-/** Sizes the next page by the average event of the last one. */
+/** Number of events for the next page, from the average size of events in the last page. */
 const nextLimit = (last: readonly StoredEvent[]): number => {
   const units = unitsOf(last);
   if (units === 0) return PAGE;
@@ -173,7 +173,7 @@ const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly 
   }
 };
 
-/** Undefined when nothing can match. */
+/** Undefined when no event can match. */
 const filterOf = (tenantId: string, { stream, category, type }: ReplayQuery): EventFilter | undefined => {
   const prefix = tenantPrefix(tenantId);
   if (stream !== undefined && !stream.startsWith(prefix)) return undefined;

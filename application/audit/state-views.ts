@@ -35,13 +35,13 @@ interface StateView {
   readonly times?: readonly string[];
   /** Members with sealed texts to open; other sealed texts are shown sealed. */
   readonly opened?: readonly string[];
-  /** Members left out, besides all with names like a credential's. */
+  /** Members left out, besides those whose names look like a credential. */
   readonly omitted?: readonly string[];
-  /** Members with the tenant's own JSON, shown unchanged. */
+  /** Members with JSON that the tenant defines, shown unchanged. */
   readonly own?: readonly string[];
   /** Members keyed by ids or codes, shown as lists. */
   readonly listed?: readonly string[];
-  /** Members whose entries are keyed in groups, shown as one list sorted by these keys. */
+  /** Members with groups of keyed entries, shown as one list sorted by key. */
   readonly grouped?: readonly string[];
   /** Members stored in chunks, shown as one list. */
   readonly chunked?: readonly string[];
@@ -101,10 +101,10 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   }),
 ]);
 
-/** Names that are never shown. */
+/** Names of members that are not shown; see {@link isLeftOut} for times. */
 const CREDENTIAL = /passw|secret|credential|(hash|digest|tail)$/i;
 
-/** The time of a credential's change is shown: `secretRotatedAt`. */
+/** Members in `times` are shown even if their name looks like a credential: `secretRotatedAt`. */
 const isLeftOut = (name: string, { omitted = [], times = [] }: StateView): boolean =>
   omitted.includes(name) || (CREDENTIAL.test(name) && !times.includes(name));
 

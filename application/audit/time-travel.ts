@@ -16,17 +16,17 @@ export interface PastState {
   /** Revision of the last event folded. */
   readonly revision: number;
   readonly position: Position;
-  /** `occurred_at` of that event, RFC 3339. */
+  /** `occurred_at` of the last event folded, RFC 3339. */
   readonly at: string;
   readonly state: unknown;
 }
 
-/** Events per read; small, so that requests are served in between. */
+/** Events per read; few, so that requests are served between two reads. */
 const PAGE = 100;
 
 /** Reads past states from the log each time, without a cache. */
 export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec; keys: KeyRing }> {
-  /** The last running replay of each tenant. */
+  /** By tenant: the last replay that runs or waits. */
   readonly #replays = new Map<string, Promise<void>>();
 
   /**
@@ -47,8 +47,8 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
 
   /**
    * The state of a stream of the tenant.
-   * @param at undefined: now
-   * @throws `not_found` for another tenant's stream or one that had not begun
+   * @param at undefined for the present state
+   * @throws `not_found` for another tenant's stream, or a stream without events at that time
    */
   async stateAt(tenantId: string, stream: string, at: At | undefined): Promise<PastState> {
     const prefix = tenantPrefix(tenantId);
@@ -72,8 +72,8 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
   }
 
   /**
-   * Visits events of a stream from a revision up to a position, in order, in bounded memory, yielding between pages.
-   * One replay at a time per tenant.
+   * Calls `visit` with the events of a stream from revision `first` up to a position, in order and in bounded memory;
+   * yields between pages. One replay at a time per tenant.
    */
   async through(
     stream: { readonly tenantId: string; readonly category: string; readonly id: string },
@@ -103,7 +103,7 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
     }
   }
 
-  /** Opens only texts of the tenant, so that a tampered log cannot open texts of another one. */
+  /** Opens only texts of the tenant; otherwise a tampered log could open another tenant's texts. */
   async #opened(tenantId: string, text: string): Promise<string> {
     return text.startsWith(`v1:${tenantId}/`) ? ((await this.deps.keys.open(text)) ?? ERASED) : ERASED;
   }

@@ -5,27 +5,27 @@ type FaultKind =
   | 'unreadable_line'
   /** An event of another tenant. */
   | 'foreign_event'
-  /** A position not greater than the one before. */
+  /** A position that is not greater than the position of the line before. */
   | 'out_of_order'
   | 'missing_event'
   | 'repeated_event'
   | 'changed_event'
-  /** An event with a valid chain that the signed list does not have. */
+  /** An event with a valid chain that was not there when the signed list was made. */
   | 'inserted_event'
-  /** The view differs from a stored text that is not sealed. */
+  /** A view differs from the stored text in a field that is not sealed. */
   | 'changed_view'
   /** A head that is malformed or not signed with the key. */
   | 'bad_signature'
   /** A head of another tenant. */
   | 'foreign_head'
   | 'old_head'
-  /** The events do not match the head's root; only its list of streams can name the difference. */
+  /** The events do not match the head's root, and without the head's list of streams the difference is unknown. */
   | 'root_mismatch';
 
-/** The first fault. `revision` of a missing event is the first missing one. */
+/** The first fault of an export. For missing events, `revision` is the first missing revision. */
 export interface Fault {
   readonly kind: FaultKind;
-  /** Line number from 1 of the event, or of its place. */
+  /** Line number, from 1, of the event, or of the place where the event is missing. */
   readonly line: number | null;
   readonly stream: string | null;
   readonly revision: number | null;
@@ -41,7 +41,7 @@ export interface Verdict {
   readonly streams: number;
   /** The newest head that matches the export; null without heads. */
   readonly head: { readonly position: string; readonly signed_at: string } | null;
-  /** Events after that head: chained, but possibly incomplete. */
+  /** Events after `head`: their chains were checked, but later events may have been removed. */
   readonly not_covered: number;
 }
 

@@ -4,7 +4,7 @@ import { RootHash, signedText } from '../head.ts';
 import { Faulty } from './fault.ts';
 import { strictJson } from './strict-json.ts';
 
-/** A head, with the list of streams under its root if that was given. */
+/** A head, with the list of streams that its root covers if the list was given. */
 export interface GivenHead {
   readonly head: SignedHead;
   readonly list?: readonly StreamHead[] | undefined;
@@ -77,13 +77,13 @@ export const headsOf = (text: string): GivenHead[] =>
     throw new Faulty('bad_signature', 'A line in the file of heads is no head.');
   });
 
-/** Undefined unless canonical base64, which all decoders read the same way. */
+/** Decodes canonical base64, which all decoders read the same way; undefined for other text. */
 const base64Of = (text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
 };
 
-/** Reads base64 of the DER form (SPKI), or PEM. @throws for anything but an Ed25519 key */
+/** Reads a key in base64 of the DER form (SPKI), or in PEM. @throws for anything but an Ed25519 key */
 export const publicKeyOf = (text: string): KeyObject => {
   const body = text
     .split('\n')
@@ -108,7 +108,7 @@ const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
 };
 
 /**
- * Checks signatures and returns heads by position, each once.
+ * Checks signatures and returns the heads in order of position, one for each position.
  * @param proof must be as new as the newest of `others`
  * @throws {Faulty}
  */

@@ -41,12 +41,12 @@ const isObject = (value: unknown): value is Json =>
 const hasOnly = (value: Json, names: readonly string[]): boolean =>
   Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
 
-/** A lone surrogate has no bytes to hash. */
+/** Refuses lone surrogates, which have no bytes in UTF-8 that could be hashed. */
 const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed();
 
 const SEALED_TEXT = /^v1:[^:]+:[A-Za-z0-9+/=]*$/;
 
-/** A sealed text may have any view: it cannot be checked without its key. */
+/** Whether a view matches the stored data. A sealed text may have any view, since a check would need its key. */
 const dataAgrees = (view: unknown, stored: unknown): boolean => {
   if (!isObject(stored)) return view === null;
   if (!isObject(view)) return false;

@@ -3,7 +3,8 @@ import { isStrictView } from './strict-json.ts';
 import { bytesOf, followBoth, startsWith } from './views.ts';
 
 /**
- * Reads lines of the usual form by comparing bytes, which is faster than parsing. Undefined leaves a line to line.ts.
+ * Reads lines of the usual form by comparing bytes, which is faster than parsing. Lines of another form are left to
+ * line.ts.
  */
 
 /** An event whose line, views and hash are valid. */
@@ -16,7 +17,7 @@ export interface GoodEvent {
   readonly previous: string;
 }
 
-/** ASCII without escapes. */
+/** A JSON string of ASCII without escapes. */
 const TEXT = '"([ !#-\\[\\]-~]+)"';
 const HEAD = new RegExp(
   `^\\{"position":${TEXT},"stream":${TEXT},"revision":(0|[1-9]\\d{0,14}),"id":${TEXT},"type":${TEXT},"data":\\{$`,
@@ -47,7 +48,7 @@ export const goodEventOf = (line: Buffer): GoodEvent | undefined => {
   const found = line.indexOf(PREVIOUS, from);
   const previousAt = found + PREVIOUS.length;
   if (hashAt < 0 || found < 0 || previousAt + HEX > to) return undefined;
-  // The hash must be at its fixed place; otherwise bytes could be moved around it under an unchanged hash.
+  // The hash must be at its fixed place; otherwise bytes around it could be moved without changing the hash.
   if (!startsWith(line, hashAt - 2, BEFORE_HASH)) return undefined;
   if (!AFTER_HASH.some((text) => startsWith(line, statedEnd, text))) return undefined;
   const previous = line.toString('latin1', previousAt, previousAt + HEX);

@@ -3,10 +3,10 @@
  * 8785, limited nesting.
  */
 
-/** More than the 100 levels of a request body. */
+/** Most levels of nesting; more than the 100 levels of a request body. */
 const MOST_LEVELS = 256;
 const LEVELS_OF_VIEW = MOST_LEVELS - 1;
-/** A text of this length cannot exceed the levels of a view. */
+/** A text of at most this length cannot have more levels than a view may have. */
 const SHALLOW = 2 * LEVELS_OF_VIEW;
 
 const QUOTE = 0x22;
@@ -27,7 +27,7 @@ export const strictJson = (text: string): unknown => {
   }
 };
 
-/** Whether a view is strict within its line. Most equal their `JSON.stringify`, which is the fastest check. */
+/** Whether a view is strict within its line. Most views equal their `JSON.stringify`, which is the fastest check. */
 export const isStrictView = (text: string): boolean => {
   try {
     const value: unknown = JSON.parse(text);

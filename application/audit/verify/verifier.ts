@@ -37,7 +37,7 @@ export class Verifier {
   #covered = 0;
 
   /**
-   * @param heads signed, of one tenant, by position
+   * @param heads with checked signatures, of one tenant, in order of position
    * @param strict treats events after the last head as a fault
    */
   constructor(heads: readonly GivenHead[], { strict = false }: { readonly strict?: boolean } = {}) {
@@ -127,7 +127,7 @@ export class Verifier {
     throw new Faulty('changed_event', `${name} was changed: it does not match its hash.`, where);
   }
 
-  /** Both events match their own hashes, so the earlier one was changed and hashed again. */
+  /** Both events match their own hashes, so a wrong link means that the earlier one was changed and hashed again. */
   #checkLink(event: Place, previous: string, tip: Tip | undefined, name: string): void {
     if (previous === (tip?.hash ?? START)) return;
     const { stream, revision } = event;
@@ -144,7 +144,7 @@ export class Verifier {
     );
   }
 
-  /** Checks each head against the streams before the first event after it. */
+  /** Before the first event after a head's position, checks the head against the streams read so far. */
   #passHeads(event: Place | undefined): void {
     for (let given = this.#heads[this.#nextHead]; given !== undefined; given = this.#heads[this.#nextHead]) {
       if (event !== undefined && event.position <= given.head.position) return;
@@ -181,7 +181,7 @@ export class Verifier {
     return { stream, revision: tip.revision, hash: tip.hash };
   }
 
-  /** Names the first stream that differs from the signed list. */
+  /** Throws a fault for the first stream that differs from the signed list, if there is one. */
   #nameDifference(list: readonly StreamHead[]): void {
     const sealed = new Map(list.map((one) => [one.stream, one]));
     for (const stream of inByteOrder([...new Set([...this.#tips.keys(), ...sealed.keys()])])) {
@@ -213,7 +213,7 @@ export class Verifier {
   }
 }
 
-/** The hash must be at its fixed place; otherwise bytes could be moved around it under an unchanged hash. */
+/** The hash must be at its fixed place; otherwise bytes around it could be moved without changing the hash. */
 const isAtItsPlace = (metadata: string, at: number, end: number): boolean =>
   metadata.startsWith('},', at - 2) && AFTER_HASH.some((text) => metadata.startsWith(text, end));
 

@@ -2,7 +2,7 @@ import { isStrictView } from './strict-json.ts';
 
 export const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-/** A loop, which is faster than a native call for short texts. */
+/** Compares in a loop, which is faster than a native call for short texts. */
 export const startsWith = (line: Buffer, at: number, text: Buffer): boolean => {
   for (let nth = 0; nth < text.length; nth += 1) if (line[at + nth] !== text[nth]) return false;
   return true;
@@ -24,7 +24,7 @@ for (const byte of bytesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
   BASE64[byte] = 1;
 }
 
-/** Present places in a view and in the stored JSON string beside it. */
+/** Current places in a view and in the stored JSON string that is compared with it. */
 const places = { view: 0, stored: 0 };
 
 /**
@@ -48,7 +48,7 @@ const follow = (line: Buffer): boolean => {
   return line[stored] === QUOTE;
 };
 
-/** Whether the text at `at` is the value of a member of the object itself, not of a nested one. */
+/** Whether the text at `at` is the value of a member of the outer object, not of a nested object. */
 const isOfMember = (line: Buffer, from: number, at: number): boolean => {
   if (line[at - 2] !== COLON) return false;
   let depth = 0;
@@ -63,7 +63,7 @@ const isOfMember = (line: Buffer, from: number, at: number): boolean => {
   return depth === 1 && !isText;
 };
 
-/** The end of a sealed text that starts at `at` within a JSON string; -1 for none. */
+/** The end of a sealed text that starts at `at` within a JSON string; -1 if none starts there. */
 const sealedEnd = (line: Buffer, at: number): number => {
   if (!startsWith(line, at, SEALED_TEXT)) return -1;
   const keyAt = at + SEALED_TEXT.length;
@@ -85,7 +85,7 @@ const sealedEnd = (line: Buffer, at: number): number => {
  */
 const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, data: Buffer[]): number => {
   let { view, stored } = places;
-  // Back to the start of both texts, which are equal up to here.
+  // Goes back to the start of both texts, which are equal up to here.
   while (line[view - 1] !== QUOTE) {
     if (view <= hashedTo || line[view - 1] === BACKSLASH) return -1;
     view -= 1;
