@@ -33,8 +33,8 @@ export interface Chunk {
 }
 
 /**
- * NFC, lines ended by `
- * `, without control characters and trailing spaces, at most one empty line in a row.
+ * Normalises a text: NFC, line feeds as line ends, no control characters or trailing spaces, at most one empty line in
+ * a row.
  */
 export const normalised = (text: string): string =>
   text

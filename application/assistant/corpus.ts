@@ -94,7 +94,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   }
 
   /**
-   * Computes the vectors of a source stored without them.
+   * Computes the vectors of a source that was stored without vectors.
    * @throws {EmbedderUnavailable}
    */
   async complete(tenantId: string, key: SourceKey): Promise<void> {
@@ -187,7 +187,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     }));
   }
 
-  /** A hash covers title and text, so its vector is reused anywhere in the source. */
+  /** Stored vectors by chunk hash. A hash covers title and text, so chunks with the same hash have the same vector. */
   async #knownVectors(tenantId: string, plans: readonly Plan[]): Promise<Map<string, Float32Array>> {
     const known = new Map<string, Float32Array>();
     const kept = plans.filter(({ chunks, head }) => {
@@ -205,7 +205,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     return known;
   }
 
-  /** @returns the model of all vectors; null without one */
+  /** @returns the model of all vectors; null without a model */
   async #embed(
     missing: ReadonlyMap<string, string>,
     known: Map<string, Float32Array>,

@@ -125,7 +125,7 @@ export class KeywordIndex {
   #total = 0;
   #posted = 0;
 
-  /** Approximate. */
+  /** Approximate memory in bytes. */
   get bytes(): number {
     return this.#postings.size * WORD_BYTES + this.#posted * POSTING_BYTES;
   }

@@ -18,7 +18,7 @@ export type CitedPassage = Passage & SourceRecord;
 export class Retrieval extends WithDeps<{
   readonly embedder: Embedder;
   readonly search: PassageSearch;
-  /** The record of a record or attachment; undefined when deleted, which the corpus may not have recorded yet. */
+  /** The record itself, or an attachment's record; undefined when deleted, even if the corpus still has the source. */
   readonly recordOf: (tenantId: string, source: SourceKey) => Promise<SourceRecord | undefined>;
 }> {
   /**

@@ -194,7 +194,7 @@ const unrelatedScore = (found: readonly Candidate[], rules: RankingRules): numbe
     sources.add(nameOfSource(section));
     if (sources.size === UNRELATED.rank) return score;
   }
-  // The candidates may all belong to fewer sources with long texts.
+  // All candidates may be sections of fewer sources with long texts.
   const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
   return Math.max(last, UNRELATED.score);
 };

@@ -111,6 +111,6 @@ export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): s
   );
 };
 
-/** The stored text, except when it is tampered: it may not be JSON, or have a line feed, which would end the line. */
+/** The stored text if it is a JSON object in one line, as it is unless tampered with; otherwise the view as JSON. */
 const viewText = (view: View, stored: string): string =>
   view === null || stored.includes('\n') ? JSON.stringify(view) : stored;

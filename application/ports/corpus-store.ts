@@ -86,7 +86,7 @@ export interface CorpusStore {
   changes(tenantId: string, after: number): Promise<readonly SourceChange[]>;
   /** Undefined for a source that does not exist or is a tombstone. */
   load(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (StoredSource | undefined)[]>;
-  /** Sources of all tenants with texts and without vectors, in key order. */
+  /** Sources, of all tenants, that have texts but no vectors; in key order. */
   withoutVectors(limit: number): Promise<readonly (SourceKey & { readonly tenantId: string })[]>;
   backfillRun(tenantId: string): Promise<BackfillRun | undefined>;
   saveBackfillRun(tenantId: string, run: BackfillRun): Promise<void>;

@@ -29,14 +29,14 @@ export interface AppendResult {
   readonly position: Position;
 }
 
-/** Both conditions must hold. An empty or missing one selects everything. */
+/** Both conditions must hold. An empty or missing condition selects everything. */
 export interface EventFilter {
   readonly streamPrefix?: string | undefined;
   readonly types?: readonly string[] | undefined;
 }
 
 export interface ReadStreamOptions {
-  /** First revision to read (inclusive). Default: 0 forward, the last one backward. */
+  /** First revision to read (inclusive). Default: 0 forward, the last revision backward. */
   readonly from?: number | undefined;
   readonly direction?: 'forward' | 'backward' | undefined;
   /** Default 1,000. */

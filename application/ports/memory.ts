@@ -15,7 +15,7 @@ export const MEMORY = {
   pages: { maxCount: 2048, maxBytes: 32 * MIB },
   /** Characters of events that wait for a tenant's quantum (two bytes each at most), in all and per tenant. */
   queues: { maxChars: 16 * MIB, ofTenant: { events: 1024, chars: MIB } },
-  /** Last revisions of streams that were written, and of streams that were only read: entries per half of the cache. */
+  /** Last revisions of streams that were written, and of streams that were only read; at most twice as many. */
   lastRevisions: { maxCount: 20_000, maxNoted: 1024 },
   /** Reports of the ledger, serialised as they are sent. */
   reports: { maxCount: 1000, maxBytes: 16 * MIB },

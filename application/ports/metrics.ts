@@ -5,7 +5,7 @@ export type QuestionOutcome = 'answered' | 'nothing_found' | 'refused' | 'unavai
 
 type RowOutcome = 'succeeded' | 'skipped' | 'errored';
 
-/** Metrics of the projections; they may be folded in another thread, which reports them. */
+/** Metrics of the projections, reported by the thread that folds the projections. */
 export interface ProjectionMetrics {
   eventsProjected(projection: string, count: number, seconds: number): void;
   /** Seconds behind the end of the log. */

@@ -144,7 +144,7 @@ export interface ReadProgress {
   /** Stores each checkpoint like a {@link ReadStore.commit} without documents. @returns `Fenced` for a refused one */
   saveCheckpoints(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]>;
   state(generation: GenerationId): Promise<GenerationState>;
-  /** The state of each generation, in their order. */
+  /** The states of several generations, in the order of `generations`. */
   states(generations: readonly GenerationId[]): Promise<GenerationState[]>;
   park(generation: GenerationId, fence: number, parked: ParkedTenant): Promise<void>;
   unpark(generation: GenerationId, fence: number, tenant: string): Promise<void>;

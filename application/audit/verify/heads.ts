@@ -109,7 +109,7 @@ const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
 
 /**
  * Checks signatures and returns the heads in order of position, one for each position.
- * @param proof must be as new as the newest of `others`
+ * @param proof must be at least as new as the newest of `others`
  * @throws {Faulty}
  */
 export const orderedHeads = (

@@ -80,8 +80,8 @@ const sealedEnd = (line: Buffer, at: number): number => {
 
 /**
  * Skips a sealed text and the view's text for it.
- * @param hashedTo end of the view's hashed part
- * @returns the new end; -1 for another difference
+ * @param hashedTo place in the view up to which `data` is collected
+ * @returns the new `hashedTo`; -1 if the difference is not a sealed text
  */
 const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, data: Buffer[]): number => {
   let { view, stored } = places;

@@ -34,7 +34,7 @@ export interface Command<S, E, Facts = undefined> extends CommandContext, Prepar
   readonly id: string;
 }
 
-/** Where the events of an earlier try may begin: after a position, or at a time (ms). */
+/** Bound of an earlier try's events: all are after a position, or not before a time (ms). */
 export type PriorAttempt = { readonly after: Position } | { readonly since: number };
 
 export interface Outcome<S, E extends { type: string; data: unknown }> {

@@ -16,7 +16,7 @@ const FULL = 256;
 const MAX_WAIT_MS = 2;
 /** A round waits for further commands if the last round had at least this many commands. */
 const BUSY = 8;
-/** Streams decided per tick of the event loop, and the time (ms) after which a tick ends. */
+/** Most decisions started in one tick, and the time (ms) after which further decisions wait for the next tick. */
 const SLICE = 32;
 const SLICE_MS = 5;
 
@@ -57,7 +57,7 @@ export class GroupCommit extends WithDeps<{
 
   /**
    * Starts decisions in slices with a tick between them; their appends still share one group commit.
-   * @returns a promise that resolves when all have started
+   * @returns a promise that resolves when all decisions have started
    */
   async decideAll(decisions: readonly (() => void)[]): Promise<void> {
     this.#deciding += 1;

@@ -17,7 +17,7 @@ export interface UserPrincipal {
   readonly rights: TenantRights;
   readonly userId: string;
   readonly email: string;
-  /** The lower of the token's role and the user's current one. */
+  /** The lower of the token's role and the user's current role. */
   readonly role: Role;
   /** E-mail of the platform admin who impersonates the user. */
   readonly impersonatedBy?: string | undefined;

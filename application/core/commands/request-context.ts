@@ -19,7 +19,7 @@ export interface IdempotencyUse {
   readonly key: string;
   /** Unique to this use of the key; ids that the request creates are derived from it. */
   readonly nonce: string;
-  /** Bounds the search for events of an earlier try, or of a concurrent one on another node. */
+  /** Bounds the search for events of an earlier try, or of a concurrent try on another node. */
   readonly priorAttempt: PriorAttempt;
 }
 

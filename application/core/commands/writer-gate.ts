@@ -18,7 +18,7 @@ export class WriterGate {
     }
   }
 
-  /** Resolves when all present writers of `name` have ended. */
+  /** Resolves when all writers of `name` that run at the time of the call have ended. */
   async drained(name: string): Promise<void> {
     await Promise.all(this.#writers.get(name) ?? []);
   }

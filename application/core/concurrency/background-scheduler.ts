@@ -41,7 +41,7 @@ export interface SchedulerOptions {
   readonly weightOf?: (tenantId: string) => number;
 }
 
-/** A quantum without a limit, for callers outside a schedule. */
+/** A quantum without a limit, for work that the scheduler does not control. */
 const ENDLESS_QUANTUM: Quantum = {
   isOver: false,
   next: async () => undefined,

@@ -1,7 +1,7 @@
 export interface SlotLimits {
   readonly total: number;
   readonly perTenant: number;
-  /** Slots a tenant has even when the total is used up, so that slow endpoints of one tenant do not delay another. */
+  /** Slots that a tenant gets even when the total is used up, so that slow calls of one tenant do not delay another. */
   readonly reserved: number;
 }
 

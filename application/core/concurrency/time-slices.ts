@@ -13,9 +13,9 @@ const LEAST_MS = 0.25;
 const MOST_MS = 2 * SLICE_MS;
 
 /**
- * Divides the thread among long loops and requests (works): in each tick as many begin as fit into one slice. Waiting
- * works begin in the order of the time that their tenants have used, least first (start-time fair queueing): while a
- * busy tenant gets one work done, another tenant gets as many short works done as take the same time.
+ * Divides the thread among works (long loops, requests): in each tick as many works begin as fit into one slice.
+ * Waiting works begin in the order of the time that their tenants have used, least first (start-time fair queueing):
+ * while a busy tenant gets one work done, another tenant gets as many short works done as take the same time.
  */
 export class TimeSlices {
   readonly #waiting = new Map<string, (() => void)[]>();

@@ -24,7 +24,7 @@ export interface Cause {
   readonly impersonatedBy?: string | undefined;
   /** The id of the request that began everything; events that it leads to keep this id. */
   readonly correlationId: string;
-  /** The id of the event or keyed request that is the direct cause. */
+  /** The id of the direct cause: an event, a request, or the use of an idempotency key. */
   readonly causationId: string;
   /** The span that leads to the event, as a W3C Trace Context header; undefined without tracing (decision 60). */
   readonly traceparent?: string | undefined;

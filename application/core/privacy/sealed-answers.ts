@@ -21,8 +21,8 @@ const combined = (shares: readonly Uint8Array[]): Buffer => {
 };
 
 /**
- * Seals stored answers of keyed requests, each under a key split over the data keys of its personal texts, so that
- * erasing any of the texts erases the answer.
+ * Seals stored answers of keyed requests. Each answer's key is split into shares, one sealed per personal text in the
+ * answer, so that erasing any of the texts erases the answer.
  */
 export const sealedAnswers = (
   keys: KeyRing,

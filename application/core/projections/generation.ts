@@ -91,8 +91,8 @@ export class Generation extends WithDeps<GenerationDeps> {
   }
 
   /**
-   * Folds a batch and stores documents and checkpoint. A poison event splits the batch: the events before it are stored
-   * before its tenant is parked, so that a crash neither skips nor repeats an event.
+   * Folds a batch and stores documents and checkpoint. A poison event splits the batch: earlier events are stored
+   * before the tenant is parked, so that a crash neither skips nor repeats an event.
    * @throws {Fenced}
    */
   apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {

@@ -190,7 +190,7 @@ export class ReadModels {
     return checkpoints.every((checkpoint) => reaches(checkpoint, target));
   }
 
-  /** True when known to be ready without reading the store. */
+  /** Whether a read model is ready for a read, as far as this is known without reading the store. */
   #ready(name: string, tenantId: string, target: Position | undefined): boolean {
     const active = this.#active.get(name);
     if (active === undefined || isOld(active.readAt, this.#clock.now())) return false;

@@ -115,7 +115,7 @@ export class Takeover {
   }
 
   /**
-   * Makes a building generation that has caught up the active one.
+   * To be called when `tag` has caught up: makes it the active generation if it is the one being built.
    * @returns whether `tag` is `active` or `replaced`, and the generation that it has just replaced
    */
   async caughtUp(tag: string): Promise<{ state: 'active' | 'replaced'; former?: string | undefined }> {

@@ -35,7 +35,7 @@ export class WorkerWatch {
     try {
       if (await this.#isAnyHeld()) this.#lastSeen = monotonic();
     } catch {
-      // An unreachable store says nothing about workers.
+      // While the store is unreachable, workers do not count as missing.
       this.#lastSeen = monotonic();
     } finally {
       this.#sampling = false;

@@ -139,7 +139,7 @@ export class LogFollower {
     this.#pages.older = older;
   }
 
-  /** Returns a reader of pages for another thread, which shares them with this thread's followers until aborted. */
+  /** Returns a function that reads pages for another thread and shares them with this thread's followers. */
   pagesFor(signal: AbortSignal): (after: Place) => Promise<LogPage | undefined> {
     const follower = newFollower({ batchSize: PAGE, signal });
     // Busy from the start: other followers wait at most `STILL_MS` for this one, which may never read at all.
