@@ -107,7 +107,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     const known = new Map<string, Float32Array>();
     const texts = new Map(before.chunks.map(({ hash, text }) => [hash, embeddedText(before.title, text)]));
     const model = await this.#embed(texts, known, 'fail');
-    // The source may have changed meanwhile; vectors are stored only for the same texts.
+    // The source may have changed during the embedding; vectors are stored only for the same texts.
     for (let now = await missing(); now !== undefined; now = await missing()) {
       const { seq: _seq, ...source } = now;
       const chunks = source.chunks.map((chunk) => ({ ...chunk, vector: known.get(chunk.hash) }));

@@ -114,7 +114,7 @@ export interface EventStore {
   scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**
    * Calls `listener` after each growth of the log by any process, and returns a function that stops it. New events are
-   * passed when the store has them at hand; a call may come late or twice, but is never left out.
+   * passed if the store has them in memory; a call may come late or twice, but is never left out.
    */
   onGrowth(listener: GrowthListener): () => void;
   /** Looks for new events at once, in a store that otherwise polls. */

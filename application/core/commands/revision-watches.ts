@@ -19,7 +19,7 @@ export class RevisionWatches {
     if (watches?.size === 0) this.#watches.delete(stream);
   }
 
-  /** Records a revision that arrived. @returns whether a read or append is under way on the stream */
+  /** Records a revision that arrived. @returns whether a read or append of the stream is in progress */
   onRevision(stream: string, revision: number): boolean {
     const watches = this.#watches.get(stream);
     for (const watch of watches ?? []) watch.newest = Math.max(watch.newest, revision);

@@ -226,7 +226,7 @@ export class StreamStates {
 
   /**
    * Runs an append of this process and the caching of the state after it. Drops an older cached state only at the end,
-   * since an event that arrives meanwhile is usually the append's own.
+   * since an event that arrives before the end is usually one of the append.
    */
   async whileAppending<T>(stream: string, append: () => Promise<T>): Promise<T> {
     const watch = this.#appends.begin(stream);
