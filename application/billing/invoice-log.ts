@@ -9,7 +9,7 @@ const PAGE = 500;
 
 /** Reads invoices of one customer from their stream. */
 export class InvoiceLog extends WithDeps<EventSource> {
-  /** An invoice as generated. @param at revision of its first event */
+  /** An invoice as it was generated, without later changes. @param at revision of the invoice's first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {
     const { value: event } = await this.#all(scope, customerId, at, 1).next();
     const invoice = event && foldInvoice(undefined, event, event);
@@ -45,7 +45,7 @@ export class InvoiceLog extends WithDeps<EventSource> {
     limit = PAGE,
   ): AsyncGenerator<RecordedEvent<InvoiceEvent>> {
     const stream = streamName(scope, invoicesStream.category, customerId);
-    // A stream holds only events of its type.
+    // The cast holds: a stream has only events of its stream type.
     return eventsOf(this.deps, stream, from, limit) as AsyncGenerator<RecordedEvent<InvoiceEvent>>;
   }
 }

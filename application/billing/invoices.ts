@@ -36,7 +36,7 @@ export class Invoices extends WithDeps<{
   readonly statements: Pick<Statements, 'draft'>;
   readonly issuing: InvoiceIssuing;
   readonly customerOf: CustomerOfInvoice;
-  /** Called with the position written by a request that is then refused, so that its caller reads that write. */
+  /** Called when a request has written but is then refused: the caller's next reads wait for this position. */
   readonly wrote: (position: Position) => void;
 }> {
   readonly #stopping = new AbortController();
@@ -66,7 +66,7 @@ export class Invoices extends WithDeps<{
     const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
       if (invoiceOfWindow(head, window) !== undefined) return undefined;
       const draft = await this.deps.statements.draft(partnerId, customerId, window);
-      // The draft must be made of the revision that is decided on.
+      // The draft must come from the same revision that `decide` runs on.
       if ((await stream.refresh()).revision !== revision) throw new Moved();
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
@@ -85,22 +85,22 @@ export class Invoices extends WithDeps<{
 
   /**
    * Stores the intent, then calls the upstream once.
-   * @returns the invoice as issued, or as issuing when there is no answer
-   * @throws `not_found`, `invoice_locked` for a void one, `upstream_refused`
+   * @returns the issued invoice, or the still issuing one when the upstream gave no answer
+   * @throws `not_found`, `invoice_locked` for a void invoice, `upstream_refused`
    */
   async issue(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
     const one = await this.#find(partnerId, invoiceId);
     let isFirst = false;
     const outcome = await this.#stream(one).execute(context, (state) => {
       const events = startIssue(state, invoiceId);
-      // Not called for an earlier try of the request, which may have called the upstream.
+      // `decide` does not run if an earlier try of the request appended; that try may have called the upstream already.
       isFirst = events.length > 0;
       return events;
     });
     const entry = liveInvoice(outcome.state, invoiceId);
     const isOwn = outcome.events.length > 0;
     if (entry?.state === 'issuing') {
-      // A request that did not start the issue waits for a running call but starts none: the worker schedules retries.
+      // A request that did not start the issue waits for a running call but makes none: the worker retries.
       await (isOwn
         ? this.deps.issuing.attempt(one, isFirst, this.#stopping.signal)
         : this.deps.issuing.running(one));

@@ -4,30 +4,30 @@ import type { Logger } from '../ports/logger.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
 import type { InvoiceIssuing, Issuing } from './issuing.ts';
 
-/** An invoice being issued, and since when (ms). */
+/** An invoice that is being issued; `since` is the time (ms) at which its issue started. */
 export interface Pending extends Issuing {
   readonly since: number;
 }
 
 export interface IssueWorkerDeps {
   readonly issuing: Pick<InvoiceIssuing, 'attempt'>;
-  /** Of all partners, oldest first. */
+  /** Issuing invoices of all partners, oldest first. */
   readonly pending: () => AsyncIterable<Pending>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Interval (ms) of looking for waiting invoices. */
+/** Interval (ms) at which the worker reads the list of issuing invoices. */
 const POLL_MS = 250;
-/** Concurrent calls. */
+/** Limit of concurrent upstream calls. */
 const WIDTH = 8;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Retries issues without an answer after 1, 2, 4, … at most 60 s (decisions, section 10, Issue), without end, on one
- * node under a lease.
+ * Retries issues that got no answer, without end, after 1, 2, 4, … up to 60 s (decisions, section 10, Issue). A lease
+ * lets only one node do so.
  */
 export const runIssueWorker = (
   deps: IssueWorkerDeps,
@@ -46,7 +46,7 @@ const work = async (
   const attempt = async (one: Pending, key: string, ms: number): Promise<void> => {
     const outcome = await issuing.attempt(one, false, held);
     active.delete(key);
-    // An ended issue may be tried once more, until the read model has it.
+    // The read model may still list an issue that has ended; a further attempt then has no effect.
     const next = outcome === 'waiting' ? Math.min(ms * 2, LONGEST_WAIT_MS) : ms;
     waits.set(key, { due: clock.now() + (outcome === 'busy' ? FIRST_WAIT_MS : next), ms: next });
   };

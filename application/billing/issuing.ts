@@ -28,14 +28,14 @@ export interface Issuing {
   readonly invoiceId: string;
 }
 
-/** `busy`: another node is calling. `waiting`: there is no answer, or it could not be stored. */
+/** `busy`: another node is calling the upstream. `waiting`: no answer came, or the answer could not be stored. */
 export type IssueOutcome = 'ended' | 'waiting' | 'busy';
 
 const LEASE_MS = 3000;
-/** Age of the intent (ms) from which on the upstream may have forgotten a key. */
+/** Age (ms) of the stored intent after which the upstream may have forgotten the idempotency key. */
 const LATE_MS = 3_600_000;
 
-/** Stable for all calls about one invoice. */
+/** The upstream's idempotency key: the same for all calls about one invoice. */
 export const upstreamKey = ({ id, revision }: { id: string; revision: number }): string =>
   `partner-invoice-${id}-${revision}`;
 
@@ -74,14 +74,14 @@ export class InvoiceIssuing extends WithDeps<{
 }> {
   readonly #running = new Map<string, Promise<IssueOutcome>>();
 
-  /** The running call of this process. */
+  /** The running call of this process for the invoice; undefined if there is none. */
   running({ scope, invoiceId }: Issuing): Promise<IssueOutcome> | undefined {
     return this.#running.get(`${scope}/${invoiceId}`);
   }
 
   /**
-   * Never rejects because of the upstream or a store.
-   * @param isFirst there was no earlier call, so that a refusal is final
+   * Resolves to `waiting` on an error of the upstream or a store, instead of rejecting.
+   * @param isFirst no earlier call was made, so that a refusal is final
    */
   attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
     const key = `${issuing.scope}/${issuing.invoiceId}`;
@@ -106,7 +106,7 @@ export class InvoiceIssuing extends WithDeps<{
     const lease = await leases.acquireLease(`billing:${issuing.scope}/${issuing.invoiceId}`, owner, leaseMs);
     if (lease === undefined) return 'busy';
     let outcome: IssueOutcome = 'waiting';
-    // Uses only the leases of this store.
+    // `whileRenewed` uses only the lease methods of the store.
     const options = { store: leases as ReadStore, logger, owner, ttlMs: leaseMs };
     await whileRenewed(lease, options, signal, async (_lease, held) => {
       outcome = await this.#attempt(issuing, isFirst, held);
@@ -126,7 +126,7 @@ export class InvoiceIssuing extends WithDeps<{
       if (signal.aborted) return undefined;
       throw error;
     });
-    // Aborted: another node or the next start continues.
+    // No answer because of an abort: another node, or the next start of this one, continues.
     if (answer === undefined) return 'waiting';
     switch (answer.kind) {
       case 'accepted':
@@ -143,7 +143,7 @@ export class InvoiceIssuing extends WithDeps<{
     }
   }
 
-  /** An invoice voided meanwhile stays void; the upstream's copy needs manual repair. */
+  /** An invoice voided during the call stays void; the upstream's copy needs manual repair. */
   async #accepted(issuing: Issuing, invoice: Invoice, reference: string): Promise<void> {
     const { invoiceId } = issuing;
     const state = await this.#record(issuing, (before, context) =>

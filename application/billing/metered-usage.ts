@@ -18,7 +18,7 @@ import {
 } from './metering-model.ts';
 import { UsageByPeriod } from './usage-by-period.ts';
 
-/** An event counted in a line. */
+/** An event that a line of a statement counts. */
 export interface UsageEvent {
   readonly event_id: string;
   readonly position: Position;
@@ -30,7 +30,7 @@ export interface UsageEvent {
 
 export interface UsagePage {
   readonly events: readonly UsageEvent[];
-  /** `after` of the next page; undefined at the last one. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: Position | undefined;
 }
 
@@ -39,11 +39,11 @@ interface PageRequest {
   readonly after: Position | undefined;
 }
 
-/** Events scanned per page; then it returns what it found and where to continue. */
+/** Most events scanned for one page; a page that reaches it ends early, and `next` tells where to continue. */
 const MAX_SCANNED = 50_000;
 const AT_ONCE = 1000;
 
-/** Receives usage: counts at an instant, and users active by an event at a position. */
+/** Receives usage: counts at an instant, and users with the position of the event that made them active. */
 interface Sink {
   readonly add: (at: string, counts: Readonly<Partial<Record<Meter, number>>>) => void;
   readonly meet: (at: string, user: string, position: string) => void;
@@ -54,7 +54,9 @@ interface Sink {
  * log.
  */
 export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: EventStore; codec: EventCodec }> {
-  /** @param cuts ordered instants; usage between the first and the last is split at each of them and at each month */
+  /**
+   * @param cuts ordered instants; usage between the first and the last is split at each cut and each start of a month
+   */
   async slices(customer: Customer, cuts: readonly string[]): Promise<readonly Slice[]> {
     const [from, to] = [cuts[0], cuts.at(-1)];
     if (from === undefined || to === undefined || to <= from) return [];
@@ -65,7 +67,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     });
   }
 
-  /** The events of a count, in log order; for `active_users` each person's first in the window. */
+  /** The events of a count, in log order; for `active_users`, each person's first event in the window. */
   async page(customer: Customer, meter: Meter, window: Window, request: PageRequest): Promise<UsagePage> {
     return this.#whileUnchanged(customer, (present) =>
       meter === 'active_users'
@@ -74,7 +76,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     );
   }
 
-  /** Repeats work if the customer was handed over meanwhile, since it may have counted the next partner's usage. */
+  /** Repeats `work` if the customer was handed over while it ran: the result may include the next partner's usage. */
   async #whileUnchanged<T>(customer: Customer, work: (present: Customer) => Promise<T>): Promise<T> {
     for (let present = customer; ; ) {
       const result = await work(present);
@@ -84,12 +86,12 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     }
   }
 
-  /** Sums the customer's own usage of a range: whole days from documents, partial days from the log. */
+  /** Sums usage in the partner's tenures over a range: whole days from documents, partial days from the log. */
   async #gather(customer: Customer, range: Window, cuts: readonly string[], sink: Sink): Promise<void> {
     const { id, tenures } = customer;
     const cutDays = new Set(cuts.filter((cut) => !isMidnight(cut)).map(dayOf));
     const scanned: MeteredDay[] = [];
-    /** By day: the position at which its first part ends in the log. */
+    /** By day: the position at which the day's first part ends in the log; undefined for a day with one part. */
     const firstParts = new Map<string, string | undefined>();
     for await (const metered of this.deps.model.days(id, rangeOf(range))) {
       const own = partsDuring(tenures, metered);

@@ -4,11 +4,11 @@ import { coversAfter, type Moment, type Tenure } from '../../domain/billing/tenu
 
 /** The metering read model: counts by day, days of activity by user, and tenures of customers. */
 export interface MeteringModel {
-  /** The partner's tenures of a tenant; empty if it was never its customer. */
+  /** The partner's tenures of a tenant; empty if the tenant was never the partner's customer. */
   tenures(partnerId: string, tenantId: string): Promise<readonly Tenure[]>;
   /** Days with usage in order, both ends inclusive. */
   days(tenantId: string, range: DayRange): AsyncIterable<MeteredDay>;
-  /** For all months of the range. */
+  /** Active users in all months that the range touches. */
   active(tenantId: string, range: DayRange): AsyncIterable<ActiveMonth>;
 }
 
@@ -22,9 +22,9 @@ export interface MeteredDay {
   /** Positions of the first and the last counted event. */
   readonly first: string;
   readonly last: string;
-  /** One part, and one more for each hand-over of the day. */
+  /** One part, and one more for each hand-over on the day. */
   readonly parts: readonly MeteredPart[];
-  /** Set when the parts do not separate usage after a hand-over. */
+  /** Set when the parts are wrong, because a hand-over was folded after events that follow it. */
   readonly isMixed?: true;
 }
 
@@ -32,7 +32,7 @@ export interface MeteredPart {
   /** The hand-over that started the part; null for the first part of a day. */
   readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-  /** Position of each active user's first event; in the first part only of events after a hand-over in the log. */
+  /** Position of each active user's first event that follows the day's first hand-over in the log. */
   readonly users: Readonly<Record<string, string>>;
 }
 

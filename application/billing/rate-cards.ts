@@ -16,14 +16,14 @@ import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 
 export interface NewRateCard {
-  /** Default: the present card's. */
+  /** Default: the currency of the present card. */
   readonly currency?: string | undefined;
   readonly rates: Rates;
   /** From `If-Match`. */
   readonly ifVersion: number | undefined;
 }
 
-/** Also the default of tenants. */
+/** For a partner without a home tenant; the same as the default currency of tenants. */
 const DEFAULT_CURRENCY = 'EUR';
 
 /** Rate cards (decisions, section 10); the partner comes from the credential. */
@@ -41,7 +41,7 @@ export class RateCards extends WithDeps<{
     return rateCardOf(state, state.card?.currency ?? (await this.#currencyOf(partnerId)));
   }
 
-  /** @throws `conflict` for another version, or a currency other than that of invoices */
+  /** @throws `conflict` if `ifVersion` is not the card's version, or a live invoice has another currency */
   async replace(
     partnerId: string,
     wanted: NewRateCard,

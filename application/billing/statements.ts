@@ -34,7 +34,7 @@ export interface Draft {
   readonly rate_card_version: number;
   readonly lines: readonly StatementLine[];
   readonly totals: Totals;
-  /** Everything in the log up to here is counted; undefined for an empty log. */
+  /** All events up to this position of the log are counted; undefined for an empty log. */
   readonly through: Position | undefined;
 }
 
@@ -43,7 +43,8 @@ export class Statements extends WithDeps<{
   readonly streams: Streams;
   readonly usage: MeteredUsage;
   /**
-   * Waits until events of a tenant or the platform are metered, up to a position or to all that this node answered for.
+   * Waits until the events of a tenant or the platform are metered up to `through`; if it is undefined, up to the last
+   * write that this node has answered.
    * @throws `read_model_behind`, also while an older version of the read model is active
    */
   readonly counted: (tenantId: string, through: Position | undefined) => Promise<void>;
@@ -58,14 +59,14 @@ export class Statements extends WithDeps<{
   readonly clock: Clock;
 }> {
   /**
-   * Statements of all customers, oldest first, then of former ones with a tenure or invoice in the window. Invoices in
-   * another currency than the card's have a separate statement.
+   * Statements of all customers, oldest first, then of former customers with a tenure or an invoice in the window.
+   * Invoices in a currency other than the card's have a separate statement.
    */
   async statements(partnerId: string, window: Window): Promise<readonly Statement[]> {
     return (await this.#parts(partnerId, window)).map(({ statement }) => statement);
   }
 
-  /** Sums of the statements in the card's currency. */
+  /** Sums those statements that are in the card's currency. */
   async reconciliation(partnerId: string, window: Window, scope: Scope): Promise<Reconciliation> {
     const { currency } = await this.deps.rateCards.get(partnerId);
     const parts = await this.#parts(partnerId, window);
@@ -78,8 +79,8 @@ export class Statements extends WithDeps<{
   }
 
   /**
-   * Drafts an invoice of the window: its usage at the present card, and late usage of the customer's invoiced windows.
-   * Counts at least everything in the log at the time of the call.
+   * Drafts an invoice of the window: the window's usage at the prices of the present card, and late usage of the
+   * customer's invoiced windows. Counts at least all events that the log has at the time of the call.
    * @throws `not_found`, `read_model_behind`
    */
   async draft(partnerId: string, customerId: string, window: Window): Promise<Draft> {
@@ -109,7 +110,7 @@ export class Statements extends WithDeps<{
     return customer;
   }
 
-  /** The events of a count. @throws `not_found`, `read_model_behind` */
+  /** One page of the events that a meter counted. @throws `not_found`, `read_model_behind` */
   async usage(
     partnerId: string,
     customerId: string,
@@ -152,7 +153,7 @@ export class Statements extends WithDeps<{
     return parts;
   }
 
-  /** Includes customers with an invoice that begins in the window, for their late usage. */
+  /** Includes customers with an invoice whose own window begins in this one, for their late usage. */
   async #customersIn(
     partnerId: string,
     window: Window,

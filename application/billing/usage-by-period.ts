@@ -14,7 +14,7 @@ export class UsageByPeriod {
     const slice = this.#at(at);
     if (slice === undefined) return;
     for (const [name, count] of Object.entries(counts)) {
-      // The keys of such a record are meters.
+      // The cast holds: all keys of `counts` are meters.
       const meter = name as Meter;
       slice.counts[meter] = (slice.counts[meter] ?? 0) + count;
     }
@@ -33,10 +33,10 @@ export class UsageByPeriod {
   #at(at: string) {
     const next = this.#after(at);
     const cut = this.#cuts[next - 1];
-    // Usage outside the cuts is left out.
+    // Usage before the first cut or after the last one is not counted.
     if (cut === undefined || next === this.#cuts.length) return undefined;
     const month = monthStart(at);
-    // A slice begins at the later of cut and month.
+    // A slice begins at the cut or at the start of the month, whichever is later.
     const [, from = month] = [cut, month].sort();
     const slice = this.#slices.get(from) ?? { counts: {}, users: new Set<string>() };
     this.#slices.set(from, slice);
