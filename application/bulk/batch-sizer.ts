@@ -24,7 +24,7 @@ export class BatchSizer {
   readonly #most: number;
   readonly #now: () => number;
   #isBusy = false;
-  /** Value and time of the last measurement. */
+  /** Request count and time (ms) at the last measurement. */
   #requestCount: number;
   #measuredAt: number;
   /** Rows written while the foreground was busy that the read model may not have folded yet. */

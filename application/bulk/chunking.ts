@@ -4,7 +4,7 @@ const MAX_BYTES = 192 * 1024;
 /**
  * Splits a list into chunks that fit into one event each.
  * @param most items per chunk
- * @param sizeOf lower bound of an item's bytes as JSON
+ * @param sizeOf an item's bytes as JSON, exact or too high
  */
 export const chunked = function* <T>(
   items: Iterable<T>,

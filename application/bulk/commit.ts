@@ -53,7 +53,7 @@ export class BulkRunner extends WithDeps<
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #stopping = new AbortController();
 
-  /** Lets running rows end and starts no further ones. */
+  /** Lets running rows end and starts no further rows. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.allSettled(this.#running.values());

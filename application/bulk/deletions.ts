@@ -16,13 +16,13 @@ import type { CommitRun } from './row.ts';
 export const NO_CASCADE: Cascade = { by_entity: [], total: 0 };
 
 export interface Referrers {
-  /** Whether any entity has references to records of this one. */
+  /** Whether any entity has a reference field whose target is this entity. */
   canPointTo(tenantId: string, entityName: string): Promise<boolean>;
   /** Records that refer to a record. */
   of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
 }
 
-/** Prefix of the ids of a session's deletions, by which a deleted record names its session. */
+/** Prefix of the ids of a session's deletions: the deletion id of a deleted record tells its session. */
 export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
 
 export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
@@ -31,7 +31,7 @@ export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
 /** A record to delete, with the records that its deletion would delete or clear, or that prevent it. */
 interface Candidate {
   readonly rootId: string;
-  /** Entity names by id, the root included. */
+  /** Entity names by record id, the root included. */
   readonly members: ReadonlyMap<string, string>;
   readonly blockers: readonly Blocker[];
   readonly cleared: ReadonlyMap<string, string>;
@@ -56,7 +56,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   readonly #removed = new Map<string, string>();
   readonly #cleared = new Map<string, string>();
   readonly #waiting = new Map<string, Candidate>();
-  /** Candidates by the record that prevents them. */
+  /** Roots of candidates, by the id of the record that prevents their deletion. */
   readonly #blockedBy = new Map<string, string[]>();
 
   /** Adds a record to delete. */
@@ -65,7 +65,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     this.#settle(await this.#candidate(rootId, entityName));
   }
 
-  /** The record that prevents the deletion of `rootId`; ask after all records were added. */
+  /** The record that prevents the deletion of `rootId`; call it after all records were added. */
   blockerOf(rootId: string): Blocker | undefined {
     return this.#removed.has(rootId)
       ? undefined
@@ -119,7 +119,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     return found;
   }
 
-  /** Removes the candidate unless a record prevents it, then the candidates that waited for it. */
+  /** Removes the candidate unless a record prevents it, then the candidates that waited for a record it removed. */
   #settle(first: Candidate): void {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
@@ -149,8 +149,8 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
 const PAGE = 1000;
 
 /**
- * Counts records that the deletions of a session deleted or cleared, other than its rows; undefined for another
- * operation. Reads the log, so that the count does not depend on the number of runs.
+ * Counts records that the deletions of a session deleted or cleared, without the session's rows; undefined if the
+ * operation is no deletion. Reads the log, so that the count does not depend on the number of runs.
  */
 export const countCascade = async (
   deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },
@@ -165,7 +165,7 @@ export const countCascade = async (
   };
   /** Entity names by id. */
   const deleted = new Map<string, string>();
-  /** Records that any deletion cleared, with the record they referred to. */
+  /** Records of which any deletion cleared a reference; `by` is the deleted record that they referred to. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
   for (let from = since; ; ) {
     const page = await deps.events.readAll({ from, filter, limit: PAGE });
@@ -189,7 +189,7 @@ export const countCascade = async (
   return cascadeOf(deleted, cleared, new Set(rows));
 };
 
-/** @param deleted entity names by id, as of `cleared` */
+/** @param deleted entity names by record id, as in `cleared` */
 const cascadeOf = (
   deleted: ReadonlyMap<string, string>,
   cleared: ReadonlyMap<string, string>,

@@ -25,7 +25,7 @@ export interface Asked extends Pick<NewSession, 'entityName' | 'opParams' | 'cre
 
 const refused = (refusal: RowRefusal): DryRun => ({ kind: 'refused', refusal });
 
-/** For a deletion, checks only the record itself; references to it are planned for all rows together. */
+/** For a deletion, checks only the record itself; a `DeletionPlan` checks references for all rows together. */
 export const dryRun = async (
   { records, jobs }: { readonly records: Records; readonly jobs: Jobs },
   { tenantId, entityName, opParams, createdBy }: Asked,
@@ -70,7 +70,7 @@ const dryRunEdit = async (
   }
 };
 
-/** The values of some fields; null for missing ones. */
+/** The values of the fields `keys`; null for a field without a value. */
 const only = (keys: readonly string[], values: Values): Values =>
   Object.fromEntries(keys.map((key) => [key, (Object.hasOwn(values, key) ? values[key] : null) ?? null]));
 

@@ -52,7 +52,7 @@ export const readFrozen = async (
   return { rows, isDone, cause: { actor, impersonatedBy, correlationId, causationId }, since };
 };
 
-/** All row errors in the order of the preview: the commit's once it has ended, else the preview's. */
+/** All row errors in the order of the preview: those of the commit if it has ended, otherwise those of the preview. */
 export const readErrors = async (
   log: EventSource,
   tenantId: string,

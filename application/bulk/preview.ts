@@ -26,7 +26,7 @@ import { stateOf } from './row.ts';
 /** Rows whose states are read from the store together. */
 const READ_TOGETHER = 64;
 const SAMPLES = 20;
-/** Most bytes of all samples as JSON; further ones are left out. */
+/** Most bytes of all samples as JSON; further samples are left out. */
 const SAMPLE_BYTES = 128 * 1024;
 
 const SUCCEEDS = 0;
@@ -41,7 +41,7 @@ export interface Shown {
 }
 
 interface DryRuns {
-  /** Version of each record; 0 for none. */
+  /** Version of each row's record; 0 if no such record exists. */
   readonly versions: Uint32Array;
   /** Outcome of each row. */
   readonly kinds: Uint8Array;
@@ -58,7 +58,7 @@ export class BulkPreviews extends WithDeps<{
   readonly referrers: Referrers;
   readonly ids: Ids;
 }> {
-  /** @param rows distinct ids; @throws `conflict` during a change of the entity's schema */
+  /** @param rows distinct record ids @throws `conflict` during a change of the entity's schema */
   async make(
     tenantId: string,
     begun: Omit<NewSession, 'attempt'>,
@@ -106,7 +106,7 @@ export class BulkPreviews extends WithDeps<{
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
   }
 
-  /** Text that is not a record id has no stream. */
+  /** An id that is no UUID has no stream, and gets the initial state. */
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const known = ids.filter(isUuid);
     const found = await this.deps.streams.loadAll(recordStream, tenantId, known, { uncached: true });
@@ -199,12 +199,12 @@ export class BulkPreviews extends WithDeps<{
   }
 }
 
-/** Lazily, since there may be many. */
+/** A generator, since there may be many rows. */
 const rowsOf = function* (ids: readonly string[], versions: Uint32Array) {
   for (const [row, record_id] of ids.entries()) yield { record_id, version: versions[row] ?? 0 };
 };
 
-/** `{"record_id":"…","version":…},` */
+/** Upper bound of the bytes of `{"record_id":"…","version":…},` with a UUID. */
 const FROZEN_BYTES = 96;
 
 const sizeOfRow = (row: { readonly record_id: string; readonly version: number }): number =>

@@ -8,7 +8,7 @@ import type { Metrics } from '../ports/metrics.ts';
 import { bytesOf, chunked } from './chunking.ts';
 import type { CommitRun, RowResult } from './row.ts';
 
-/** Longest time (ms) between records of results. */
+/** Longest time (ms) between two writes of results. */
 const RECORD_MS = 1000;
 /** With this many unrecorded results no further rows start. */
 const FULL = 4 * CHUNK;
@@ -67,7 +67,7 @@ export class Recorder {
     await this.#record(retry);
   }
 
-  /** Tries to record one chunk, without a retry; the next run finds the other rows done. */
+  /** Tries to record one chunk, without a retry; the next run detects that the other rows were applied. */
   async tryOnce(): Promise<void> {
     await this.#recording;
     await this.#store(0).catch(() => undefined);
@@ -92,7 +92,7 @@ export class Recorder {
     this.#recordedAt = monotonic();
   }
 
-  /** Stores one chunk, and repeats the same one until it is stored. */
+  /** Stores one chunk; after a failure, the next call stores the same chunk again. */
   async #store(tries: number): Promise<void> {
     const isNew = this.#open === undefined;
     const open = this.#open ?? { rows: this.#firstPart(), chunk: this.#chunks };

@@ -29,12 +29,12 @@ type Loaded = Pick<StreamState<RecordState>, 'state' | 'position'>;
 type Params = Exclude<OpParams, { kind: 'edit' }>;
 
 const SUCCEEDED: RowResult = { kind: 'succeeded' };
-/** Tries of a row that loses races before it is retried later. */
+/** Tries without a pause of a row that loses races; after them the retry policy applies. */
 const RACES = 5;
 
-/** Deletions and transitions: a command per row, since they wait for read models and guards. */
+/** Deletes or transitions rows, each by a command of its own, since these wait for read models and guards. */
 export class RowCommands extends RowOperation<Params> {
-  /** Completes a deletion that the session started. */
+  /** For a deletion that the session started, completes it first. */
   override async isDone(recordId: string): Promise<boolean> {
     if (this.params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
     const { state, position } = await this.#stream(recordId).refresh();
@@ -140,7 +140,7 @@ export class RowCommands extends RowOperation<Params> {
   }
 }
 
-/** The record that refers to the one to delete. */
+/** The id of the record whose reference prevents the deletion. */
 const blockerIn = (thrown: unknown): string | undefined => {
   if (!(thrown instanceof DomainError) || thrown.code !== 'in_use') return undefined;
   const id = thrown.details?.record_id;

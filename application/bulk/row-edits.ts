@@ -96,7 +96,7 @@ export class RowEdits extends RowOperation<EditParams> {
     return edit;
   }
 
-  /** Edits one row, which registers its references first (decision 11). */
+  /** Edits one row by a single command, which registers the references first (decision 11). */
   async #editLinked(state: LiveRecord): Promise<RowResult> {
     const { tenantId, entityName } = this.run;
     const command = { values: this.#values, ifVersion: versionOf(this.run, state) };

@@ -34,7 +34,7 @@ export const operationOf = (deps: RowDeps, run: CommitRun): RowOperation =>
     ? new RowEdits(deps, run, run.opParams)
     : new RowCommands(deps, run, run.opParams);
 
-/** Concurrent batches of deletions and transitions, which wait for read models and guards. */
+/** Limit of concurrent batches of deletions or transitions: several, since each waits for read models and guards. */
 const BATCHES = 4;
 const UNEXPECTED_TRIES = 3;
 
@@ -48,7 +48,7 @@ export class RowLoop {
   readonly #recorder: Recorder;
   readonly #sizer: BatchSizer;
   readonly #batches: number;
-  /** An earlier run may have applied rows without recording them. */
+  /** True from the second run on: an earlier run may have applied rows without recording their results. */
   readonly #isRerun: boolean;
   /** Started rows without a known result. */
   readonly #open = new Set<number>();
@@ -174,7 +174,7 @@ export class RowLoop {
       return await this.#operation.isDone(id);
     } catch (error) {
       if (isTransient(error)) throw error;
-      // A record that cannot be decoded was not changed by an earlier run either.
+      // An error that lasts, such as a record that cannot be decoded: no earlier run changed that record either.
       return false;
     }
   }

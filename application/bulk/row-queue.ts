@@ -1,6 +1,7 @@
 /**
- * The rows of a commit in frozen order. A row whose deletion another row prevents is put back until that row is done.
- * When no other row is left, all rows put back are tried again, as long as a round succeeds for any of them.
+ * Hands out the rows of a commit in frozen order. A row whose deletion is prevented by another row is put back until
+ * the other row is done. When only rows put back are left, all are tried again in rounds. After a round without a
+ * deletion, one last round gives them final results.
  */
 export class RowQueue {
   readonly #rows: readonly string[];
@@ -15,11 +16,11 @@ export class RowQueue {
   #underWay = 0;
   /** Counts deleted rows, each of which may allow the deletion of others. */
   #deleted = 0;
-  /** The same when rows were last tried again. */
+  /** `#deleted` at the start of the latest round. */
   #deletedBefore = -1;
   #isLastRound = false;
 
-  /** @param rows ids of records @param isDone 1 for each row that is done; modified */
+  /** @param rows ids of records @param isDone 1 for each row that is done; this queue updates it */
   constructor(rows: readonly string[], isDone: Uint8Array) {
     this.#rows = rows;
     this.#isDone = isDone;
@@ -57,7 +58,7 @@ export class RowQueue {
     this.#ready.push(...waiting);
   }
 
-  /** Puts a row back; false when no remaining row can allow it. */
+  /** Puts a row back; false in the last round, when no other row can allow its deletion any more. */
   putBack(row: number, blockedBy: string): boolean {
     if (this.#isLastRound) return false;
     this.#underWay -= 1;

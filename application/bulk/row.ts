@@ -32,7 +32,7 @@ export interface CommitRun {
   readonly number: number;
   readonly entityName: string;
   readonly opParams: OpParams;
-  /** For a selection by filter: rows that it no longer selects stay unchanged. */
+  /** For a selection by filter: rows that the filter no longer selects stay unchanged. */
   readonly selectedBy: SelectedBy | undefined;
   readonly committedBy: string;
   /** The cause of the commit; each row has its own causation id. */
@@ -70,7 +70,7 @@ export const lostRace = (): DomainError =>
 export const isLostRace = (thrown: unknown): boolean =>
   thrown instanceof DomainError && (thrown.code === 'conflict' || thrown.code === 'not_found');
 
-/** @throws `unavailable` after a lost race, and errors that are no result of a row */
+/** @throws `unavailable` after a lost race; rethrows errors that are not a result of the row */
 export const refused = (thrown: unknown, state: LiveRecord | undefined): ErroredRow => {
   if (state === undefined || thrown instanceof StoreUnavailable) throw thrown;
   if (thrown instanceof EventTooLarge) return errored(tooLarge, stateOf(state));
@@ -96,7 +96,7 @@ export const inputOf = ({ fields }: EditParams): Readonly<Record<string, JsonVal
 export const isSelected = ({ selectedBy }: CommitRun, record: LiveRecord): boolean =>
   selectedBy === undefined || matches(selectedBy.filter, fieldsOf(record), selectedBy.now);
 
-/** The fields of a record for filters. */
+/** The fields of a record that a filter may use. */
 const fieldsOf = (record: LiveRecord) => ({
   id: record.id,
   state: record.job?.state ?? null,
@@ -110,11 +110,11 @@ const fieldsOf = (record: LiveRecord) => ({
   values: record.values,
 });
 
-/** A selection by filter must hold for the version that is changed. */
+/** The version to expect: a selection by filter must still hold for the version that is changed. */
 export const versionOf = ({ selectedBy }: CommitRun, { version }: LiveRecord): number | undefined =>
   selectedBy === undefined ? undefined : version;
 
-/** Detects a tampered log, so that another record is not changed. */
+/** Throws if the state has another record's id, as in a tampered log, so that the wrong record is not changed. */
 export const refuseMixUp = (state: RecordState, recordId: string): void => {
   if ('id' in state && state.id !== recordId) throw new Error('a record bears the id of another');
 };
@@ -135,8 +135,8 @@ export interface RowDeps {
 }
 
 /**
- * Applies a session's operation to rows, by the decisions of single commands. Repeats have no further effect, since the
- * causation identifies a row's events (decision 15).
+ * Applies a session's operation to rows, with the same decisions as single commands. Repeats have no further effect,
+ * since the causation identifies a row's events (decision 15).
  */
 export abstract class RowOperation<Params extends OpParams = OpParams> extends WithDeps<RowDeps> {
   protected readonly run: CommitRun;
@@ -149,9 +149,9 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
   }
 
   /**
-   * Applies rows together; never rejects. A row is rejected with {StoreUnavailable}, `unavailable` or
-   * `read_model_behind` when its outcome is unknown and it must be retried.
-   * @param mayBeDone an earlier try may have applied some of them
+   * Applies rows together. Never rejects as a whole; a single row is rejected with {StoreUnavailable}, `unavailable` or
+   * `read_model_behind` when its outcome is unknown and the row must be retried.
+   * @param mayBeDone an earlier try may have applied some of the rows
    */
   async apply(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {
     const settled = await this.applyAll(ids.filter(isUuid), mayBeDone);
@@ -162,10 +162,10 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
     });
   }
 
-  /** @param ids of rows that can have a stream */
+  /** @param ids only UUIDs, since other ids have no stream */
   protected abstract applyAll(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]>;
 
-  /** Whether the session has applied the row. @throws as {@link apply} */
+  /** Whether the session has applied the row. @throws the errors with which {@link apply} rejects a row */
   async isDone(recordId: string): Promise<boolean> {
     if (!isUuid(recordId)) return false;
     const { events } = await this.deps.streams
@@ -175,8 +175,8 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
   }
 
   /**
-   * The context of a row's command. Its causation id derives from session and record, so that the stream is searched back
-   * to the commit's start for events of an earlier try.
+   * The context of a row's command. Its causation id derives from session and record, so that `execute` searches the
+   * stream back to the commit's start for events of an earlier try.
    */
   protected contextOf(recordId: string): RequestContext {
     const { cause, sessionId, since } = this.run;

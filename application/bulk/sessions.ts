@@ -39,7 +39,7 @@ export interface BulkRequest {
     | { readonly kind: 'ids'; readonly ids: readonly string[] }
     | {
         readonly kind: 'filter';
-        /** A text, or the object form. */
+        /** The filter as text, or in its object form. */
         readonly filterExpr: Extract<Selection, { kind: 'filter' }>['filter_expr'];
         readonly countAtPreview: number | undefined;
       };
@@ -47,9 +47,9 @@ export interface BulkRequest {
 
 export type CurrentSession = Written<{ readonly session: SessionState }>;
 
-/** Ids that are added without a pause. */
+/** Ids added between two checks of the time slice. */
 const IDS_PER_STEP = 1024;
-/** How long (ms) a request waits for its commit; then it answers with the committing session. */
+/** How long (ms) a request waits while another process runs its commit; then it answers with the committing session. */
 const WAIT_MS = 120_000;
 const POLL_MS = 100;
 
@@ -65,8 +65,8 @@ export class BulkSessions extends WithDeps<{
   readonly clock: Clock;
 }> {
   /**
-   * Decides each row as its command would, and writes only the session.
-   * @param admit called with the number of rows before they are decided; throws to refuse them
+   * Makes a dry-run of each row, and appends only to the session's stream.
+   * @param admit called with the number of rows before their dry-run; throws to refuse the preview
    * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows
    */
   async preview(
@@ -100,8 +100,8 @@ export class BulkSessions extends WithDeps<{
   }
 
   /**
-   * Commits up to 999 rows before it resolves. With 1,000 or more, or when another process continues, the returned
-   * session is still committing.
+   * Commits up to 999 rows before it resolves. With 1,000 or more, or while another process runs the commit, the
+   * returned session may still be committing.
    * @throws `not_found`, `invalid_transition`
    */
   async commit(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {

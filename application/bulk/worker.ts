@@ -2,7 +2,7 @@ import { monotonic, pause } from '../core/runtime/timers.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { BulkRunner, RunningSession } from './commit.ts';
 
-/** Interval (ms) of looking for committing sessions. */
+/** Interval (ms) at which the worker looks for committing sessions. */
 const POLL_MS = 250;
 /** Sessions that a process runs at the same time, one per tenant; each keeps its rows' ids in memory. */
 const WIDTH = 16;
@@ -10,11 +10,11 @@ const WIDTH = 16;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 5000;
 
-/** Sessions per tenant, and tenants, read at once. */
+/** Limits of one read: sessions of a tenant, and tenants. */
 const OF_EACH = 50;
 const TENANTS = 32;
 
-/** The first sessions of the first tenants, so that one tenant's backlog does not hide another's sessions. */
+/** Limits the sessions of each tenant, so that one tenant's backlog does not hide another tenant's sessions. */
 export const ofEachTenant = async (
   pages: AsyncIterable<readonly RunningSession[]>,
 ): Promise<readonly RunningSession[]> => {
@@ -38,7 +38,7 @@ export const ofEachTenant = async (
 export const runBulkWorker = async (
   deps: {
     readonly runner: Pick<BulkRunner, 'run' | 'isRunning'>;
-    /** Oldest first. */
+    /** Committing sessions, oldest first. */
     readonly running: () => Promise<readonly RunningSession[]>;
     readonly logger: Logger;
   },
