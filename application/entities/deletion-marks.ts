@@ -16,13 +16,16 @@ export interface Referrer {
 
 /** Finds records in the read model, once it has folded the log up to a position. */
 export interface RecordFinder {
-  /** Undefined: the position that callers were answered for. @throws `read_model_behind` */
+  /**
+   * Waits for `position`; undefined stands for the last position that callers were answered for.
+   * @throws `read_model_behind`
+   */
   readTo(tenantId: string, position: Position | undefined): Promise<void>;
   referrers(tenantId: string, targetId: string): AsyncIterable<Referrer>;
   beingDeleted(tenantId: string, deletionId: string): AsyncIterable<{ readonly id: string }>;
 }
 
-/** A record that must stay and refers to one to be deleted. */
+/** A record that must stay and refers to a record to delete. */
 export interface Blocker {
   readonly targetId: string;
   readonly referrerId: string;
@@ -30,22 +33,22 @@ export interface Blocker {
   readonly fieldKey: string;
 }
 
-/** Another deletion holds a record that this one needs. */
+/** Another deletion has marked a record that this deletion needs. */
 export class Contended extends Error {
   override readonly name = 'Contended';
 }
 
 const POLL_MS = 15;
 
-/** The first step of a deletion: marks all records to delete, and finds a record that prevents it. */
+/** The first step of a deletion: marks all records to delete, and finds a record that prevents the deletion. */
 export class DeletionMarks extends WithDeps<{
   readonly links: RecordLinks;
   readonly schemas: Schemas;
   readonly finder: RecordFinder;
-  /** How long (ms) to wait for another deletion that holds a record. */
+  /** How long (ms) to wait for another deletion that has marked a record. */
   readonly waitMs: number;
 }> {
-  /** Marks all records to delete; returns a record that prevents the deletion. */
+  /** Marks all records to delete; returns a record that prevents the deletion, if there is one. */
   async mark(tenantId: string, attempt: Attempt, cause: Cause): Promise<Blocker | undefined> {
     const members = new Set([attempt.rootId]);
     const blockers: Blocker[] = [];
@@ -84,7 +87,7 @@ export class DeletionMarks extends WithDeps<{
     );
   }
 
-  /** Marks a referrer that is deleted too; returns a blocker when it must stay, undefined when it will be cleared. */
+  /** Marks a referrer that is deleted too; returns a blocker if it must stay, undefined if its reference is cleared. */
   async #visit(
     tenantId: string,
     id: string,
@@ -112,14 +115,14 @@ export class DeletionMarks extends WithDeps<{
       );
       if (isPartOf(after, attempt)) return 'marked';
       if (after.status !== 'deleting') continue;
-      // The attempt with the smaller root waits for the other, so that two never wait for each other.
+      // The attempt with the smaller root id waits for the other, so that two attempts never wait for each other.
       const other = after.deletion.cascadeOf ?? after.id;
       if (attempt.rootId > other || monotonic() > deadline) throw new Contended();
       await pause(POLL_MS);
     }
   }
 
-  /** Returns the first blocker that still holds in the referrer's stream. */
+  /** Returns the first blocker whose reference is still in the referrer's stream. */
   async firstThatHolds(tenantId: string, blockers: readonly Blocker[]): Promise<Blocker | undefined> {
     for (const blocker of blockers) {
       const state = await this.deps.links.fresh(tenantId, blocker.referrerId);
@@ -142,7 +145,7 @@ export class DeletionMarks extends WithDeps<{
 /** Streams written at the same time. */
 const WIDTH = 16;
 
-/** Runs over items, some at a time. Fails with the first error, after the running ones have ended. */
+/** Calls `run` for all items, in batches of 16. Rejects with a batch's first error after its other items have ended. */
 export const each = async <T>(items: AsyncIterable<T>, run: (item: T) => Promise<void>): Promise<void> => {
   let batch: T[] = [];
   const flush = async (): Promise<void> => {

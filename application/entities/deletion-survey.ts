@@ -1,11 +1,11 @@
 import type { Blocker, RecordFinder, Referrer } from './deletion-marks.ts';
 import type { Schemas } from './schemas.ts';
 
-/** The expected effect of a deletion on other records, from the read model; ids with entity names. */
+/** The expected effect of a deletion on other records, from the read model. The maps hold entity names by record id. */
 interface DeletionSurvey {
-  /** Deleted too. */
+  /** Records that are deleted too. */
   readonly deleted: ReadonlyMap<string, string>;
-  /** Cleared of a reference. */
+  /** Records in which a reference is cleared. */
   readonly cleared: ReadonlyMap<string, string>;
   /** Records that prevent the deletion. */
   readonly blockers: readonly Blocker[];
@@ -16,8 +16,8 @@ interface DeletionSurvey {
 type Fate = 'cascade' | 'restrict' | 'clear';
 
 /**
- * Reads without writing, so that concurrent writes may change the result.
- * @param most records to look at
+ * Only reads, so that the result may be outdated by concurrent writes.
+ * @param most limit of referrers to read
  */
 export const surveyDeletion = async (
   { finder, schemas }: { readonly finder: RecordFinder; readonly schemas: Schemas },

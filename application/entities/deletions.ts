@@ -28,7 +28,7 @@ interface DeleteRecord {
 export type Result =
   | { readonly outcome: 'deleted'; readonly position: Position | undefined }
   | { readonly outcome: 'in_use'; readonly blocker: Blocker }
-  /** Another deletion holds a needed record, or this one was abandoned. */
+  /** Another deletion has marked a needed record, or another process has abandoned this deletion. */
   | { readonly outcome: 'contended' };
 
 /** How long (ms) an answer waits for the cascade. */
@@ -39,18 +39,18 @@ const TRIES = 8;
 const SURVEYED = 200;
 
 /**
- * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First all
- * records to delete are marked, so that nothing can newly refer to them. Then a record that must stay and refers to a
- * marked one reverts all marks; otherwise the record is deleted and the marked ones follow. Any process can repeat each
- * step.
+ * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First it
+ * marks all records to delete, so that no new reference to them can be written. Then it removes all marks if a record
+ * that must stay refers to a marked record; otherwise it deletes the record, and the other marked records follow. Any
+ * process can repeat each step.
  */
 export class Deletions extends WithDeps<{
   readonly links: RecordLinks;
   readonly schemas: Schemas;
   readonly finder: RecordFinder;
-  /** Called with a position that the caller must read, even when the answer is an error. */
+  /** Called with a position that the caller's next reads must include, even when the answer is an error. */
   readonly answered: (tenantId: string, position: Position) => void;
-  /** Records surveyed before a deletion starts; default 200. */
+  /** Most referrers surveyed before a deletion starts; default 200. */
   readonly surveyed?: number;
   readonly clock: Clock;
   /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
@@ -63,7 +63,7 @@ export class Deletions extends WithDeps<{
   /**
    * Resolves when the record is deleted; its cascade may follow a little later.
    * @param command.untilSwept waits for the whole cascade, without a limit
-   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to it
+   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to the record
    */
   async delete(
     tenantId: string,
@@ -127,9 +127,9 @@ export class Deletions extends WithDeps<{
   }
 
   /**
-   * Completes a decided deletion: deletes marked records and clears references to all deleted ones. Safe to run
+   * Completes a decided deletion: deletes marked records and clears references to all deleted records. Safe to run
    * concurrently.
-   * @param position of the decision, or later
+   * @param position the decision's position, or a later one
    * @returns the position of the last write
    */
   async sweep(
@@ -151,7 +151,7 @@ export class Deletions extends WithDeps<{
 
   /**
    * Clears references to one record of a decided deletion, then deletes the record. In this order a deleted record
-   * needs no further work, so that {@link sweep} does not wait for others.
+   * needs no further work, so that {@link sweep} need not wait for records that another process has deleted.
    */
   async finish(
     tenantId: string,
@@ -177,7 +177,7 @@ export class Deletions extends WithDeps<{
     return latest(last, finished.position);
   }
 
-  /** Refuses a small deletion that another record prevents, before marking and thereby hiding any record. */
+  /** Refuses a deletion of few records that another record prevents, before it marks and thereby hides any record. */
   async #refuseEarly(
     tenantId: string,
     entityName: string,
@@ -193,21 +193,24 @@ export class Deletions extends WithDeps<{
     if (blocker !== undefined) throw inUse(blocker);
   }
 
-  /** Waits shortly, so that the caller usually finds the whole cascade done. */
+  /** Waits a short time for the cascade, so that the caller usually finds it complete. */
   async #followed(
     tenantId: string,
     attempt: Attempt,
     cause: Cause,
     position: Position | undefined,
   ): Promise<Position | undefined> {
-    // The subscriber completes a failed sweep.
+    // `recordDeleter` completes a failed sweep.
     const sweeping = this.sweep(tenantId, attempt, cause, position).catch(() => position);
     const ended = new AbortController();
     const timeout = pause(ANSWER_MS, ended.signal).then(() => position);
     return Promise.race([sweeping, timeout]).finally(() => ended.abort());
   }
 
-  /** Waits for another process to decide, since concurrent marking for one attempt would conflict. */
+  /**
+   * Whether an attempt is still undecided after `waitMs`. Another process gets this time to decide it, since concurrent
+   * marking for one attempt would conflict.
+   */
   async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
     const since = monotonic();
     for (;;) {

@@ -9,8 +9,8 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Deletions } from './deletions.ts';
 
 /**
- * Continues deletions of crashed processes (docs/decisions/0011-references-are-registered-first.md); finished steps
- * have no further effect.
+ * Continues deletions of crashed processes (docs/decisions/0011-references-are-registered-first.md); a repeat of a
+ * finished step has no effect.
  */
 export const recordDeleter = ({ deletions }: { readonly deletions: Deletions }): Subscriber => ({
   name: 'record-deleter',
@@ -30,7 +30,7 @@ const goOn = async (deletions: Deletions, event: LoggedEvent): Promise<void> => 
   const attempt = { deletionId, rootId };
   if (id !== rootId) {
     if (started !== undefined) await deletions.follow(tenantId, id, attempt, cause);
-    // An older version deleted a record before it cleared references to it.
+    // An older version of this code deleted a record before it cleared the references to that record.
     else if (deleted !== undefined) await deletions.finish(tenantId, id, attempt, cause, position);
   } else if (started !== undefined) await deletions.resume(tenantId, attempt, cause);
   else if (deleted !== undefined) await deletions.sweep(tenantId, attempt, cause, position);

@@ -22,7 +22,7 @@ import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Ids } from '../ports/clock.ts';
 
-/** Open registrations of a target above which the next writer cleans up. */
+/** Number of open registrations of a target at which the next writer cleans up. */
 const MAX_PENDING = 256;
 /** A writer that has not written after this long (ms) is barred. */
 const STALE_MS = 60_000;
@@ -89,7 +89,8 @@ export class RecordLinks extends WithDeps<{
   }
 
   /**
-   * Resolves open registrations of a target: a writer that has written is a referrer, any other is barred from writing.
+   * Resolves open registrations of a target: a writer that has written is a referrer; every other writer is barred from
+   * writing.
    * @returns ids of records that refer to the target
    */
   async settle(
@@ -101,7 +102,7 @@ export class RecordLinks extends WithDeps<{
     const referrers = new Set<string>();
     for (const registration of registrations) {
       const { record_id: id } = registration.referrer;
-      // Decided in the referrer's stream, so that either the write or the bar comes first.
+      // Decides in the referrer's stream, so that a writer has either written before or cannot write any more.
       const { state } = await this.#on(tenantId, id, cause, (present) =>
         isUsed(present, registration) ? [] : barReference(present, registration),
       );
@@ -110,7 +111,7 @@ export class RecordLinks extends WithDeps<{
     return referrers;
   }
 
-  /** Releases registrations of finished writes, and bars those of writers that ended without writing. */
+  /** Releases registrations of finished writes, and stale ones after barring their writers. */
   async #clearUp(tenantId: string, targetId: string, cause: Cause): Promise<void> {
     const state = await this.known(tenantId, targetId);
     if (!('pending' in state)) return;
@@ -127,7 +128,7 @@ export class RecordLinks extends WithDeps<{
     if (done.length > 0) await this.release(tenantId, targetId, done, cause);
   }
 
-  /** With a derived causation, so that a retried request does not take these events for its own. */
+  /** Executes with a derived causation id, so that a retried request does not take these events for its own. */
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
     const causationId = uuidFromName(`links\n${cause.causationId}`);
     return this.on(tenantId, id, { ...cause, causationId }, decide);
@@ -151,7 +152,7 @@ export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonl
     { readonly registration: string | undefined; readonly exists: boolean }
   >();
 
-  /** Registers the references. */
+  /** Registers references to records; for users, only checks that they exist. */
   async register(links: readonly Link[]): Promise<void> {
     for (const link of links) this.#found.set(keyOf(link), await this.#resolve(link));
   }
@@ -171,7 +172,7 @@ export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonl
     return { missing, registrations };
   }
 
-  /** Releases registrations of a refused write. Registrations that remain are resolved when their target is deleted. */
+  /** Releases registrations of a refused write. If this fails, the deletion of their target resolves them. */
   async release(): Promise<void> {
     const { tenantId, cause } = this.deps.writer;
     for (const [key, { registration }] of this.#found) {

@@ -41,7 +41,7 @@ type Schema = Awaited<ReturnType<Schemas['fresh']>>;
 /** Tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
-/** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through it. */
+/** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through this class. */
 export class Records extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;
@@ -97,7 +97,7 @@ export class Records extends WithDeps<{
     return updateRecord(state, schema, { values }, { missing, registrations: {} });
   }
 
-  /** Field keys of links without a target. */
+  /** Field keys of references whose target does not exist. */
   async #missing(tenantId: string, links: readonly Link[]): Promise<ReadonlySet<string>> {
     const missing = new Set<string>();
     for (const link of links) if (!(await this.deps.links.exists(tenantId, link))) missing.add(link.fieldKey);
@@ -146,7 +146,7 @@ export class Records extends WithDeps<{
             isNew: before === undefined,
             decide: (state, _context, { schema: now, job }) => {
               const values = before?.(state);
-              // Reuses the resolved values when nothing has changed since.
+              // Reuses the resolved values if neither the record nor the fields have changed since.
               const isSame = values === present && now.fields === fields;
               const known = isSame ? resolved : resolve(now.fields, values, input);
               return decide(state, {
@@ -159,7 +159,7 @@ export class Records extends WithDeps<{
           }),
         );
       } catch (error) {
-        // An append without an answer may land later: a deletion then bars it, as after a crash.
+        // An append without an answer may still be stored, so registrations stay: a target's deletion resolves them.
         if (!isUnavailable(error)) await session.release();
         if (error instanceof LinksChanged) return 'again';
         throw error;
@@ -174,7 +174,10 @@ export class Records extends WithDeps<{
     });
   }
 
-  /** By the cached schema, which the decision compares with the stored one; a refusal is by the stored one. */
+  /**
+   * Resolves the input by the cached schema, which the decision compares with the stored one. Wrong types are resolved
+   * again by the stored schema, so that an outdated schema refuses nothing.
+   */
   async #resolved(
     tenantId: string,
     entityName: string,
@@ -189,7 +192,7 @@ export class Records extends WithDeps<{
   }
 }
 
-/** The facts besides its state that a record's write is decided on. */
+/** The facts, besides the record's state, that the decision of a write uses. */
 interface KnownToWrite {
   readonly schema: Schema;
   readonly job: JobStart | undefined;

@@ -24,7 +24,7 @@ import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { type PublishedWorkflows, refuseLate, WorkflowUses } from '../workflow/workflow-uses.ts';
 
-/** Finds a stored record that violates one of the rules, up to the present end of the log. */
+/** Finds a rule that a stored record violates; reads up to the present end of the log. */
 export type FindBroken = (
   tenantId: string,
   entityName: string,
@@ -35,7 +35,7 @@ type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
 
 /** Time (ms) within which other processes see a proposal. */
 const OTHERS_MS = 300;
-/** A change not settled after this long (ms) is taken over. */
+/** A change that is not settled after this long (ms) is taken over by another process. */
 const TAKEOVER_MS = 5000;
 const POLL_MS = 100;
 
@@ -56,7 +56,7 @@ export class Schemas extends WithDeps<{
   /** Reads about to start, by stream. */
   readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
 
-  /** @throws `validation_failed`, `already_exists`, `constraint_violated` for an entity that does not exist */
+  /** @throws `validation_failed`, `already_exists`, `constraint_violated` for a reference to an unknown entity */
   async define(tenantId: string, entity: NewEntity, context: RequestContext): Promise<ChangedEntity> {
     const { name, label, workflow = null } = entity;
     const fields = checked(entity.fields);
@@ -79,7 +79,7 @@ export class Schemas extends WithDeps<{
   }
 
   /**
-   * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records violate it,
+   * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records violate the change,
    * `conflict` during another change
    */
   async change(
@@ -116,7 +116,7 @@ export class Schemas extends WithDeps<{
         );
       });
     let { state, events, position } = await propose(context.priorAttempt);
-    // An earlier try of the request was refused, so that it had no effect; try again.
+    // The proposal of an earlier try of the request was refused and had no effect: propose the change again.
     const isOpen = state.exists && state.proposal?.id === changeId;
     const wasProposed = events.some(({ type }) => type === 'EntityChangeProposed');
     if (wasProposed && !isOpen && !isApplied(state, wanted)) {
@@ -129,7 +129,9 @@ export class Schemas extends WithDeps<{
     return settling.finally(() => this.#running.delete(changeId));
   }
 
-  /** Settles a proposal of a crashed process. Waits for a run of this process, and gives others time. */
+  /**
+   * Settles a proposal of a crashed process, after waiting for a run in this process and up to 5 s for other processes.
+   */
   async resume(
     tenantId: string,
     name: string,
@@ -150,8 +152,9 @@ export class Schemas extends WithDeps<{
   }
 
   /**
-   * Every writer knows the proposal once all writers from before it have ended.
-   * @param wanted the proposed change; another process may have settled it already
+   * Checks the stored records once all writers that started before the proposal have ended, since later writers know
+   * it. Then applies or refuses the proposal.
+   * @param wanted the proposed change; if it is in effect already, another process has settled it
    */
   async #settle(
     tenantId: string,
@@ -243,6 +246,6 @@ const checked = (definitions: NewEntity['fields']): readonly Field[] => {
   return fields;
 };
 
-/** Whether a change is already in effect and none is pending. */
+/** Whether a change is already in effect and no proposal is pending. */
 const isApplied = (state: SchemaState, wanted: ChangeEntity): boolean =>
   state.exists && state.proposal === undefined && proposeChange(state, wanted, 0).length === 0;

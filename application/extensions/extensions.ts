@@ -46,14 +46,15 @@ export class Extensions extends WithDeps<{
     return this.#changed(tenantId, extId, context, deactivateExtension);
   }
 
-  /** As {@link deactivate}; it may be installed again. @throws `not_found` */
+  /** Revokes the extension's tokens too; it can be installed again. @throws `not_found` */
   async uninstall(tenantId: string, extId: string, context: RequestContext): Promise<Position | undefined> {
     return (await this.#stream(tenantId, extId).execute(context, uninstallExtension)).position;
   }
 
   /**
    * Mints a token for the person who loads the extension.
-   * @throws `not_found`, `invalid_transition` unless active, `unavailable` after many quick deactivations
+   * @throws `not_found`, `invalid_transition` for an inactive extension, `unavailable` after many deactivations in a
+   * short time
    */
   async mintToken(
     person: UserPrincipal,

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Younger blobs may belong to running uploads. */
+/** Minimum age (ms) of a blob to remove: a younger one may belong to a running upload. */
 const ORPHAN_AGE_MS = 3_600_000;
 const EVERY_MS = 3_600_000;
 /** Yields after this many blobs. */
@@ -22,8 +22,8 @@ interface SweepDeps {
 /**
  * Removes blobs without a file, and remains of interrupted writes, that are older than an hour. The log decides: a file
  * that was uploaded and not deleted keeps its bytes.
- * @param since blobs put before (ms) were checked already
- * @returns the time before which blobs are now checked
+ * @param since time (ms): blobs stored earlier were checked by an earlier sweep
+ * @returns `since` for the next sweep
  */
 export const sweepBlobs = async (
   { blobs, events, clock, logger }: SweepDeps,
@@ -50,7 +50,7 @@ export const sweepBlobs = async (
   return before;
 };
 
-/** Sweeps at once, then every hour, until aborted. The next round makes up for a failed one. */
+/** Sweeps immediately, then every hour, until aborted. After a failure, the next sweep checks the same blobs again. */
 export const runBlobSweeps = async (deps: SweepDeps, signal: AbortSignal): Promise<void> => {
   let since = 0;
   while (!signal.aborted) {

@@ -7,7 +7,7 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/** Removes bytes of deleted files that the deleting request did not, after a crash or with a deleted record. */
+/** Removes bytes of deleted files if no request has: it crashed, or the file was deleted with its record. */
 export const blobRemover = (deps: { readonly blobs: BlobStore }): Subscriber => ({
   name: 'blob-remover',
   types: [FileDeleted.type],
@@ -17,14 +17,14 @@ export const blobRemover = (deps: { readonly blobs: BlobStore }): Subscriber => 
   },
 });
 
-/** Ids of files attached to a record up to `position`, deleted ones possibly included. */
+/** Ids of files attached to a record up to `position`, possibly including deleted files. */
 export type FilesOfRecord = (
   tenantId: string,
   recordId: string,
   position: Position,
 ) => Promise<readonly string[]>;
 
-/** Deletes files of deleted records. A file whose upload ends after the deletion is handled at its own event. */
+/** Deletes files of deleted records. A file uploaded after the deletion is deleted when its upload event is handled. */
 export const recordFilesRemover = (deps: {
   readonly streams: Streams;
   readonly filesOfRecord: FilesOfRecord;

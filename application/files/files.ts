@@ -20,7 +20,7 @@ import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** An upload whose bytes are stored under their own id; name and type come from the client. */
+/** An upload whose bytes are stored under the upload's id; name and type come from the client. */
 interface UploadedBytes extends StoredBlob {
   readonly id: string;
   readonly filename: string | undefined;
@@ -34,7 +34,7 @@ interface OpenFile {
 }
 
 /**
- * Files attached to records. Bytes are stored before the event; `blob-sweep.ts` removes those of uploads without an
+ * Files attached to records. Bytes are stored before the event; `blob-sweep.ts` removes the bytes of uploads without an
  * event. A deletion appends its event before it removes the bytes; `file-removers.ts` completes it after a crash, and
  * deletes the files of deleted records.
  */
@@ -49,13 +49,13 @@ export class Files extends WithDeps<{
     if (!(await this.#isLive(tenantId, entityName, recordId))) throw notFound();
   }
 
-  /** Stores the bytes of an upload; a source that fails leaves nothing. */
+  /** Stores the bytes of an upload; if the source fails, nothing is kept. */
   async receive(tenantId: string, source: Readable): Promise<StoredBlob & { readonly id: string }> {
     const id = this.deps.ids.next();
     return { id, ...(await this.deps.blobs.put({ tenantId, id }, source)) };
   }
 
-  /** Removes the bytes of an upload that became no file. */
+  /** Removes the bytes of an upload that did not become a file. */
   drop(tenantId: string, uploadId: string): Promise<void> {
     return this.deps.blobs.delete({ tenantId, id: uploadId });
   }
@@ -108,7 +108,7 @@ export class Files extends WithDeps<{
       file,
       bytes: async (range) => {
         const blob = await this.deps.blobs.open({ tenantId, id: fileId }, range);
-        // Deleted meanwhile, perhaps on another node, or the blob store does not belong to this log.
+        // The file was deleted meanwhile, perhaps on another node, or the blob store does not belong to this log.
         if (blob === undefined) {
           await this.deps.streams.of(fileStream, tenantId, fileId).refresh();
           await this.#attached(tenantId, fileId);

@@ -39,7 +39,7 @@ const idOfKey = (formId: string, { key, nonce }: IdempotencyUse): string =>
 
 export interface GivenSubmission {
   readonly id: string | undefined;
-  /** The request's idempotency key; a submission without an id gets one from it, the same at each try. */
+  /** The request's idempotency key; a submission without an id derives its id from the key, the same at each try. */
   readonly key?: IdempotencyUse | undefined;
   readonly values: Input;
 }
@@ -49,8 +49,8 @@ type Created = AnyEvent & Pick<Cause, 'actor' | 'correlationId' | 'causationId'>
 
 /**
  * Submissions of public forms (decisions, section 6, Form). The record is created first, with form and submission as
- * its cause; the submission's own event derives from it, here or in {@link complete}. Both are appended before the
- * answer.
+ * its cause; the submission's own event derives from the record's event, here or in {@link complete}. Both events are
+ * appended before the answer.
  */
 export class FormSubmissions extends WithDeps<{
   readonly streams: Streams;
@@ -77,7 +77,7 @@ export class FormSubmissions extends WithDeps<{
     }
     const ids = idsOf(tenantId, form.id, submissionId);
     const cause = { actor: actorOf(form.id), correlationId: requestId, causationId: submissionId };
-    // A record that was deleted since counts as submitted.
+    // A record that was created and then deleted also counts as submitted.
     if ((await this.#record(tenantId, ids.record)).status === 'none') {
       const issues = submissionIssues(fields, entity, submission.values);
       if (issues.length > 0) throw invalid(issues);
@@ -96,7 +96,7 @@ export class FormSubmissions extends WithDeps<{
     return { submissionId, position: await this.complete(tenantId, created, cause) };
   }
 
-  /** Adds the submission's event of a record that a form created, unless it is there. */
+  /** Appends the submission's event for a record that a form created, unless the event exists. */
   async complete(
     tenantId: string,
     created: Created,
@@ -125,7 +125,7 @@ export class FormSubmissions extends WithDeps<{
     return (await this.deps.streams.of(recordStream, tenantId, id).refresh()).state;
   }
 
-  /** Usually the stream's first event. */
+  /** The creation of the record, usually the first event of its stream. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
     const stream = streamName(tenantId, recordStream.category, id);
     for await (const event of eventsOf(this.deps, stream, 0, 8)) {

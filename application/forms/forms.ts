@@ -30,7 +30,7 @@ import type { Directory } from '../identity/directory.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { FormSlugs } from './form-slugs.ts';
 
-/** Fields as given by the caller; the label defaults to the entity field's. */
+/** A field as given by the caller; its label defaults to that of the entity's field. */
 interface GivenField {
   readonly field_key: string;
   readonly label?: string | undefined;
@@ -178,7 +178,7 @@ export class Forms extends WithDeps<{
     return { tenantId, form, fields, entity, timeZone: tenant.timezone };
   }
 
-  /** Frees the slug after the form's event; a claim left by a crash is later found unused. */
+  /** Frees the slug after the form's event; if a crash leaves a claim, it counts as unused later. */
   #release(tenantId: string, { id, slug, claimId }: ExistingForm, { cause }: RequestContext): Promise<void> {
     return this.deps.slugs.free(tenantId, { slug, formId: id, claimId }, cause);
   }
