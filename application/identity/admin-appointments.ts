@@ -43,9 +43,9 @@ export class AdminAppointments extends WithDeps<{
   readonly emailHash: (email: string) => string;
 }> {
   /**
-   * Makes the person with this e-mail an active admin with this password and name; creates a user if none has it.
-   * @throws `already_exists` during a registration with this e-mail, `invalid_transition` before the e-mail of a
-   * forgotten person is released
+   * Makes the person with this e-mail an active admin with this password and name; creates a user if no user has it.
+   * @throws `already_exists` during a registration with this e-mail, `invalid_transition` while the e-mail of a
+   * forgotten person is not released yet
    */
   async appoint(tenantId: string, admin: GivenAdmin, context: RequestContext): Promise<AppointedAdmin> {
     const { directory, emailHash, identity, passwords } = this.deps;

@@ -66,7 +66,7 @@ export class ApiTokenAuthentication extends WithDeps<{
       const { state } = await this.deps.streams
         .of(apiTokenStream, candidate.tenantId, candidate.tokenId)
         .load();
-      // The prefix was assigned but the token never minted, or minted by another try under another prefix.
+      // The prefix was assigned, but the token was never minted, or another try minted it under another prefix.
       if (!state.exists || state.prefix !== parts.prefix) continue;
       if (timingSafeEqual(Buffer.from(state.secretHash, 'hex'), presented)) {
         match = { found: candidate, token: state };

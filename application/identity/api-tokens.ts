@@ -68,7 +68,7 @@ export class ApiTokens extends WithDeps<{
   }
   /**
    * Mints a one-hour test token (specification, Authentication 7) after its event is on disk. `iat` is the time of that
-   * event, so that a repeated request has one event and one token.
+   * event, so that a repeated request gets the same token from the same event.
    */
   async mintTest(person: UserPrincipal, context: RequestContext): Promise<Written<{ token: string }>> {
     const { tenantId, userId, email, role, impersonatedBy } = person;

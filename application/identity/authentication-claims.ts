@@ -3,7 +3,7 @@ import { isStorableText } from '../../domain/core/text.ts';
 import { EXT_ID } from '../../domain/extensions/extension.ts';
 import { SCOPES } from '../../domain/identity/scopes.ts';
 
-/** User ids: part of stream names and of mention tokens. */
+/** The form of user ids, which are part of stream names and of mention tokens. */
 export const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/;
 
 /** Claims of people's sessions (specification, Authentication 1, 3 and 7). */
@@ -14,7 +14,7 @@ const tenantClaims = z.object({
   role: z.enum(['admin', 'operator']),
   impersonated_by: z.string().min(1).max(320).optional(),
   token_use: z.literal('api_test').optional(),
-  /** How often the person's sessions were ended before this sign-in, from the token's header; only in our tokens. */
+  /** How often the person's sessions were ended before this sign-in; from the header of this server's tokens. */
   session: z.number().int().nonnegative().optional(),
   /** Extension tokens have their own claims. */
   ext_id: z.undefined().optional(),

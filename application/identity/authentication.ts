@@ -28,7 +28,7 @@ import type { Identity } from './identity.ts';
 
 type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
-/** Turns credentials into principals; no other code does. */
+/** Turns credentials into principals; no other code does so. */
 export class Authentication extends WithDeps<{
   readonly tenantTokens: TokenFamily<TenantTokenClaims>;
   readonly platformTokens: TokenFamily<PlatformClaims>;
@@ -80,7 +80,7 @@ export class Authentication extends WithDeps<{
     return principalOf(claims, tenant, user, extension);
   }
 
-  /** Read again if it is not active here: it may have been activated at another node a moment ago. */
+  /** Reads the extension from the store if the cached one is not active: another node may just have activated it. */
   async #extension(claims: Extract<VerifiedClaims, { ext_id: string }>): Promise<Extension> {
     const isActive = (extension: Extension): boolean => scopesOfToken(extension, claims) !== undefined;
     const extension = await this.deps.directory.extensionWhere(claims.tenant_id, claims.ext_id, isActive);
@@ -112,8 +112,9 @@ export class Authentication extends WithDeps<{
 }
 
 /**
- * Whether the person's sessions were ended since; a platform admin's impersonation is none of them. Sessions of this server are
- * counted, since clocks of nodes differ and `iat` has whole seconds; a higher number is one that this node has not seen yet.
+ * Whether the person's sessions were ended after this one began; a platform admin's impersonation is not ended. Tokens
+ * of this server carry the number of earlier ends, since clocks of nodes differ and `iat` has whole seconds; a number
+ * higher than `sessionEnds` is one that this node has not read yet.
  */
 const isEnded = (
   { iat, impersonated_by, session }: VerifiedClaims,

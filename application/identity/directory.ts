@@ -39,7 +39,7 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
     return ifExists(await this.#user(tenantId, userId).refresh());
   }
 
-  /** The cached extension if `isGood`, else as stored now, since another node may have changed it. */
+  /** The cached extension if `isGood`, otherwise the stored one, since another node may have changed it. */
   extensionWhere(
     tenantId: string,
     extId: string,
@@ -81,7 +81,7 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
     return (id) => emails.get(id);
   }
 
-  /** E-mail of a platform admin; undefined for an unknown one, such as an operations tool with its own token. */
+  /** E-mail of a platform admin; undefined for an unknown id, such as that of an operations tool with its own token. */
   async platformAdminEmail(adminId: string): Promise<string | undefined> {
     const admin = await this.platformAdmin(adminId);
     return admin && this.open(admin.email);

@@ -15,7 +15,7 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from './directory.ts';
 
-/** A user's commands on an e-mail, in the order of its life. The first two throw `already_exists`. */
+/** A user's commands on an e-mail, in their usual order. `reserve` and `claim` throw `already_exists`. */
 export const emailClaim = (
   streams: Streams,
   tenantId: string,
@@ -33,8 +33,8 @@ export const emailClaim = (
 };
 
 /**
- * Claims the e-mails of registered people if the request crashed between the two streams, before the reservation
- * expires.
+ * Claims e-mails of registered people, before the reservation expires, if the request crashed between its appends to
+ * the two streams.
  */
 export const emailClaimer = (deps: {
   readonly streams: Streams;
@@ -52,7 +52,7 @@ export const emailClaimer = (deps: {
     await emailClaim(deps.streams, event.tenantId, deps.emailHash(email), user.user_id, causeOf(event))
       .claim()
       .catch((error: unknown) => {
-        // Another user has the e-mail: people registered from signed tokens may share one.
+        // Another user has the e-mail: people registered from signed tokens may share an e-mail.
         if (!isRefusal(error, 'already_exists')) throw error;
       });
   },
@@ -60,7 +60,7 @@ export const emailClaimer = (deps: {
 
 /**
  * Releases e-mails of forgotten people if the request crashed, or if a concurrent registration claimed the e-mail.
- * Reacts to both events, since either may come last.
+ * Reacts to `UserForgotten` and `EmailClaimed`, since either may come last.
  */
 export const emailReleaser = ({
   streams,

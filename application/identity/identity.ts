@@ -44,8 +44,8 @@ export class Identity extends WithDeps<{
   readonly emailHash: (email: string) => string;
 }> {
   /**
-   * Reserves the e-mail, registers the user, claims the e-mail. After a crash in between, the reservation expires or a
-   * retry completes it.
+   * Reserves the e-mail, registers the user, claims the e-mail. After a crash in between, the reservation expires, or a
+   * retry completes the registration.
    * @throws `already_exists` (`field: email`)
    */
   async createUser(
@@ -104,7 +104,7 @@ export class Identity extends WithDeps<{
   }
 
   /**
-   * A change that ends an admin's rights is first decided on the tenant's admins, then on the user.
+   * A change that ends an admin's rights is decided on the stream of the tenant's admins first, then on the user's.
    * @throws `not_found`, `conflict`, `invalid_transition` for a forgotten person
    */
   async changeUser(

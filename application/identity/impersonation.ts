@@ -48,7 +48,7 @@ export class Impersonation extends WithDeps<{
 }> {
   /**
    * Mints an impersonation JWT after its event is on disk. `iat` is the time of that event, so that a repeated request
-   * has one event and one token.
+   * gets the same token from the same event.
    * @param wanted.userId default: the tenant's oldest active admin
    * @throws `not_found` for the tenant or the user, `tenant_suspended`, `conflict` for a tenant without an active admin
    */
@@ -95,7 +95,7 @@ export class Impersonation extends WithDeps<{
     return user;
   }
 
-  /** The read model orders the admins; the stream confirms that one still is an active admin. */
+  /** The read model orders the admins; the user's stream confirms that the person is still an active admin. */
   async #oldestAdmin(tenantId: string): Promise<RegisteredUser> {
     for await (const id of this.deps.oldestAdmins(tenantId)) {
       const user = await this.deps.directory.user(tenantId, id);

@@ -58,7 +58,7 @@ export class PasswordChanges extends WithDeps<{
   /**
    * Ends all sessions of the caller and makes a new one. A retried keyed request also gets a session if its first try
    * changed the password.
-   * @throws `constraint_violated` for a wrong current password, also for people without one
+   * @throws `constraint_violated` for a wrong current password, and for people without a password
    */
   async change(
     tenantId: string,
@@ -70,11 +70,11 @@ export class PasswordChanges extends WithDeps<{
     const known = await directory.freshUser(tenantId, userId);
     const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
     const isRight = await passwords.verify(stored, password.current);
-    // A wrong password is refused inside the decision: a retry whose first try succeeded does not get that far.
+    // A wrong password is refused inside the decision, which a retry does not run if its first try succeeded.
     const passwordHash = isRight ? await passwords.hash(password.next) : undefined;
     const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
       if (!user.exists || user.status !== 'active') throw invalidCredential();
-      // Also when another change came first: the given password is no longer the current one.
+      // Also refuses when another change came first: the given password is no longer the current one.
       if (passwordHash === undefined || user.passwordHash !== known?.passwordHash) throw wrongPassword();
       return replacePassword(user, passwordHash);
     });
@@ -114,7 +114,7 @@ export class PasswordChanges extends WithDeps<{
     const tenant = await this.deps.directory.tenant(tenantId);
     const known = await this.deps.directory.freshUser(tenantId, userId);
     if (tenant?.status !== 'active' || known === undefined) throw invalidReset();
-    // Before the hash, which is expensive.
+    // Checks the link before the hash, which is expensive.
     checkReset(known, matchesSecret, this.deps.clock.now());
     const passwordHash = await this.deps.passwords.hash(next);
     const actor = { kind: 'user', id: userId } as const;

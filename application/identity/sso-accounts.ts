@@ -28,9 +28,9 @@ const nameOf = (name: string | undefined, email: string): string => {
 type Newcomer = Pick<RegisterUser, 'userId' | 'email' | 'displayName'>;
 
 /**
- * Finds the user of a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked user,
- * else the holder of the e-mail that the provider has verified, else a new user. An unverified e-mail of another user
- * is refused. A forgotten person becomes a new user.
+ * Finds the user for a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked
+ * user, otherwise the holder of the e-mail that the provider has verified, otherwise a new user. An unverified e-mail
+ * of another user is refused. A forgotten person becomes a new user.
  */
 export class SsoAccounts extends WithDeps<{
   readonly streams: Streams;
@@ -40,9 +40,9 @@ export class SsoAccounts extends WithDeps<{
   readonly identityHash: (issuer: string, subject: string) => string;
 }> {
   /**
-   * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the link comes last.
+   * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the identity is linked last.
    * @throws {SignInRefused} for a deactivated user, and for a new person without a usable e-mail or with an unverified
-   * one that another user holds
+   * e-mail that another user holds
    */
   async accountOf(
     tenantId: string,
@@ -124,7 +124,7 @@ export class SsoAccounts extends WithDeps<{
     return userId;
   }
 
-  /** Claims no e-mail: an unverified one must not lead its true owner into this account. */
+  /** Registers a user without the e-mail: an unverified e-mail must not lead its true owner into this account. */
   async #unverified(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
     // `execute` repeats a decision without events on the stored state, since another node may have changed it.
     await this.deps.streams

@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.ts';
 
 const schema = z.object({
   tenantId: z.string(),
-  /** Revision of the tenant's settings; a change of them ends the sign-in. */
+  /** Revision of the tenant's settings; a change of the settings ends the sign-in. */
   revision: z.number(),
   nonce: z.string(),
   codeVerifier: z.string(),
@@ -20,10 +20,10 @@ type Transaction = z.output<typeof schema>;
 
 export const TRANSACTION_MS = 10 * 60_000;
 
-/** Bytes of IV and tag. */
+/** Bytes of IV and tag; sealed text is never shorter. */
 const SHORTEST = 28;
 
-/** Seals with AES-256-GCM under a key derived from `MASTER_KEY`, bound to the `state`. */
+/** Seals transactions with AES-256-GCM under a key derived from `MASTER_KEY`; each is bound to its `state`. */
 export class SsoTransactions {
   readonly #key: KeyObject;
   readonly #clock: Clock;

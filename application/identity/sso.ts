@@ -23,7 +23,7 @@ import type { SsoTransactions } from './sso-transactions.ts';
 /** The parameters of the redirect from the provider, and the browser's cookie. */
 interface SsoAnswer {
   readonly state: string;
-  /** The cookie of this state. */
+  /** The sealed transaction from the cookie of this `state`; undefined without the cookie. */
   readonly sealed: string | undefined;
   readonly code: string | undefined;
   readonly iss: string | undefined;
@@ -34,7 +34,7 @@ interface SsoAnswer {
 export interface SsoSettings {
   /** Origin of this server in redirect URIs; undefined: the origin of the request. */
   readonly publicUrl: string | undefined;
-  /** Allows providers by plain HTTP on the loopback interface. */
+  /** Allows providers over plain HTTP on the loopback interface. */
   readonly loopbackHttp: boolean;
 }
 
@@ -62,7 +62,7 @@ export class Sso extends WithDeps<{
   readonly answered: (tenantId: string, position: Position) => void;
 }> {
   /**
-   * Starts a sign-in: the redirect URL and the cookie.
+   * Starts a sign-in; returns the redirect URL, and state and value of the cookie.
    * @throws `not_found` without single sign-on, `tenant_suspended`, `validation_failed` for a foreign `return_to`,
    * `unavailable`
    */
@@ -94,7 +94,7 @@ export class Sso extends WithDeps<{
     if (transaction === undefined) throw refused();
     const { tenantId, redirectUri, returnTo } = transaction;
     const tenant = await this.deps.directory.tenant(tenantId);
-    // Changed settings apply at once: a sign-in started under others fails.
+    // Changed settings apply at once: a sign-in that was started under older settings fails.
     if (tenant?.sso === undefined || tenant.sso.revision !== transaction.revision) throw refused();
     checkActive(tenant);
     if (answer.refused || code === undefined) throw refused();
@@ -118,7 +118,7 @@ export class Sso extends WithDeps<{
     return { key: `${tenantId} ${revision}`, issuer, clientId, clientSecret };
   }
 
-  /** Logs the reason, a constant, which is not sent to the caller. */
+  /** Logs the reason of a failure, a constant text that is not sent to the caller. */
   async #logged<T>(tenantId: string, step: () => Promise<T>): Promise<T> {
     try {
       return await step();

@@ -11,7 +11,7 @@ const CLOSE_WAIT_MS = 1000;
 
 /**
  * Records in the background when API tokens were used: at the first use, then at most once a minute per token and node.
- * Requests neither wait for it nor fail with it.
+ * A request does not wait for the record, and does not fail if the record fails.
  */
 export class TokenUses extends WithDeps<{
   readonly streams: Streams;
@@ -19,7 +19,7 @@ export class TokenUses extends WithDeps<{
   readonly ids: Ids;
   readonly logger: Logger;
 }> {
-  /** When a use of a token was last recorded here (ms), oldest first. */
+  /** By token id: when this node last recorded a use (ms), oldest first. */
   readonly #noted = new Map<string, number>();
   readonly #pending = new Set<Promise<void>>();
   #closed = false;
@@ -27,7 +27,7 @@ export class TokenUses extends WithDeps<{
   note(tenantId: string, tokenId: string): void {
     const now = this.deps.clock.now();
     const last = this.#noted.get(tokenId);
-    // Also records uses after the clock was set back.
+    // Compares absolute differences, so that uses are also recorded after the clock was set back.
     if (this.#closed || (last !== undefined && Math.abs(now - last) < USE_INTERVAL_MS)) return;
     this.#noted.delete(tokenId);
     this.#noted.set(tokenId, now);

@@ -19,7 +19,7 @@ const personal = z.string().min(1).max(320).refine(isStorableText);
 export const partnerClaims = z.object({
   sub: z.string().regex(USER_ID),
   email: personal,
-  /** Not checked for form: any other text is an unknown partner. */
+  /** Its form is not checked: text that is not a partner id is an unknown partner. */
   partner_id: z.string(),
   permissions: z.array(z.string().max(100).refine(isStorableText)).max(100),
 });
@@ -60,8 +60,8 @@ export class PartnerAuthentication extends WithDeps<{
   }
 
   /**
-   * Exchanges an assertion for a token, once. The use is on disk before the token exists, in a stream that must be new,
-   * so that a second use is refused on any node.
+   * Exchanges an assertion for a token, once. Before the token is made, its use is appended to a stream that must be
+   * new, so that any node refuses a second use.
    * @throws `invalid_credential` for any fault of the assertion
    */
   async exchange(assertion: string, requestId: string): Promise<Written<{ token: string }>> {

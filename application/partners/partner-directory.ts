@@ -2,7 +2,7 @@ import { PLATFORM } from '../../domain/core/platform.ts';
 import { type ExistingPartner, isPartnerId, partnerStream } from '../../domain/partners/partner.ts';
 import type { Streams } from '../core/commands/streams.ts';
 
-/** Looks up partners in their folded streams, so that a new one is found at once. */
+/** Looks up partners in their folded streams, so that a new partner is found at once. */
 export class PartnerDirectory {
   readonly #streams: Streams;
 

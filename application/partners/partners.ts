@@ -47,7 +47,7 @@ export class Partners extends WithDeps<{ streams: Streams; directory: PartnerDir
     return partner;
   }
 
-  /** Tenants are never deleted, so that one found before still exists when the command is decided. */
+  /** Checks the home tenant before the decision: tenants are never deleted, so it still exists then. */
   async #execute(
     id: string,
     homeTenantId: string | null | undefined,

@@ -52,8 +52,8 @@ export class Tenancy extends WithDeps<{
   readonly keys: KeyRing;
 }> {
   /**
-   * Creates a tenant. The first admin is part of the tenant's first event and is registered from it: here, or after a
-   * crash by a subscriber (application/identity/first-admin.ts).
+   * Creates a tenant. The first admin is part of the tenant's first event and is registered from that event: here, or
+   * after a crash by a subscriber (application/identity/first-admin.ts).
    * @throws `validation_failed` for an invalid id, `already_exists`, `constraint_violated` for an unknown partner
    */
   async create(tenant: NewTenant, context: RequestContext): Promise<Written<{ tenant: ExistingTenant }>> {
@@ -133,7 +133,7 @@ export class Tenancy extends WithDeps<{
     return { sso, secret: sso === undefined ? undefined : await this.deps.keys.open(sso.clientSecret) };
   }
 
-  /** Partners are never deleted, so that one found before still exists when the command is decided. */
+  /** Looks the partner up before the decision: partners are never deleted, so it still exists then. */
   async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
     const known = typeof partnerId !== 'string' || (await this.deps.partners.find(partnerId)) !== undefined;
     return () => {
@@ -149,6 +149,6 @@ export class Tenancy extends WithDeps<{
   }
 }
 
-/** The admin in the tenant's first event; for a repeated request the first try's. */
+/** The admin's id in the tenant's first event; a repeated request finds the id of its first try. */
 const adminOf = (events: readonly TenantEvent[]): string | undefined =>
   events.map((event) => dataOf(TenantCreated, event)?.admin_id).find((found) => found !== undefined);
