@@ -26,7 +26,7 @@ export type AccountOutcome = Written<{ readonly account: Account }>;
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
 export class ChartOfAccounts extends WithDeps<{ streams: Streams }> {
   /**
-   * @param plan of the tenant, which limits its accounts; undefined without a limit
+   * @param plan the tenant's plan, which limits the number of accounts; undefined without a limit
    * @throws `already_exists`, `quota_exceeded`
    */
   async openAccount(
@@ -86,7 +86,7 @@ const accountIn = (
     return { account, position };
   }
   const { account_id: id, code: made, name, type, category, active } = event.data;
-  // A later change may have given the account another code, and its code to another account.
+  // A later change may have given this account another code, and its former code to another account.
   const now = accountsIn(state.chart).find((each) => each.id === id);
   if (now === undefined) throw new Error(`the chart has lost the account ${id}`);
   const account = { ...now, code: made, name, type, category, active, changedAt: event.at };

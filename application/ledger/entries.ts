@@ -36,7 +36,7 @@ import { ledgerSettingsOf } from './settings.ts';
 export interface GivenEntry {
   readonly date: string;
   readonly memo?: string | undefined;
-  /** Default: the tenant's. */
+  /** Default: the tenant's currency. */
   readonly currency?: string | undefined;
   readonly lines: readonly GivenLine[];
 }
@@ -52,7 +52,7 @@ export class Entries extends WithDeps<{
   readonly posting: PostingProcess;
 }> {
   /**
-   * @throws `validation_failed` for amounts and numbers of lines; `mixed_currency`, `unknown_account`,
+   * @throws `validation_failed` for invalid amounts or a wrong number of lines; `mixed_currency`, `unknown_account`,
    * `account_inactive`, `unbalanced`
    */
   async draft(
@@ -74,7 +74,7 @@ export class Entries extends WithDeps<{
 
   /**
    * A changed draft may be unbalanced until it is posted.
-   * @throws as {@link draft} but `unbalanced`; `not_found`, `immutable`
+   * @throws the errors of {@link draft} except `unbalanced`; `not_found`, `immutable`
    */
   async change(
     tenantId: string,
@@ -88,7 +88,7 @@ export class Entries extends WithDeps<{
     if (earlier !== undefined) return draftIn(earlier);
     return this.#settled(tenantId, entryId, async () => {
       const { state: known } = await this.#stream(tenantId, entryId).load();
-      // Errors of the entry's state come before those of the chart.
+      // Errors of the entry's state come before errors of the chart, so only lines of a draft are checked here.
       const lines =
         checked === undefined || known.status !== 'draft'
           ? undefined
@@ -96,7 +96,7 @@ export class Entries extends WithDeps<{
       const outcome = await this.#stream(tenantId, entryId).execute(context, (state) => {
         const draft = requireDraft(state);
         if (givenLines !== undefined) {
-          // A draft again since it was loaded: the next round checks its lines.
+          // The entry has become a draft again since it was loaded: the next round checks its lines.
           if (lines === undefined) throw new PostingInProgress();
           requireCurrency(givenLines, currency ?? draft.content.currency);
         }
@@ -117,7 +117,7 @@ export class Entries extends WithDeps<{
 
   /**
    * Drafts an entry with a derived id, once.
-   * @returns undefined when it was recorded before
+   * @returns undefined when the entry was recorded before
    * @throws as {@link draft}
    */
   async draftOnce(
@@ -126,7 +126,7 @@ export class Entries extends WithDeps<{
       readonly id: string;
       readonly given: GivenEntry;
       readonly source: EntryOrigin;
-      /** Also drafts an entry again that a person discarded. */
+      /** Also drafts an entry again if a person discarded it. */
       readonly redraft?: boolean | undefined;
     },
     context: RequestContext,
@@ -160,7 +160,7 @@ export class Entries extends WithDeps<{
     return this.deps.journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
   }
 
-  /** Completes a running posting attempt of the entry, then tries again. */
+  /** Calls `work`; if a posting attempt of the entry is running, completes it and calls `work` again. */
   async #settled<T>(tenantId: string, entryId: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

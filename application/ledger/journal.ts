@@ -26,14 +26,14 @@ class AnswerNotInState extends Error {}
 
 const PAGE = 500;
 
-/** The journal of a tenant: checks against it, its answers to posting attempts, and its older events. */
+/** Reads a tenant's journal: checks against its state, its answers to posting attempts, and its older events. */
 export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventStore; codec: EventCodec }> {
   /** The cached state, which may be behind other nodes. */
   async load(tenantId: string): Promise<Journal> {
     return (await this.#stream(tenantId).load()).state;
   }
 
-  /** Runs a check on the cached state, and again on a fresh one before it fails. */
+  /** Runs a check on the cached state; if the check fails, runs it again on the stored state. */
   async check<T>(tenantId: string, check: (journal: Journal) => T): Promise<T> {
     const known = await this.load(tenantId);
     try {
@@ -52,7 +52,7 @@ export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventSto
     throw new Error(`revision ${revision} of ${name} is no posting`);
   }
 
-  /** Asks the journal to answer a posting attempt; it answers once, however often it is asked. */
+  /** Makes the journal answer a posting attempt; repeated calls get the same answer. */
   async answer(tenantId: string, command: AnswerPosting, cause: Cause): Promise<Answer> {
     try {
       return await this.#ask(tenantId, command.attempt, cause, (state) => answerPosting(state, command));
@@ -63,7 +63,7 @@ export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventSto
     }
   }
 
-  /** Finds the answer to a posting attempt that has one. */
+  /** Finds the answer to a posting attempt that was answered before. */
   async findAnswer(tenantId: string, attempt: PostingAttempt): Promise<Answer> {
     const event = await this.#search(tenantId, attempt, Number.MAX_SAFE_INTEGER);
     if (event === undefined) throw new Error('the journal has no answer to a posting attempt');

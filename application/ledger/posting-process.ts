@@ -77,7 +77,7 @@ export class PostingProcess extends WithDeps<{
     const attemptId = this.deps.ids.next();
     for (;;) {
       const entry = await this.#entry(tenantId, entryId);
-      // An error found before the claim leaves no event.
+      // Checks before the claim, so that a refusal leaves no event.
       const draft = entry.status === 'draft' ? entry : undefined;
       const { revision: journalRevision } = await this.#check(tenantId, draft);
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
@@ -88,10 +88,10 @@ export class PostingProcess extends WithDeps<{
   }
 
   /**
-   * Posts an entry with a derived id, once: its draft, else a new entry.
+   * Posts an entry with a derived id, once: its draft if there is one, otherwise a new entry.
    * @returns undefined when the entry was posted before
-   * @throws `validation_failed`; `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`, after
-   * discarding a draft
+   * @throws `validation_failed`; after discarding the draft: `unbalanced`, `unknown_account`, `account_inactive`,
+   * `period_locked`
    */
   async postOnce(
     tenantId: string,
@@ -113,10 +113,10 @@ export class PostingProcess extends WithDeps<{
         }
         throw error;
       });
-      // A new draft has the account codes in the chart's spelling.
+      // A new entry has the account codes in the chart's spelling.
       const content = draft ?? { ...wanted, lines: [...lines] };
       const claim = await this.#claim(tenantId, id, context, (now) => {
-        // Posted since it was loaded: the next round finds it.
+        // The entry was posted after it was loaded: the next round finds this.
         if (isPosted(now)) throw new PostingInProgress();
         return postNewEntry(now, { id, content, source }, { id: attemptId, journalRevision });
       });
@@ -189,7 +189,7 @@ export class PostingProcess extends WithDeps<{
     }));
   }
 
-  /** Step 1. @returns undefined when another posting attempt was running; it is complete then */
+  /** Step 1: claims the entry. @returns undefined if another posting attempt was running, which is complete now */
   async #claim(
     tenantId: string,
     entryId: string,
@@ -214,7 +214,7 @@ export class PostingProcess extends WithDeps<{
     const attempt = attemptOf(started.data);
     if (isInProgress(state) && state.attempt.id === attempt.id) {
       const { answer, closed } = this.#answerAndClose(tenantId, state, started.at, cause);
-      // The caller does not wait for the close; `postingFinisher` closes entries left open.
+      // The caller waits for the close only after a refusal; `postingFinisher` closes entries left open.
       const ended = closed.catch((error: unknown) =>
         this.deps.logger.warn({ err: error, entry: state.id }, 'an entry is closed later'),
       );
@@ -243,7 +243,7 @@ export class PostingProcess extends WithDeps<{
     return { answer, closed };
   }
 
-  /** Step 2: the journal answers a posting attempt once, however often it is asked. */
+  /** Step 2: makes the journal answer the posting attempt; a repeat gets the same answer. */
   async #answer(tenantId: string, state: OpenAttempt, startedAt: number, cause: Cause): Promise<Answer> {
     let command: AnswerPosting;
     if (state.status === 'posting') command = postingCommand(state);

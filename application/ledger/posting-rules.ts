@@ -43,7 +43,7 @@ import { entryIdOf, type RuleRunner } from './rule-runner.ts';
 export type WrittenRule = Written<{ readonly rule: PostingRule }>;
 export type FailureOutcome = Written<{ readonly failure: PostingFailure }>;
 
-/** The entry that a rule would make of a payload; nothing is stored. */
+/** The entry that a rule would make of a payload, without storing it. */
 export interface Preview {
   readonly matches: boolean;
   readonly entry?: { readonly content: Content; readonly rule: PostingRule } | undefined;
@@ -90,8 +90,8 @@ export class PostingRules extends WithDeps<{
   }
 
   /**
-   * Applies the rule, active or not, to the payload as of now.
-   * @throws `not_found`; errors that the rule would fail with
+   * Applies the rule, even if inactive, to the payload at the present time; stores nothing.
+   * @throws `not_found`; the errors with which the rule would fail
    */
   async preview(tenantId: string, id: string, payload: unknown): Promise<Preview> {
     const rule = await this.#rule(tenantId, id);
@@ -106,8 +106,8 @@ export class PostingRules extends WithDeps<{
   }
 
   /**
-   * Applies the present rule, active or not, to the event that it failed at; repeats make one entry. A rule that no
-   * longer matches resolves the failure without an entry.
+   * Applies the rule as it is now, even if inactive, to the event at which it failed; repeats make only one entry. A
+   * rule that no longer matches resolves the failure without an entry.
    * @throws `not_found`
    */
   async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
@@ -135,7 +135,7 @@ export class PostingRules extends WithDeps<{
     const source = await readSource(event, partners);
     const rule = ruleOf((await this.#rules(tenantId).refresh()).state, failure.ruleId);
     if (source === undefined || source.kind !== rule.source_kind) return undefined;
-    // The failure stays with this tenant, even if such events now belong to another one.
+    // The failure stays with this tenant, even if the partner has another home tenant now.
     const application = { rule, event, source: { ...source, tenantId } };
     return runner.apply(application, { ...context, priorAttempt: undefined }, { redraft: true });
   }

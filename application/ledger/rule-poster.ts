@@ -25,8 +25,8 @@ const SOURCE_TYPES: readonly string[] = [...WEBHOOK_SOURCES, InvoiceIssued.type]
 const PARTNER = 'partner_';
 
 /**
- * An event's name and data as webhooks deliver them, for its own tenant; of an issued invoice those of the invoice, for the
- * partner's home tenant. Undefined for an event that no rule applies to.
+ * An event's name and data as webhooks deliver them, with the event's own tenant; for an issued invoice, the invoice's
+ * name and data with the partner's home tenant. Undefined for an event to which no rule can apply.
  */
 export const readSource = async (
   event: LoggedEvent,
@@ -81,7 +81,7 @@ export const rulePoster = (deps: {
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
     const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
-    // A partner's invoice is not read in one order with the rules of its home tenant.
+    // Events are read in order within a tenant only, so a partner's invoice needs its home tenant's rules from the log.
     const isOwn = event.tenantId === tenantId;
     const { byId } = await (isOwn
       ? rules.before(stream, event.position)
@@ -97,7 +97,7 @@ export const rulePoster = (deps: {
   };
 
   const applicationsOf = async (event: LoggedEvent): Promise<readonly RuleApplication[]> => {
-    // A change of the rules themselves.
+    // The event changes the rules, so no rule applies to it.
     if (rules.evolve(event)) return [];
     const source = await readSource(event, partners);
     if (source === undefined) return [];
@@ -139,7 +139,7 @@ export const rulePoster = (deps: {
         for (const event of events) all.push(...(await applicationsOf(event)));
         await runAll(all, quantum);
       } catch (error) {
-        // The events will come again, but the cached states are already past them.
+        // The subscriber will handle the events again, but the cached states are already past them.
         rules.reset();
         throw error;
       }
@@ -147,7 +147,7 @@ export const rulePoster = (deps: {
   };
 };
 
-/** The application acts for the actor of its event, with derived ids. */
+/** The context of an application: the cause of its event, and derived ids. */
 const contextOf = (application: RuleApplication) => ({
   cause: causeOf(application.event),
   priorAttempt: undefined,

@@ -38,7 +38,7 @@ export interface RuleApplication {
 
 type RuleAndEvent = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pick<LoggedEvent, 'id'> };
 
-/** Derived ids: a rule and an event have one entry and one failure. */
+/** Ids derive from rule and event, which thus have at most one entry and one failure. */
 export const entryIdOf = ({ rule, event }: RuleAndEvent): string =>
   uuidFromName(`posting rule\n${rule.id}\n${event.id}`);
 const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
@@ -46,7 +46,7 @@ const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
 
 interface Options {
   readonly slot?: Slot | undefined;
-  /** Set when a person retries: makes an entry again that was discarded. */
+  /** Set when a person retries: also drafts an entry again that was discarded. */
   readonly redraft?: boolean | undefined;
 }
 
@@ -92,7 +92,7 @@ export class RuleRunner extends WithDeps<{
 
   /**
    * Applies a rule in the background, and records its failure or resolves an earlier one. Skips an application whose
-   * failure a person's retry has resolved, since the rule may have changed since.
+   * failure a person's retry has resolved, as that retry may have used a changed rule.
    */
   async run(application: RuleApplication, context: RequestContext, slot?: Slot): Promise<void> {
     if (await this.#isResolved(application)) return;
@@ -114,7 +114,7 @@ export class RuleRunner extends WithDeps<{
         ...refusal,
       }),
     );
-    // Another process may have succeeded meanwhile, so each checks after its write.
+    // Another process may have made the entry meanwhile, so each process checks after it has recorded a failure.
     if (await this.#isRecorded(application)) {
       await this.#failure(application).execute(context, resolved(application));
     }

@@ -4,7 +4,7 @@ import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /**
- * The tenant's day of today, `YYYY-MM-DD` in its time zone, and the default currency of entries and reports.
+ * The present day, `YYYY-MM-DD` in the tenant's time zone, and the default currency of entries and reports.
  * @throws `not_found`
  */
 export const ledgerSettingsOf = async (
