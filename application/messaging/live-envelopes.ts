@@ -31,7 +31,7 @@ export class Envelopes extends WithDeps<{ directory: Directory; streams: Streams
     return raised === undefined ? undefined : this.#notification(event, raised);
   }
 
-  /** Recipients of an event's envelope; empty for an event without one. */
+  /** Recipients of an event's envelope; empty for an event without an envelope. */
   async recipients(event: LoggedEvent): Promise<readonly string[]> {
     const raised = dataOf(NotificationRaised, event);
     if (raised !== undefined) return [raised.recipient_user_id];
@@ -92,11 +92,11 @@ export class Envelopes extends WithDeps<{ directory: Directory; streams: Streams
     return { recipients: [raised.recipient_user_id], text };
   }
 
-  /** Names of the people in a sealed text, whose key is loaded in the tick in which this resolves. */
+  /** Names of the people mentioned in a sealed text; the text's key is loaded in the tick in which this resolves. */
   async #names(tenantId: string, sealed: string): Promise<(userId: string) => string> {
     const mentioned = storedMentions((await this.deps.keys.open(sealed)) ?? '');
     const nameOf = await this.deps.directory.names(tenantId, mentioned);
-    // Reading names may have taken ticks.
+    // Reading names may have taken several ticks, in which the key may have been evicted.
     if (mentioned.length > 0) await this.deps.keys.load([sealedKeyId(sealed)]);
     return nameOf;
   }

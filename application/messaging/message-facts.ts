@@ -12,7 +12,7 @@ import { sealedKeyId } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 
-/** A message from the read model, with a checkpoint of the model that was read before. */
+/** A message from the read model, and the model's checkpoint as read before the message. */
 export interface MessageLookup {
   readonly checkpoint: Position | undefined;
   readonly message: StoredMessage | undefined;
@@ -36,7 +36,10 @@ export class MessageFactsReader extends WithDeps<{
   codec: EventCodec;
   lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
 }> {
-  /** The facts of a message at `current`: from the read model, and from the stream's events after its checkpoint. */
+  /**
+   * The facts of a message at `current`: from the read model, and from the stream's events after the model's
+   * checkpoint.
+   */
   async of(
     tenantId: string,
     conversationId: string,
@@ -53,7 +56,7 @@ export class MessageFactsReader extends WithDeps<{
     return facts;
   }
 
-  /** Events of a stream up to `revision` after `checkpoint`, oldest first. */
+  /** Events of a stream after `checkpoint` and up to `revision`, oldest first. */
   async #tail(stream: string, revision: number, checkpoint: Position | undefined): Promise<RecordedEvent[]> {
     const tail: RecordedEvent[] = [];
     let from = revision;

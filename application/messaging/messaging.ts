@@ -27,7 +27,7 @@ import type { Directory } from '../identity/directory.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
 
-/** A message after a command; `body` is undefined for a deleted one. */
+/** A message after a command; `body` is undefined for a deleted message. */
 export interface MessageState extends MessageFacts {
   readonly body: string | undefined;
 }
@@ -47,7 +47,7 @@ export class Messaging extends WithDeps<{
 
   /**
    * Finds or starts the conversation of exactly these people and the caller.
-   * @throws `validation_failed` for fewer than two or more than 50 people, `not_found` for one who is not active
+   * @throws `validation_failed` for fewer than two or more than 50 people, `not_found` for a person who is not active
    */
   async start(
     tenantId: string,
@@ -216,7 +216,7 @@ export class Messaging extends WithDeps<{
     };
   }
 
-  /** A message whose text was erased, as a repeated request finds it. */
+  /** A message whose text has been erased, for the answer to a repeated request. */
   async #erased(tenantId: string, conversationId: string, messageId: string): Promise<MessageState> {
     const facts = await this.#factsNow(tenantId, conversationId, messageId);
     if (facts === undefined) throw notFound();

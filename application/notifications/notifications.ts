@@ -9,11 +9,11 @@ import type { Position } from '../ports/event-store.ts';
 /** Use cases of a person's notifications (specification, Notifications). */
 export class Notifications extends WithDeps<{
   readonly streams: Streams;
-  /** The end of the log: the position of a marking without an inbox. */
+  /** The end of the log, answered as the position when the person has no inbox. */
   readonly end: () => Promise<Position | undefined>;
 }> {
   /**
-   * Marks unread notifications among `ids`, or all; returns the number changed.
+   * Marks unread notifications among `ids`, or all; returns the number of notifications marked.
    * @throws `validation_failed` with neither or both of `ids` and `all: true`
    */
   async markRead(

@@ -11,15 +11,15 @@ export interface CausedNotification {
 }
 
 /**
- * Raises notifications of one kind and tenant, given in the log's order of their events. Repeats have no effect, as
- * each inbox knows the position of its newest source.
+ * Raises notifications of one kind and tenant, given in the log order of their events. Repeats have no effect, since
+ * each inbox holds the position of its newest source event.
  */
 export const raiseAll = async (
   streams: Streams,
   notifications: readonly CausedNotification[],
   quantum?: Quantum,
 ): Promise<void> => {
-  /** The position of the last source for each person. */
+  /** By person: the position of the last source event. */
   const last = new Map<string, string>();
   const raises = notifications.map(({ event, data }) => {
     const { recipient_user_id: recipientId, kind } = data;
@@ -29,7 +29,7 @@ export const raiseAll = async (
       const inbox = streams.of(inboxStream, event.tenantId, recipientId);
       const isKnown = inbox.cached()?.state.raisedTo[kind] !== undefined;
       await inbox.execute(
-        // Notifications of earlier versions have no position: then the causation shows a repeat.
+        // Notifications raised by earlier versions of the code have no position: the causation shows a repeat.
         { cause: causeOf(event), priorAttempt: isKnown ? undefined : { after: event.position } },
         (state) => raiseNotification(state, { ...data, source_position: event.position }, follows),
       );

@@ -15,7 +15,7 @@ interface LogReport {
 }
 
 /**
- * Reads the log up to its present end and checks the keys, kept hashes of streams, and subscribers' checkpoints against
+ * Checks the log up to its present end, then checks keys, kept hashes of streams and subscribers' checkpoints against
  * it.
  * @param report called with each finding
  */
@@ -60,7 +60,7 @@ export const checkLog = async (
   return log;
 };
 
-/** A text erased during the check lost its key, while its erasure lies after the checked part of the log. */
+/** Records erasures after the checked part of the log, since texts erased during the check have lost their keys too. */
 const noteErasuresAfter = async (
   end: Position | undefined,
   events: EventStore,
@@ -74,7 +74,7 @@ const noteErasuresAfter = async (
   }
 };
 
-/** Checks that each kept hash is an event's; one newer than the checked part is looked up. */
+/** Checks that each kept hash is its event's. Reads the event unless it is the last checked one of its stream. */
 const checkHeads = async (
   heads: HeadStore,
   events: EventStore,

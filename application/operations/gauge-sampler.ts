@@ -4,7 +4,7 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Gauges } from '../ports/metrics.ts';
 
-/** Interval (ms) of samples: a scrape reads the last one. */
+/** Interval (ms) of samples; a scrape reads the last sample. */
 const SAMPLE_MS = 10_000;
 
 const COUNTS = ['deadLetters', 'pausedSubscriptions', 'openPostingFailures', 'queuedRows'] as const;
@@ -12,7 +12,7 @@ type Count = (typeof COUNTS)[number];
 
 /** Values that need reads of the stores. Each read is bounded. */
 interface SampledValues extends Readonly<Record<Count, () => Promise<number>>> {
-  /** By store. */
+  /** Bytes by name of the store. */
   readonly storeBytes: () => Promise<ReadonlyMap<string, number>>;
 }
 
@@ -24,7 +24,7 @@ export class GaugeSampler extends WithDeps<{
 }> {
   #stores = new Set<string>();
 
-  /** Samples until aborted; afterwards another process reports the values. */
+  /** Samples while the lease is held; then clears the values, since another process reports them. */
   run(lease: LeaseOptions, signal: AbortSignal): Promise<void> {
     return holdLease('gauge-sampler', lease, signal, async (_lease, held) => {
       while (!held.aborted) {

@@ -9,12 +9,12 @@ import type { Finding } from './log-check.ts';
 /** How long to wait (ms) for erasures at the end of the log, which are applied asynchronously. */
 const WAIT_MS = 5000;
 const ROUND_MS = 200;
-/** Keys of these kinds are destroyed only by an erasure in the log. */
+/** Ids of keys that only an erasure in the log destroys: those of texts and persons. */
 const BY_FACTS = /^[^/]+\/(message|person)-/;
 
 /**
- * Checks that each sealed text has its key and each erased one has none. Collects erasures not applied yet, and missing
- * keys that no erasure explains yet.
+ * Checks that each sealed text has its key and each erased text has none. Collects erasures that are not applied yet,
+ * and missing keys that no erasure explains yet.
  */
 export class KeyCheck extends WithDeps<{
   readonly catalogue: readonly EventDefinition[];
@@ -30,11 +30,11 @@ export class KeyCheck extends WithDeps<{
   readonly #erasing = new Set(ERASING);
   readonly #erased = new Set<string>();
   readonly #left: StoredEvent[] = [];
-  /** Missing keys with the first event that needs them. */
+  /** Ids of missing keys, each with the name of the first event that needs it. */
   readonly #gone = new Map<string, string>();
   readonly #damaged = new Set<string>();
 
-  /** Checks events in log order, a few hundred at a time. @throws {StoreUnavailable} */
+  /** Checks the next events in log order, a few hundred in one call. @throws {StoreUnavailable} */
   async take(events: readonly StoredEvent[]): Promise<Finding[]> {
     const findings: Finding[] = [];
     const wanted = new Map<string, string>();
@@ -42,7 +42,7 @@ export class KeyCheck extends WithDeps<{
       const name = `${event.stream}@${event.revision}`;
       for (const id of this.#keysIn(event)) if (!wanted.has(id)) wanted.set(id, name);
     }
-    // Loads all together; one by one only to find those that cannot be read.
+    // Loads all keys together; if that fails, the loads below find the keys that cannot be read.
     await this.deps.keys.load([...wanted.keys()]).catch(ignoreUnlessUnavailable);
     for (const [id, name] of wanted) {
       if (this.#damaged.has(id)) continue;
@@ -65,7 +65,7 @@ export class KeyCheck extends WithDeps<{
     return findings;
   }
 
-  /** Whether a key is missing that no erasure explains yet. */
+  /** Whether any key is missing without an erasure that explains it. */
   get misses(): boolean {
     for (const id of this.#gone.keys()) if (!this.#erased.has(id)) return true;
     return false;
@@ -73,7 +73,7 @@ export class KeyCheck extends WithDeps<{
 
   /**
    * Records an erasure as the reason for missing keys, without checking that it was applied.
-   * @returns false when it cannot be decoded, which the log check reports
+   * @returns false when the event cannot be decoded, which the log check reports
    */
   async noteErased(event: StoredEvent): Promise<boolean> {
     try {
@@ -85,7 +85,7 @@ export class KeyCheck extends WithDeps<{
     }
   }
 
-  /** Call after the last event. */
+  /** Findings about missing keys and erasures that are not applied; call it after the last event. */
   async end(): Promise<Finding[]> {
     const findings: Finding[] = [];
     for (const id of this.#erased) this.#gone.delete(id);

@@ -17,7 +17,7 @@ interface Tip {
   readonly hash: string;
 }
 
-/** The hash at the codec's place; otherwise bytes could be moved around it under an unchanged hash. */
+/** The hash in the metadata, only where the codec puts it: otherwise it could be moved without changing the digest. */
 const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by)":")/;
 
 /**

@@ -7,7 +7,7 @@ import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { DocKey, GenerationId, ReadStore, StoredDoc } from '../ports/read-store.ts';
 
-/** A difference found. Holds names, ids and positions, no content of documents. */
+/** A stored document, tenant or checkpoint that is not as the log demands. Contains no content of documents. */
 export interface Difference {
   readonly kind: /** Missing, although the log yields it. */
     | 'missing'
@@ -47,7 +47,7 @@ interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
 
 const PAGE = 200;
 const EVENTS = 500;
-/** Differing documents compared again together. */
+/** Limit of differing documents that are compared again together. */
 const AT_ONCE = 500;
 const MAX_DIFFERENCES = 1000;
 const ROUND_MS = 100;
@@ -58,7 +58,8 @@ const WAIT_MS = 60_000;
 
 /**
  * Folds a read model again from the log and compares it with the active one, document by document. The active one may
- * progress meanwhile: differing documents are compared again at the same position. Memory is a few pages.
+ * progress meanwhile: differing documents are compared again with both at one position. Holds only a few pages in
+ * memory.
  * @throws {Replaced} when another generation became active meanwhile
  */
 export const compareReadModel = async (projection: Projection, deps: ComparisonDeps): Promise<Compared> => {
@@ -126,14 +127,14 @@ class Comparison extends WithDeps<ComparisonDeps> {
     this.#found.push({ ...difference, projection: this.#projection.name });
   }
 
-  /** Documents of a tenant that is parked in either read model cannot be compared. */
+  /** Documents of a tenant that is parked in either generation cannot be compared. */
   async #noteParked(): Promise<void> {
     const { parked } = await this.deps.live.state(this.#generation);
     this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#folder.parkedTenants]);
     for (const tenant of this.#stopped) this.#add({ kind: 'parked', tenant });
   }
 
-  /** Never folds beyond a position that the active one has reached. */
+  /** Folds up to `target`, which the active generation has reached, and never beyond. */
   async #foldTo(target: Position): Promise<void> {
     const { events } = this.deps;
     for (;;) {
@@ -147,7 +148,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
     }
   }
 
-  /** Compares one side's documents with the other side's. */
+  /** Compares the documents of one store with those of the other. */
   async #compare(collection: string, side: ReadStore): Promise<void> {
     const { live } = this.deps;
     let suspects: DocKey[] = [];
@@ -187,7 +188,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
       const from = (await live.state(this.#generation)).checkpoint;
       const found = await this.#live(left);
       const until = (await live.state(this.#generation)).checkpoint;
-      // A missing document may have been deleted after `from`; others have their own position.
+      // A missing document may have been deleted up to `until`; other documents have a position of their own.
       const places = found.map((doc) =>
         doc === undefined ? until : doc === 'damaged' ? undefined : doc.position,
       );
@@ -222,7 +223,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
     }
-    // One of them is not a document.
+    // One of the stored values is not a document: loads them one by one to find it.
     const found: (StoredDoc | 'damaged' | undefined)[] = [];
     for (const key of keys) {
       try {
@@ -242,9 +243,9 @@ const isSame = (a: StoredDoc | undefined, b: StoredDoc | 'damaged' | undefined):
     : a.position === b.position && isSameJson(a.value, b.value);
 
 /**
- * Whether two documents differ for good.
- * @param from least checkpoint of the active one when `present` was read
- * @param folded checkpoint at which `wanted` was folded
+ * Whether the difference is certain, and not due to the progress of the active generation.
+ * @param from checkpoint of the active generation before `present` was read
+ * @param folded checkpoint up to which `wanted` was folded
  */
 const isCertain = (
   present: StoredDoc | undefined,
@@ -254,7 +255,7 @@ const isCertain = (
 ): boolean => {
   if (present !== undefined && present.position === wanted?.position) return true;
   if (from === undefined) return false;
-  // Folded up to the active one's later checkpoint, and unchanged since `from`.
+  // `wanted` was folded up to a later checkpoint of the active generation, and has not changed since `from`.
   if (present === undefined) return wanted !== undefined && wanted.position <= from;
   return folded !== undefined && from >= folded;
 };
