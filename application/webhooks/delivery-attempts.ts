@@ -25,9 +25,9 @@ import { bodyOf, isWhole, readBody } from './event-data.ts';
 import { headersOf, SigningKeys } from './signature.ts';
 
 export interface AttemptHints extends KnownDelivery {
-  /** Called on success, before that is recorded. */
+  /** Called on success, before the success is recorded. */
   readonly onDelivered?: () => void;
-  /** Other deliveries wait until the attempt is recorded. */
+  /** Whether other deliveries wait until the attempt is recorded. */
   readonly ordered?: boolean;
 }
 
@@ -38,8 +38,8 @@ const MAX_RESPONSE_BYTES = 16 * 1024;
 const MAX_ERROR = 500;
 
 /**
- * One attempt of one delivery: sign, call, record. The record comes last, so that an interrupted attempt is made again
- * with the same id, number and body; a late record has no effect.
+ * Makes one attempt of a delivery: signs, calls, records. The record comes last, so that an interrupted attempt is made
+ * again with the same id, number and body; a late record has no effect.
  */
 export class DeliveryAttempts extends WithDeps<{
   readonly streams: Streams;
@@ -58,8 +58,8 @@ export class DeliveryAttempts extends WithDeps<{
   readonly #secrets = new SigningKeys(this.deps.keys);
 
   /**
-   * The subscription whose deliveries may be sent; they wait while it is paused or its tenant suspended. Synchronous
-   * when the cached states allow it; else the store is read before a subscription counts as deleted.
+   * The subscription if its deliveries may be sent; `waits` while it is paused or its tenant is suspended. Synchronous
+   * when cached states show that it is active; otherwise reads the store before a subscription counts as deleted.
    */
   activeSubscription(
     tenantId: string,
@@ -87,7 +87,7 @@ export class DeliveryAttempts extends WithDeps<{
 
   /**
    * @param signal aborts the call; an aborted attempt is not recorded
-   * @returns undefined when the delivery must wait; without an outcome when nothing is due
+   * @returns undefined when the delivery must wait; a result without an outcome when nothing is due
    */
   async attempt(
     tenantId: string,
@@ -99,16 +99,16 @@ export class DeliveryAttempts extends WithDeps<{
     const read = deliveries.load(tenantId, deliveryId, hints);
     const { loaded, body } = read instanceof Promise ? await read : read;
     const { state, position } = loaded;
-    // The read model was behind: nothing is due, as it will show at this position.
+    // Nothing is due: the read model was behind, and will show this once it has folded this position.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
     const events = isWhole(body) ? body : await readBody(this.deps, tenantId, deliveryId);
     const [first] = events;
-    // Checked last, so that changes during the read of a long body count.
+    // Checks the subscription last, so that changes during the read of a long body count.
     const active = this.activeSubscription(tenantId, state.subscriptionId);
     const subscription = active instanceof Promise ? await active : active;
     if (typeof subscription === 'string') return undefined;
     const secret = this.#secrets.known(subscription.secret) ?? (await this.#secrets.of(subscription.secret));
-    // The subscription's key is destroyed after its deletion: the delivery will be dropped.
+    // The secret's key is destroyed when the subscription is deleted: the delivery will be dropped.
     if (secret === undefined || first === undefined) return undefined;
     const isGrace = subscription.previous !== undefined && clock.now() < subscription.previous.until;
     const previous = isGrace ? await this.#secrets.of(subscription.previous.secret) : undefined;

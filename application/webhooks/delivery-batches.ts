@@ -16,7 +16,7 @@ import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts'
 import type { Logger } from '../ports/logger.ts';
 import { isWhole, partsOf } from './event-data.ts';
 
-/** A delivery as just read, with the events of its body that were read. */
+/** The state of a delivery as just read, and those events of its body that were read with it. */
 interface LoadedDelivery {
   readonly loaded: StreamState<Delivery>;
   readonly body: readonly LoggedEvent[];
@@ -24,11 +24,11 @@ interface LoadedDelivery {
 
 /** A delivery that was read ahead. */
 export interface FoundDelivery extends LoadedDelivery {
-  /** As `monotonic()`. */
+  /** Time of the read (ms), by `monotonic()`. */
   readonly readAt: number;
 }
 
-/** Data already at hand for an attempt. */
+/** Data about a delivery that is in memory before its attempt. */
 export interface KnownDelivery {
   /** The first event of the delivery. */
   readonly scheduledEvent?: LoggedEvent | undefined;
@@ -54,16 +54,16 @@ interface QueuedAttempt {
 
 /** How long (ms) data read ahead is used. */
 const FRESH_MS = 500;
-/** Characters of events read ahead for one worker; the rest is read when it is sent. */
+/** Limit of characters read ahead for one worker; other deliveries are read when they are sent. */
 const MAX_AHEAD = 256 * 1024;
-/** Limit of characters for all workers, since most of many may wait for long. */
+/** Limit of characters read ahead for all workers, since with many workers most may wait long. */
 const MAX_TOTAL_AHEAD = 128 * MAX_AHEAD;
-/** Workers that read ahead at the same time; each read may return one oversized delivery. */
+/** Limit of workers that read ahead at the same time, since each read may return one oversized delivery. */
 const MAX_READERS = 16;
 
-/** A batch of this size is written at once. */
+/** A batch of this size is written without a further wait. */
 const FULL = 192;
-/** After a batch of this size the next one waits for further attempts. */
+/** After a batch of this size or more, the next batch waits for further attempts. */
 const BUSY = 8;
 /** Longest wait (ms) of a batch. */
 const LINGER_MS = 20;
@@ -71,7 +71,8 @@ const TRIES = 6;
 
 /**
  * Reads deliveries ahead of their attempts, and records the outcomes, many at a time (decision 21). Each outcome is
- * decided on the state its attempt began with; for a delivery changed since, `executeAll` decides it again on the new state.
+ * decided on the state with which its attempt began; if the delivery has changed since, `executeAll` decides again on
+ * the new state.
  */
 export class DeliveryBatches extends WithDeps<{
   readonly streams: Streams;
@@ -81,7 +82,7 @@ export class DeliveryBatches extends WithDeps<{
   readonly logger: Logger;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }> {
-  /** Characters held now. */
+  /** Characters read ahead that are held now. */
   #ahead = 0;
   #readers = 0;
   #queued: QueuedAttempt[] = [];
@@ -90,8 +91,8 @@ export class DeliveryBatches extends WithDeps<{
   #isDue = false;
 
   /**
-   * Reads deliveries without further events and with the body in one event, nearly all of them, in one query. Leaves
-   * out others, and all when too much is held or being read. Clears the result when it is too old.
+   * Reads deliveries in one query. Finds those with a single event that holds the whole body, as nearly all do; finds
+   * none when too much is held or being read. Clears the result after 500 ms.
    */
   async readAhead(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     const found = new Map<string, FoundDelivery>();
@@ -113,7 +114,7 @@ export class DeliveryBatches extends WithDeps<{
     return found;
   }
 
-  /** @returns the unused characters of {@link MAX_AHEAD}; 0 when they were exceeded */
+  /** @returns the unused characters of {@link MAX_AHEAD}; 0 when that limit was exceeded */
   async #readInto(
     found: Map<string, FoundDelivery>,
     tenantId: string,
@@ -207,7 +208,7 @@ export class DeliveryBatches extends WithDeps<{
     }
   }
 
-  /** A delivery without a record would be sent again. */
+  /** Retries a failed record, since a delivery whose attempt is not recorded would be sent again. */
   async #retry(attempt: QueuedAttempt, error: unknown): Promise<void> {
     const { done, tries, reject } = attempt;
     if (!isUnavailable(error) || tries >= TRIES) return reject(error);
@@ -223,10 +224,10 @@ const NEVER = new AbortController().signal;
 
 const streamOf = (tenantId: string, id: string): string => streamName(tenantId, deliveryStream.category, id);
 
-/** The state of a delivery with no other event. */
+/** The state of a delivery that has only this event. */
 const stateAfter = (scheduledEvent: LoggedEvent): StreamState<Delivery> => {
   const { revision, hash, at, position } = scheduledEvent;
-  // An event of a delivery's stream.
+  // The cast holds: it is an event of a delivery's stream.
   const event = scheduledEvent as Parameters<typeof deliveryStream.evolve>[1];
   const state = deliveryStream.evolve(deliveryStream.initial, event, { at, revision });
   return { state, revision, hash, at, position };

@@ -1,15 +1,15 @@
 import { pause } from '../core/runtime/timers.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** Since when (ms) the tenant's oldest webhook waits in one stage of delivery; undefined when none does. */
+/** Since when (ms) the tenant's oldest webhook waits in one stage of delivery; undefined when no webhook waits. */
 type WaitingSince = (tenantId: string) => number | undefined;
 
-/** Webhooks may wait this long (ms) before writes wait too. */
+/** Webhooks may wait this long (ms) before writes are delayed. */
 const FREE_MS = 250;
 /** Share of the excess lag by which each write is delayed. */
 const SHARE = 0.5;
 const MOST_MS = 1_000;
-/** Below this event-loop utilization slow endpoints cause the lag, so writes are not delayed. */
+/** Below this event-loop utilization, slow endpoints cause the lag, so writes are not delayed. */
 const BUSY = 0.75;
 /** How long (ms) a measured lag is cached. */
 const CACHED_MS = 25;
@@ -25,13 +25,13 @@ export class DeliveryPressure {
   readonly #lags = new Map<string, number>();
   #measuredAt = Number.NEGATIVE_INFINITY;
 
-  /** @param utilization share of time, 0 to 1, for which the event loop was busy of late */
+  /** @param utilization share of time, 0 to 1, for which the event loop was busy recently */
   constructor(clock: Clock, utilization: () => number) {
     this.#clock = clock;
     this.#utilization = utilization;
   }
 
-  /** Adds a stage that runs in this process. @returns removes it */
+  /** Adds a stage that runs in this process. @returns a function that removes the stage */
   watch(stage: WaitingSince): () => void {
     this.#stages.add(stage);
     return () => this.#stages.delete(stage);

@@ -22,14 +22,14 @@ interface DispatcherDeps extends EndpointWorkerDeps {
   readonly pressure: Pick<DeliveryPressure, 'watch'>;
 }
 
-/** How long running calls may take when the dispatcher stops. */
+/** How long (ms) running calls may still take when the dispatcher stops. */
 const LAST_CALLS_MS = 2000;
 
 const withSubscriptionId = z.object({ subscription_id: z.string() });
 
 /**
- * Sends due deliveries from the read model; the log signals new ones. Runs on one node under a lease. While two nodes
- * overlap, a receiver may get an attempt twice, with the same number; it is recorded once.
+ * Sends due deliveries from the read model; the log signals new deliveries. Runs on one node under a lease. While two
+ * nodes overlap, a receiver may get an attempt twice, with the same number; the attempt is recorded once.
  */
 export const runWebhookDispatcher = (
   deps: DispatcherDeps,

@@ -1,6 +1,6 @@
 import type { Position } from '../ports/event-store.ts';
 
-/** Names a queue: deliveries replayed in order form a separate one. */
+/** Names a queue: deliveries replayed in order form a separate queue. */
 export interface QueueName {
   readonly tenantId: string;
   readonly subscriptionId: string;
@@ -15,29 +15,30 @@ export interface Due {
 
 /** Waiting deliveries, from a read model. */
 export interface PendingDeliveries {
-  /** Subscriptions with deliveries, read at a position or later. */
+  /** Subscriptions with waiting deliveries, as of `seen` or later. */
   subscriptions(seen: Position | undefined): AsyncIterable<Pick<QueueName, 'tenantId' | 'subscriptionId'>>;
-  /** The first waiting deliveries, due or not; read at a position or later, if one is given. */
+  /** The first waiting deliveries, due or not; as of `seen` or later, if it is given. */
   of(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
 }
 
 const PAGE = 256;
 /** Longest time (ms) in which pages are read without waiting for the read model. */
 const MAX_UNWAITED_MS = 1_000;
-/** Most ended deliveries remembered until the read model has them. */
+/** Limit of ended deliveries that are remembered until the read model no longer returns them. */
 const MAX_ENDED = 1_024;
 
 /**
- * The deliveries of a queue: a page that waits, from the read model, and those under way. While more than a page waits,
- * pages are read without waiting for the read model, leaving out deliveries known to have ended: waiting after each
- * attempt would make it fold in small steps. Only a page read with waiting can show that the queue is empty.
+ * Holds the deliveries of a queue: a page of waiting ones from the read model, and those under way. While more than a
+ * page waits, it reads pages without waiting for the read model, and leaves out deliveries that it knows to have ended:
+ * a wait after each attempt would make the read model fold in small steps. Only a page read after a wait can show that
+ * the queue is empty.
  */
 export class EndpointQueue {
   readonly #name: QueueName;
   readonly #pending: PendingDeliveries;
   /** Due times (ms) of the last page's deliveries, without those that were started. */
   #waiting = new Map<string, number>();
-  /** Due times (ms) of started deliveries; undefined for those that are no longer counted. */
+  /** Due times (ms) of started deliveries; undefined for those that the summary no longer counts. */
   readonly #underWay = new Map<string, number | undefined>();
   /** Ended deliveries that the read model may still return. */
   readonly #ended = new Set<string>();
@@ -59,7 +60,7 @@ export class EndpointQueue {
     return this.#underWay.has(id);
   }
 
-  /** @param now due time (ms) of a delivery that is not in the page */
+  /** @param now present time (ms), taken as the due time of a delivery that is not in the page */
   start(id: string, now: number): void {
     this.#underWay.set(id, this.#waiting.get(id) ?? now);
     this.#waiting.delete(id);
@@ -73,8 +74,8 @@ export class EndpointQueue {
 
   /**
    * Reads the next page.
-   * @param now for what is due (ms)
-   * @param seen the position that the queue has seen
+   * @param now present time (ms), which decides which deliveries are due
+   * @param seen position that the read model must have folded
    * @returns deliveries in the order of their attempts, due ones first
    */
   async next(now: number, seen: Position | undefined): Promise<readonly Due[]> {
@@ -87,7 +88,7 @@ export class EndpointQueue {
       this.#forgetKnown(found);
       if (due.length > 0) return this.#take(due);
     }
-    // A delivery that ends during the read may still be in its result.
+    // A delivery that ends during the read is remembered, since the result may still have it.
     this.#ended.clear();
     this.#isLong = true;
     this.#waitedAt = now;

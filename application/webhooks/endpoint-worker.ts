@@ -18,27 +18,27 @@ export interface EndpointWorkerDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Concurrent calls of one subscription. */
+/** Limit of concurrent calls of one subscription. */
 const MAX_CALLS = 4;
-/** Concurrent attempts, including delivered ones that are being recorded. */
+/** Limit of concurrent attempts, including delivered ones that are still being recorded. */
 const MAX_UNRECORDED = 16;
 /** Deliveries read together, shortly before they are sent. */
 const GROUP = 32;
-/** Longest sleep (ms) on one clock reading. */
+/** Longest sleep (ms) before the clock is read again. */
 const LONGEST_SLEEP_MS = 60_000;
 /** Pause (ms) of an attempt that found that its delivery must wait. */
 const MUST_WAIT_MS = 25;
 /**
- * After this many failed attempts in a row further ones are throttled, so that a dead endpoint with a long queue does
- * not load the server. A success ends it.
+ * After this many failed attempts in a row, further attempts are throttled, so that a dead endpoint with a long queue
+ * does not load the server. A success ends the throttling.
  */
 const THROTTLED_AFTER = 8;
 const THROTTLE_STEP_MS = 20;
 const MAX_THROTTLE_MS = 160;
 
 /**
- * Sends the deliveries of one subscription: sleeps until one is due or it is woken, without polling. Its errors do not
- * affect other workers.
+ * Sends the deliveries of one subscription: sleeps until a delivery is due or the worker is woken, without polling. Its
+ * errors do not affect other workers.
  */
 export class EndpointWorker {
   readonly queue: EndpointQueue;
@@ -52,14 +52,14 @@ export class EndpointWorker {
   #calling = 0;
   /** Resolvers waiting for a call or an attempt to end. */
   #slotWaiters: (() => void)[] = [];
-  /** The present page is outdated. */
+  /** Whether the present page is outdated. */
   #isStale = false;
   /** Counts changes of deliveries that may have been read already. */
   #changes = 0;
   #seen: Position | undefined;
   /** Failed attempts since the last success. */
   #failures = 0;
-  /** The last page had no due delivery. */
+  /** Whether the last page had no due delivery. */
   #caughtUp = false;
   #isWoken = false;
   #wakeUp: () => void = () => undefined;
@@ -77,7 +77,7 @@ export class EndpointWorker {
     this.queue = new EndpointQueue(name, deps.pending);
   }
 
-  /** Since when (ms) its oldest delivery is due; undefined while its endpoint fails, and for one in order. */
+  /** Since when (ms) the oldest delivery is due; undefined while the endpoint fails, and for an ordered queue. */
   waitingSinceOf(tenantId: string): number | undefined {
     if (tenantId !== this.#name.tenantId || this.#failures > 0 || this.#name.ordered) return undefined;
     const { dueAt } = this.queue.summary;
@@ -97,22 +97,22 @@ export class EndpointWorker {
   }
 
   /**
-   * Offers a new delivery with its event. When nothing waits before it, it is sent without querying the read model,
-   * which would have to fold that far first.
+   * Offers a new delivery with its event. If no other delivery waits, it is sent without a query of the read model,
+   * which would first have to fold that event.
    */
   offer(id: string, scheduledEvent: LoggedEvent): void {
     const { position } = scheduledEvent;
     const isNext = this.#caughtUp && this.#hasSlot && !this.#stopping.aborted;
     if (isNext && !this.queue.isUnderWay(id)) {
       this.#advanceSeen(position);
-      // Without a free slot the event is dropped, since thousands may wait; it is read again later.
+      // Without a free slot, the event is not kept in memory, since thousands may wait; it is read again later.
       this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { scheduledEvent } : {});
     } else this.#signal(position);
   }
 
   /**
    * Runs until `stopping`, or until a deleted subscription has no deliveries left; then waits for running attempts.
-   * @param onEnd called when it accepts no further delivery, before it waits for running attempts
+   * @param onEnd called when the worker accepts no further delivery, before it waits for running attempts
    */
   async run(onEnd: () => void): Promise<void> {
     const signal = this.#stopping;
@@ -166,16 +166,16 @@ export class EndpointWorker {
   async #startAll(due: readonly Due[]): Promise<boolean> {
     const changes = this.#changes;
     const ids = due.map(({ id }) => id);
-    // Not for deliveries that would wait long, or were tried before.
+    // Does not read ahead deliveries that would wait long or were tried before.
     const isAhead = due.length > 1 && this.#failures === 0 && !this.#name.ordered;
     const found = isAhead ? await this.#deps.deliveries.readAhead(this.#name.tenantId, ids) : undefined;
     for (const id of ids) {
       if (!this.#hasSlot) await this.#freeSlot();
       if (this.#stopping.aborted || this.#isStale) return false;
-      // The attempt may wait for a slot; changes until then count.
+      // The attempt may wait for a slot: a change until then makes the data read ahead outdated.
       const take = (): FoundDelivery | undefined => {
         const own = found?.get(id);
-        // Removed at once, so that its memory is short-lived.
+        // Removed from the map at once, so that its memory is short-lived.
         found?.delete(id);
         return changes === this.#changes ? own : undefined;
       };
@@ -222,7 +222,7 @@ export class EndpointWorker {
       this.#calling -= 1;
       this.#slotFreed();
     });
-    // While a success is recorded the next call starts, except for ordered deliveries.
+    // While a success is being recorded, the next call starts, except for ordered deliveries.
     const onDelivered = (): void => {
       giveBack();
       this.#failures = 0;
@@ -280,7 +280,7 @@ export class EndpointWorker {
     const timer = new AbortController();
     const promise = new Promise<void>((resolve) => (this.#wakeUp = resolve));
     await Promise.race(ms === undefined ? [promise] : [promise, this.#deps.sleep(ms, timer.signal)]);
-    timer.abort('woken'); // Without a reason it would make an error with a stack.
+    timer.abort('woken'); // Without a reason, `abort` would create an error with a stack.
     return undefined;
   }
 }

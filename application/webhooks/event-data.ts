@@ -18,7 +18,7 @@ import { type AnyEvent, dataOf, type EventCodec, type LoggedEvent } from '../cor
 import { streamName } from '../core/events/stream-name.ts';
 import type { EventStore } from '../ports/event-store.ts';
 
-/** From an event to the body of its deliveries, and from their stored events back to the body. */
+/** Makes the body of deliveries from an event, and the body to send from a delivery's stored events. */
 
 /** Event types that webhooks deliver. */
 export const WEBHOOK_SOURCES = [
@@ -82,7 +82,7 @@ const entityOf = (data: { record_id: string; entity_name: string }) => ({
   entity_id: data.record_id,
 });
 
-/** A job's id is its record's. */
+/** A job has the id of its record. */
 const jobOf = (data: { record_id: string; entity_name: string; from_state: string; to_state: string }) => ({
   job_id: data.record_id,
   ...entityOf(data),
@@ -107,12 +107,12 @@ export const envelopeText = (envelope: {
     data: envelope.data,
   });
 
-/** Bytes as JSON. */
+/** Most bytes (as JSON) of a body that is stored plain. */
 const PLAIN = 128 * 1024;
-/** Characters of base64. */
+/** Most characters of base64 in one part. */
 const PART = 300_000;
 
-/** Plain, or compressed and split when long, since it must fit into an event together with other data. */
+/** The body as stored: plain, or compressed and split if long, so that each part fits into one event. */
 export const storedBody = (body: string): Pick<ScheduleDelivery, 'encoding' | 'bodyParts'> => {
   if (Buffer.byteLength(JSON.stringify(body)) <= PLAIN) return { encoding: 'plain', bodyParts: [body] };
   const text = deflateRawSync(body).toString('base64');
@@ -141,7 +141,7 @@ export const bodyOf = (events: readonly AnyEvent[]): Buffer => {
   return inflateRawSync(Buffer.from(scheduled.body + text, 'base64'));
 };
 
-/** Reads the events of a delivery's body; empty when it does not exist. */
+/** Reads the events of a delivery's body; empty when the delivery does not exist. */
 export const readBody = async (
   { events, codec }: { readonly events: EventStore; readonly codec: EventCodec },
   tenantId: string,

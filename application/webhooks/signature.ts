@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 
-/** Data of the headers (specification, Webhook events, Headers). */
+/** Data for the headers (specification, Webhook events, Headers). */
 interface Signed {
   readonly event: string;
   readonly deliveryId: string;
@@ -19,7 +19,7 @@ interface Signed {
 interface SigningKey {
   /** The UTF-8 bytes of the whole secret, `whsec_` included. */
   readonly own: KeyObject;
-  /** The bytes that the rest is the base64 of, as Standard Webhooks reads a secret. */
+  /** The bytes that are encoded in base64 after `whsec_`, as Standard Webhooks reads a secret. */
   readonly standard: KeyObject;
 }
 
@@ -28,11 +28,11 @@ export const signingKeyOf = (secret: string): SigningKey => ({
   standard: createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64')),
 });
 
-/** `sha256=<hex>`. @param key or the secret itself */
+/** `sha256=<hex>`. @param key a key, or the secret itself */
 export const signatureOf = (key: KeyObject | string, body: Uint8Array): string =>
   `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
 
-/** `v1,<base64>` over id, timestamp and body, as Standard Webhooks has it. */
+/** `v1,<base64>` over id, timestamp and body, as Standard Webhooks defines it. */
 const standardSignatureOf = ({ standard }: SigningKey, prefix: string, body: Uint8Array): string =>
   `v1,${createHmac('sha256', standard).update(prefix).update(body).digest('base64')}`;
 
@@ -53,7 +53,7 @@ export class SigningKeys {
     return known !== undefined && this.#keys.opens(sealed) ? known : undefined;
   }
 
-  /** Undefined when the data key is destroyed. @param sealed the secret */
+  /** Undefined when the data key is destroyed. @param sealed the sealed secret */
   async of(sealed: string): Promise<SigningKey | undefined> {
     const known = this.known(sealed);
     if (known !== undefined) return known;
@@ -67,7 +67,7 @@ export class SigningKeys {
   }
 }
 
-/** Headers of one attempt, with signatures of its body by the secret and, while it is valid, the previous one. */
+/** Headers of one attempt, with signatures of the body by the secret and, while it is valid, by the previous secret. */
 export const headersOf = (signed: Signed): Readonly<Record<string, string>> => {
   const { deliveryId, secret, previous, body } = signed;
   const timestamp = String(Math.floor(signed.now / 1000));

@@ -31,11 +31,11 @@ import { bodyOf, envelopeText, readBody, storedBody } from './event-data.ts';
 /** A delivery in a dead-letter log. */
 interface DeadLetter {
   readonly id: string;
-  /** RFC 3339; orders the log, ties by id. */
+  /** RFC 3339. The log is in this order, then in the order of ids. */
   readonly deadAt: string;
 }
 
-/** A dead-letter log at a position or later, oldest first. */
+/** Reads a subscription's dead-letter log as of a position or later, oldest first. */
 export type DeadLetterLog = (
   tenantId: string,
   subscriptionId: string,
@@ -44,11 +44,11 @@ export type DeadLetterLog = (
 
 export interface PastAttempt {
   readonly attempt: number;
-  /** ms; when its outcome was recorded. */
+  /** When the outcome was recorded (ms). */
   readonly at: number;
   readonly status: 'delivered' | 'failed' | 'refused';
   readonly responseCode: number | null;
-  /** Duration of the call; null for attempts of former versions. */
+  /** Duration of the call (ms); null for attempts that earlier versions of the code recorded. */
   readonly ms: number | null;
   readonly error: string | null;
 }
@@ -57,14 +57,14 @@ interface DeliveryDetail {
   readonly delivery: ScheduledDelivery;
   /** The text of the body as sent. */
   readonly body: string;
-  /** The latest, oldest first. */
+  /** The latest attempts, oldest first. */
   readonly history: readonly PastAttempt[];
 }
 
-/** A replay adds an attempt, and there may be any number of replays. */
+/** A limit, since each replay adds an attempt and the number of replays is unlimited. */
 const MAX_ATTEMPTS_SHOWN = 100;
 
-/** Deliveries as sent, their tests and replays (specification, Webhooks; decisions, section 8). */
+/** Use cases on deliveries: reading, tests and replays (specification, Webhooks; decisions, section 8). */
 export class WebhookDeliveries extends WithDeps<{
   readonly streams: Streams;
   readonly clock: Clock;
@@ -145,7 +145,7 @@ export class WebhookDeliveries extends WithDeps<{
     return { replayed: noted[0] ?? 0, position };
   }
 
-  /** One after another, so that the order holds after an interruption. Safe to repeat. */
+  /** Requests the replays one after another, so that their order holds after an interruption. Safe to repeat. */
   async replayEach(
     event: LoggedEvent,
     asked: { readonly subscription_id: string; readonly replay_id: string; readonly until: string },

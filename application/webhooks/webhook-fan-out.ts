@@ -36,8 +36,8 @@ export const WEBHOOK_FAN_OUT = 'webhook-fan-out';
 const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
 
 /**
- * Makes one delivery for each event and each subscription that was active and selected it at that time (specification,
- * Webhook events, Sources). Ids derive from both, so that a repeat has no effect.
+ * Schedules one delivery for each event and each subscription that was active and selected the event at its position
+ * (specification, Webhook events, Sources). Ids derive from event and subscription, so that a repeat has no effect.
  */
 export const webhookFanOut = (deps: {
   readonly streams: Streams;
@@ -61,7 +61,7 @@ export const webhookFanOut = (deps: {
         { decide: (state) => scheduleDelivery(state, delivery), isNew: true },
       );
   };
-  /** The log sorts the keys of values; a body has them as the schema does. */
+  /** Puts values into the order of the schema's fields for the body; the log stores them sorted by key. */
   const inSchemaOrder = async (tenantId: string, content: WebhookEventData): Promise<WebhookEventData> => {
     const { entity_name: name, values } = content.data;
     const known = valuesSchema.safeParse(values);
@@ -70,9 +70,9 @@ export const webhookFanOut = (deps: {
     if (!state.exists) return content;
     return { ...content, data: { ...content.data, values: inOrder(state.fields, known.data) } };
   };
-  /** The deliveries of an event, by the subscriptions at its position. */
+  /** The deliveries of an event, for the subscriptions as they were at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
-    // A change of the subscriptions themselves.
+    // The event changes the subscriptions, and is not delivered.
     if (history.evolve(event)) return [];
     const content = webhookDataOf(event);
     if (content === undefined) return [];
@@ -85,7 +85,7 @@ export const webhookFanOut = (deps: {
     const ordered = await inSchemaOrder(event.tenantId, content);
     return wanted.map((subscription) => () => schedule(event, ordered, subscription));
   };
-  /** True for a tenant without an active subscription. */
+  /** True for events of a tenant without an active subscription. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (history.types.includes(type)) return false;
     const known = history.cached(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
@@ -98,7 +98,7 @@ export const webhookFanOut = (deps: {
   };
   return {
     name: WEBHOOK_FAN_OUT,
-    // Follows changes of subscriptions in the same order.
+    // Also follows changes of subscriptions, in one order with the events to deliver.
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     skips,

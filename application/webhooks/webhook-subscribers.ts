@@ -19,8 +19,8 @@ import type { StoredEvent } from '../ports/event-store.ts';
 import type { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /**
- * Counts dead letters in log order, which pauses a subscription at the tenth (specification, Webhook subscription).
- * Counts carry the event's position, so that a repeat has no effect.
+ * Counts dead letters in log order; the tenth pauses the subscription (specification, Webhook subscription). Counts
+ * carry the event's position, so that a repeat has no effect.
  */
 export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
   /** Tenants whose count this process has read since it took the lease; no other process counts meanwhile. */
@@ -38,14 +38,14 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     }
     return checked.isClean;
   };
-  /** A success without dead letters to reset changes nothing. */
+  /** Whether the event is a success that changes nothing, since its subscription has no dead letters to reset. */
   const isNothing = (event: LoggedEvent): boolean => {
     const success = dataOf(DeliverySucceeded, event);
     if (success === undefined || !known.has(event.tenantId)) return false;
     const cached = cachedOf(event.tenantId) ?? { byId: {} };
     return subscriptionIn(cached, success.subscription_id)?.deadLetters.length === 0;
   };
-  /** A success needs no work when the tenant has no dead letters. */
+  /** True for a success if its tenant has no dead letters. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (type !== DeliverySucceeded.type) return false;
     const { tenantId } = parseStreamName(stream);
@@ -74,7 +74,7 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     begin: () => known.clear(),
     skips,
     handle,
-    // One after another, since their order determines the count.
+    // Handles events one after another, since their order determines the count.
     handleAll: async (events) => {
       for (const event of events) if (!isNothing(event)) await handle(event);
     },

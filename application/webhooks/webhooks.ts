@@ -42,7 +42,7 @@ export class Webhooks extends WithDeps<{
   readonly http: Pick<OutboundHttp, 'check'>;
   /** Makes a signing secret. */
   readonly newSecret: () => string;
-  /** How long the previous secret stays valid after a rotation. */
+  /** How long (ms) the previous secret stays valid after a rotation. */
   readonly graceMs: number;
 }> {
   /**
@@ -106,7 +106,7 @@ export class Webhooks extends WithDeps<{
     return subscriptionOf(state, id);
   }
 
-  /** @throws 400 for text that is not a URL, `url_refused` for a URL that calls may not reach */
+  /** @throws `validation_failed` for text that is not a URL, `url_refused` for a URL that calls may not reach */
   async #checkUrl(url: string): Promise<void> {
     if (!URL.canParse(url)) throw invalidAt('url', 'invalid_format', 'This is not a URL.');
     const verdict = await this.deps.http.check(url);
@@ -125,7 +125,7 @@ export class Webhooks extends WithDeps<{
     return { subscription: subscriptionOf(outcome.state, id), position: outcome.position };
   }
 
-  /** The secret; for a retried keyed request the one that its first try made. */
+  /** The opened secret; for a retried keyed request, the secret that its first try made. */
   async #shown(sealed: readonly (string | undefined)[]): Promise<string> {
     const [made] = sealed.filter((each) => each !== undefined);
     const secret = made === undefined ? undefined : await this.deps.keys.open(made);

@@ -71,8 +71,8 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   }
 
   /**
-   * As {@link transition}, with refusals as values, for bulk rows.
-   * @param command.ifVersion expected version of the record; otherwise the race is lost
+   * Like {@link transition}, but returns refusals as values, for bulk rows.
+   * @param command.ifVersion expected version of the record; any other version counts as a lost race
    */
   async tryTransition(
     tenantId: string,
@@ -85,7 +85,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
     const outcome = await this.deps.streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => {
         const verdict = await this.check(tenantId, state, command, actor);
-        // A guard must not fail on cached fields that another node may have changed.
+        // A guard must not reject because of cached fields that another node may have changed.
         if (verdict.kind === 'guard_rejected' && state.status === 'live') {
           await this.deps.streams.of(schemaStream, tenantId, state.entityName).refresh();
         }
@@ -136,7 +136,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
 
   /**
    * The events that the actor can trigger.
-   * @param state the shown state of the job
+   * @param state the state of the job as shown to the caller
    * @throws `not_found`
    */
   async allowed(tenantId: string, jobId: string, state: string, actor: JobActor): Promise<readonly string[]> {
@@ -165,7 +165,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   }
 
   /**
-   * The job's version at arrival of the request: later changes are unknown to its caller. Read from the store, since an
+   * The job's version when the request arrives: its caller does not know later changes. Read from the store, since an
    * old cached version would cause false conflicts.
    */
   async #versionNow(tenantId: string, jobId: string): Promise<number | undefined> {

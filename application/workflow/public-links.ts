@@ -31,10 +31,10 @@ export interface LinkTarget {
 /** 32 bytes in base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Finds the unrevoked link of a token by its SHA-256 in lower-case hex. */
+/** Finds the unrevoked link of a token by the token's SHA-256 in lower-case hex. */
 export type LinkLookup = (tokenHash: string) => Promise<LinkTarget | undefined>;
 
-/** Stands for an unknown token, which then takes as long to check as a known one. */
+/** The target of an unknown token, so that its check takes as long as the check of a known token. */
 const NOBODYS: LinkTarget = {
   tenant_id: 'platform',
   link_id: '',

@@ -29,7 +29,7 @@ export type PublishedWorkflows = (
   | undefined
 >;
 
-/** The start of a job in a workflow's newest version; undefined when none is published. */
+/** The start of a job in a workflow's newest version; undefined when no version is published. */
 export const newJob = async (
   workflows: PublishedWorkflows,
   tenantId: string,
@@ -51,13 +51,13 @@ interface Announced {
   readonly revision: number;
 }
 
-/** Checks for a change of an entity, called while it is decided. */
+/** Checks that a change of an entity must call while it is decided. */
 interface HeldUse {
-  /** @throws `constraint_violated` without such a published workflow, `validation_failed` when it does not fit */
+  /** @throws `constraint_violated` if no such workflow is published, `validation_failed` if the fields do not fit */
   readonly checkFit: (workflow: string | null, fields: readonly Field[]) => Promise<void>;
   /**
-   * The open announcement; undefined without a workflow. Called after {@link checkFit}, it proves that nothing was
-   * published since.
+   * The open announcement; undefined without a workflow. Call it after {@link checkFit}: an open announcement proves
+   * that nothing was published since that check.
    */
   readonly announced: (workflow: string | null) => Promise<Announcement | undefined>;
 }
@@ -76,11 +76,11 @@ class NotAnnounced extends Error {
 const TRIES = 5;
 
 /**
- * Orders changes of entities and publishing of their workflows in the workflow's stream
+ * Puts changes of entities and the publishing of their workflows into one order, that of the workflow's stream
  * (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: PublishedWorkflows }> {
-  /** Runs a change, and again after announcing it if needed; settles the announcement at the end. */
+  /** Runs a change; if it must be announced first, announces it and runs it again. Then settles the announcement. */
   async within<T>(use: EntityUse, change: (held: HeldUse) => Promise<T>): Promise<T> {
     let announced: Announced | undefined;
     try {
@@ -138,7 +138,7 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
     return { workflow, revision: event.revision };
   }
 
-  /** On failure publishing waits a little longer; the change itself is done. */
+  /** Ignores failures: publishing then waits a little longer, but the change itself is done. */
   async #settle(use: EntityUse, announced: Announced | undefined): Promise<void> {
     if (announced === undefined) return;
     const { entityName } = use;
@@ -155,7 +155,7 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
   }
 }
 
-/** Publishing does not wait for ever. @throws `conflict` */
+/** Refuses a change whose announcement is too old, since publishing does not wait for ever. @throws `conflict` */
 export const refuseLate = (announcement: Announcement | undefined, now: number): void => {
   if (announcement !== undefined && now - announcement.at > ANNOUNCED_MS) throw tooLate();
 };

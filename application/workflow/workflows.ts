@@ -34,7 +34,7 @@ export interface PublishedWorkflow {
   /** Key of the initial state of jobs. */
   readonly initial: string;
   readonly machine: Machine;
-  /** Issues with an entity of these fields, by transition; `path` is a path of the definition. */
+  /** Issues with an entity of these fields, by transition; `path` is a path in the definition. */
   readonly checkAgainst: DefinitionChecks['unfitFor'];
 }
 
@@ -84,8 +84,8 @@ export class Workflows extends WithDeps<{
   }
 
   /**
-   * Publishes the draft as the next version, checked against each entity that uses the workflow, and against its
-   * proposed changes.
+   * Publishes the draft as the next version, checked against each entity that uses the workflow, and against the
+   * proposed change of that entity.
    * @throws `not_found`, `validation_failed` with every issue, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
@@ -104,8 +104,8 @@ export class Workflows extends WithDeps<{
   }
 
   /**
-   * @param known entities besides those named in the workflow's stream, which started to use it before announcements
-   * existed; undefined when they were not read, since nothing was to be published
+   * @param known entities that use the workflow, including those that its stream does not name, as they used it before
+   * announcements existed; undefined if not read, since there was nothing to publish
    */
   async #publish(
     tenantId: string,
@@ -156,7 +156,7 @@ export class Workflows extends WithDeps<{
     return [...issues.values()].slice(0, MAX_ISSUES);
   }
 
-  /** The present and proposed fields of an entity, where they use the workflow. */
+  /** The present and the proposed fields of an entity, each only if that definition uses the workflow. */
   async #using(tenantId: string, name: string, workflow: string): Promise<readonly FieldSpecs[]> {
     const { state } = await this.deps.streams.of(schemaStream, tenantId, name).refresh();
     if (!state.exists) return [];
