@@ -100,7 +100,7 @@ export class Invoices extends WithDeps<{
     const entry = liveInvoice(outcome.state, invoiceId);
     const isOwn = outcome.events.length > 0;
     if (entry?.state === 'issuing') {
-      // A request that did not start the issue waits for a running call but makes none: the worker retries.
+      // A request that did not start the issue waits for a running call but does not make one: the worker retries.
       await (isOwn
         ? this.deps.issuing.attempt(one, isFirst, this.#stopping.signal)
         : this.deps.issuing.running(one));
@@ -124,7 +124,7 @@ export class Invoices extends WithDeps<{
     return { invoice: await this.#invoice(one, state), position };
   }
 
-  /** Always throws: invoices are frozen from the start. @throws `not_found`, `invoice_locked` */
+  /** Always throws: an invoice is frozen when it is generated. @throws `not_found`, `invoice_locked` */
   async change(partnerId: string, invoiceId: string): Promise<never> {
     const { state: invoices } = await this.#stream(await this.#find(partnerId, invoiceId)).refresh();
     const state = liveInvoice(invoices, invoiceId)?.state ?? 'void';

@@ -39,7 +39,7 @@ interface PageRequest {
   readonly after: Position | undefined;
 }
 
-/** Most events scanned for one page; a page that reaches it ends early, and `next` tells where to continue. */
+/** Limit of events scanned for one page; a page at the limit ends early, and `next` tells where to continue. */
 const MAX_SCANNED = 50_000;
 const AT_ONCE = 1000;
 

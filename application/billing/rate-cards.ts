@@ -23,7 +23,7 @@ export interface NewRateCard {
   readonly ifVersion: number | undefined;
 }
 
-/** For a partner without a home tenant; the same as the default currency of tenants. */
+/** Currency for a partner without a home tenant; the same as the default currency of tenants. */
 const DEFAULT_CURRENCY = 'EUR';
 
 /** Rate cards (decisions, section 10); the partner comes from the credential. */

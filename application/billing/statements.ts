@@ -49,7 +49,7 @@ export class Statements extends WithDeps<{
    */
   readonly counted: (tenantId: string, through: Position | undefined) => Promise<void>;
   readonly end: () => Promise<Position | undefined>;
-  /** The partner's customers, then those with a tenure in the window; oldest first. */
+  /** The partner's present customers, then former customers with a tenure in the window; oldest tenants first. */
   readonly customersOf: (partnerId: string, window: Window) => Promise<readonly Customer[]>;
   /** Undefined for a tenant that was never the partner's customer. */
   readonly customerOf: (partnerId: string, customerId: string) => Promise<Customer | undefined>;

@@ -169,7 +169,7 @@ const runOf = (
     number,
     entityName,
     opParams,
-    // The preview stored a checked filter.
+    // The cast holds: the preview stored a checked filter.
     selectedBy: selection.kind === 'filter' ? { filter: selection.filter as Filter, now } : undefined,
     committedBy: session.committedBy ?? cause.actor.id,
     cause,

@@ -49,10 +49,10 @@ interface PlanFacts {
 
 /**
  * Plans the deletion of many records in any order by the rules of `deletion-marks.ts`, without writing. A record that
- * prevents another's deletion does so only until it is deleted itself.
+ * prevents the deletion of another record does so only until it is planned for deletion itself.
  */
 export class DeletionPlan extends WithDeps<PlanFacts> {
-  /** Entity names by id. */
+  /** Entity names by record id. */
   readonly #removed = new Map<string, string>();
   readonly #cleared = new Map<string, string>();
   readonly #waiting = new Map<string, Candidate>();
@@ -119,7 +119,9 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     return found;
   }
 
-  /** Removes the candidate unless a record prevents it, then the candidates that waited for a record it removed. */
+  /**
+   * Removes the candidate unless a record prevents it, then the candidates that waited for one of the removed records.
+   */
   #settle(first: Candidate): void {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
@@ -163,7 +165,7 @@ export const countCascade = async (
     streamPrefix: `${tenantPrefix(tenantId)}${recordStream.category}-`,
     types: [RecordDeleted.type, RecordUpdated.type],
   };
-  /** Entity names by id. */
+  /** Entity names by record id. */
   const deleted = new Map<string, string>();
   /** Records of which any deletion cleared a reference; `by` is the deleted record that they referred to. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];

@@ -17,7 +17,7 @@ import type { Ids } from '../ports/clock.ts';
 import { EventTooLarge, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Jobs } from '../workflow/jobs.ts';
 
-/** A filter and the time it is evaluated at. */
+/** A filter, and the time at which it is evaluated. */
 export interface SelectedBy {
   readonly filter: Filter;
   /** `now()` of the filter (ms). */

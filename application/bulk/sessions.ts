@@ -162,7 +162,7 @@ export class BulkSessions extends WithDeps<{
 
   async #count(tenantId: string, { selection, entityName }: SessionState): Promise<number | undefined> {
     if (selection.kind !== 'filter') return undefined;
-    // The preview stored a checked filter.
+    // The cast holds: the preview stored a checked filter.
     const filter = selection.filter as Filter;
     return this.deps.selector.count(tenantId, entityName, { filter, now: this.deps.clock.now() });
   }

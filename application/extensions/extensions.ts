@@ -46,7 +46,7 @@ export class Extensions extends WithDeps<{
     return this.#changed(tenantId, extId, context, deactivateExtension);
   }
 
-  /** Revokes the extension's tokens too; it can be installed again. @throws `not_found` */
+  /** Uninstalls the extension and revokes its tokens; it can be installed again. @throws `not_found` */
   async uninstall(tenantId: string, extId: string, context: RequestContext): Promise<Position | undefined> {
     return (await this.#stream(tenantId, extId).execute(context, uninstallExtension)).position;
   }

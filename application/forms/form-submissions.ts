@@ -33,7 +33,7 @@ const idsOf = (tenantId: string, formId: string, submissionId: string) => {
   return { submission: uuidFromName(`submission\n${name}`), record: uuidFromName(`submitted\n${name}`) };
 };
 
-/** Includes the secret nonce of the key's use, so that another caller cannot take the id first. */
+/** The name includes the secret nonce of the key's use, so that another caller cannot take the id first. */
 const idOfKey = (formId: string, { key, nonce }: IdempotencyUse): string =>
   uuidFromName(`keyed submission\n${formId}\n${key}\n${nonce}`);
 

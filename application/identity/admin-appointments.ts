@@ -29,7 +29,7 @@ export interface GivenAdmin {
 
 export interface AppointedAdmin {
   readonly user: UserView;
-  /** Made by this request or by an earlier try of it. */
+  /** Changes made by this request or by an earlier try of the request. */
   readonly changes: readonly Appointment[];
   readonly position: Position | undefined;
 }

@@ -48,7 +48,8 @@ export const withdrawRights = async (
 };
 
 /**
- * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed between the two streams.
+ * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed between the appends to the
+ * two streams.
  */
 export const adminWithdrawal = (
   deps: Deps & { readonly keys: KeyRing; readonly emailHash: (email: string) => string },

@@ -85,7 +85,7 @@ export class ApiTokenAuthentication extends WithDeps<{
     const stream = streamName(PLATFORM, tokenPrefixStream.category, prefix);
     let state = tokenPrefixStream.initial;
     for (const stored of await this.deps.events.readStream(stream, { limit: MAX_CANDIDATES })) {
-      // The stream's name determines its event types.
+      // The cast holds: the stream's name determines its event types.
       const event = this.deps.codec.decode(stored) as RecordedEvent<TokenPrefixEvent>;
       state = tokenPrefixStream.evolve(state, event, { at: event.at, revision: event.revision });
     }

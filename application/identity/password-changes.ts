@@ -82,7 +82,7 @@ export class PasswordChanges extends WithDeps<{
   }
 
   /**
-   * Makes a one-time link; an earlier one becomes invalid.
+   * Makes a one-time link; an earlier link becomes invalid.
    * @returns `link` unless an earlier try of the same keyed request made it: secrets are not stored
    * @throws `not_found`, `invalid_transition`
    */

@@ -36,7 +36,7 @@ export class TokenUses extends WithDeps<{
     this.#pending.add(writing);
   }
 
-  /** Records no further uses; waits a moment for running writes. */
+  /** Records no further uses; waits up to 1 s for running writes. */
   async close(): Promise<void> {
     this.#closed = true;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -71,7 +71,7 @@ export class PostingRules extends WithDeps<{
     return ruleIn(await this.#rules(tenantId).execute(context, (state) => createRule(state, id, given)), id);
   }
 
-  /** Equal values have no effect. @throws `not_found`, and as {@link create} */
+  /** Equal values have no effect. @throws `not_found`, and the errors of {@link create} */
   async change(
     tenantId: string,
     id: string,

@@ -29,7 +29,7 @@ export interface SourceEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A rule and an event to apply it to. */
+/** A rule and the event to which it is applied. */
 export interface RuleApplication {
   readonly rule: PostingRule;
   readonly event: LoggedEvent;

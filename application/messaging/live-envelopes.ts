@@ -21,7 +21,7 @@ export interface Envelope {
 /** Types of events with an envelope. */
 export const ENVELOPE_TYPES: readonly string[] = [MessageSent.type, NotificationRaised.type];
 
-/** Makes envelopes of events, for live delivery and replays alike. */
+/** Makes envelopes of events, for live delivery and for replays. */
 export class Envelopes extends WithDeps<{ directory: Directory; streams: Streams; keys: KeyRing }> {
   /** Undefined for an event without an envelope. @throws {StoreUnavailable} */
   async prepare(event: LoggedEvent): Promise<Envelope | undefined> {

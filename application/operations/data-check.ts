@@ -74,7 +74,7 @@ const noteErasuresAfter = async (
   }
 };
 
-/** Checks that each kept hash is its event's. Reads the event unless it is the last checked one of its stream. */
+/** Checks that each kept hash belongs to its event. Reads the event unless it is the last checked one of its stream. */
 const checkHeads = async (
   heads: HeadStore,
   events: EventStore,

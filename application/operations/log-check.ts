@@ -26,7 +26,7 @@ const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by
  */
 export class LogCheck extends WithDeps<{
   readonly codec: EventCodec;
-  /** Whether a position follows another without a gap, if the store can tell. */
+  /** Whether a position follows `before` without a gap; true if the store cannot tell. */
   readonly isNext: (before: Position | undefined, position: Position) => boolean;
 }> {
   readonly #tips = new Map<string, Tip>();

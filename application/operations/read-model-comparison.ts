@@ -7,7 +7,9 @@ import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { DocKey, GenerationId, ReadStore, StoredDoc } from '../ports/read-store.ts';
 
-/** A stored document, tenant or checkpoint that is not as the log demands. Contains no content of documents. */
+/**
+ * A document, tenant or checkpoint of a read model that does not agree with the log. Contains no content of documents.
+ */
 export interface Difference {
   readonly kind: /** Missing, although the log yields it. */
     | 'missing'

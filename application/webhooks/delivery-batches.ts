@@ -36,7 +36,7 @@ export interface KnownDelivery {
   readonly found?: (() => FoundDelivery | undefined) | undefined;
 }
 
-/** A finished attempt, and the delivery's state when it began. */
+/** A finished attempt, and the delivery's state when the attempt began. */
 interface DoneAttempt {
   readonly tenantId: string;
   readonly deliveryId: string;

@@ -31,7 +31,7 @@ import { bodyOf, envelopeText, readBody, storedBody } from './event-data.ts';
 /** A delivery in a dead-letter log. */
 interface DeadLetter {
   readonly id: string;
-  /** RFC 3339. The log is in this order, then in the order of ids. */
+  /** RFC 3339. The log is in the order of these times, then of ids. */
   readonly deadAt: string;
 }
 

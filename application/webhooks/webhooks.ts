@@ -65,7 +65,7 @@ export class Webhooks extends WithDeps<{
     return { ...this.#changed(outcome, id), secret: await this.#shown(made) };
   }
 
-  /** Equal values have no effect. @throws `not_found`, and as {@link create} */
+  /** Equal values have no effect. @throws `not_found`, and the errors of {@link create} */
   async change(
     tenantId: string,
     id: string,

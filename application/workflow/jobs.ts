@@ -27,7 +27,7 @@ import type { PublishedWorkflow, Workflows } from './workflows.ts';
 /** The person who moves a job, for guards and roles. */
 export type JobActor = Surroundings['actor'];
 
-/** A job with the version of its workflow. */
+/** A job, and its version of the workflow. */
 export interface JobNow {
   readonly record: RecordWithJob;
   readonly workflow: PublishedWorkflow;

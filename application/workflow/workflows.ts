@@ -104,8 +104,8 @@ export class Workflows extends WithDeps<{
   }
 
   /**
-   * @param known entities that use the workflow, including those that its stream does not name, as they used it before
-   * announcements existed; undefined if not read, since there was nothing to publish
+   * @param known entities that use the workflow, including those that its stream does not name, because they used it
+   * before announcements existed; undefined if not read, since there was nothing to publish
    */
   async #publish(
     tenantId: string,
