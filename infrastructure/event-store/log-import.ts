@@ -2,7 +2,7 @@ import type { Position, StoredEvent } from '../../application/ports/event-store.
 
 /** The imported log, as its export describes it. */
 export interface ImportedLog {
-  /** Id of the export: an interrupted import continues only with the same one. */
+  /** Id of the export: an interrupted import continues only with the same export. */
   readonly id: string;
   readonly events: number;
   /** Position of the last event; undefined for an empty log. */
@@ -23,13 +23,16 @@ interface ImportProgress {
 export interface LogImport {
   /**
    * Begins an import, or continues one of the same export.
-   * @param isNew called before the first write of a new import; an error prevents it
+   * @param isNew called before the first write of a new import; an error prevents that write
    * @throws {ImportError} when the store contains another log
    */
   begin(log: ImportedLog, isNew: () => Promise<void>): Promise<ImportProgress>;
   /** Appends the next events in log order; all are on disk when this resolves. @throws {ImportError} */
   append(events: readonly StoredEvent[]): Promise<void>;
-  /** Opens the store for servers. Safe to repeat. @throws {ImportError} when events are missing */
+  /**
+   * Marks the import as complete, so that servers can open the store. Safe to repeat. @throws {ImportError} when
+   * events are missing
+   */
   finish(log: ImportedLog): Promise<void>;
   close(): Promise<void>;
 }

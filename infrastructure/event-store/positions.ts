@@ -18,7 +18,7 @@ export function formatPosition(offset: number | bigint): Position {
   return text;
 }
 
-/** Checks the length, which is enough for a formatted number: a fraction would be longer. */
+/** Checks only the length and that there is no fraction, which is enough for a formatted number. */
 function isMinted(text: string): text is Position {
   return text.length === 16 && !text.includes('.');
 }

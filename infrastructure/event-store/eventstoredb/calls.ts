@@ -2,8 +2,8 @@ import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type { ReadSource } from './read-source.ts';
 
 /**
- * Runs a call with the adapter's time limit, since the client's own takes 18 s against a frozen server. Ignores a
- * result after the limit.
+ * Runs a call with the adapter's time limit, since the client itself gives up on a frozen server only after 18 s. A
+ * result after the limit is ignored.
  * @throws {StoreUnavailable} at the limit; otherwise errors of the call
  */
 export async function withTimeout<T>(what: string, timeoutMs: number, call: () => Promise<T>): Promise<T> {
@@ -14,7 +14,7 @@ export async function withTimeout<T>(what: string, timeoutMs: number, call: () =
   return await Promise.race([call(), late.promise]);
 }
 
-/** Reads a stream of the client to its end, or cancels it at the time limit. */
+/** Reads a stream of the client to its end, or cancels the read at the time limit. */
 export async function collect<E>(what: string, timeoutMs: number, source: ReadSource<E>): Promise<E[]> {
   // The client emits errors even without a reader; an `error` event without a listener ends the process.
   source.on('error', () => {});

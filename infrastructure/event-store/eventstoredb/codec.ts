@@ -7,9 +7,12 @@ const encoder = new TextEncoder();
 /** `ignoreBOM` keeps a byte order mark in the text, despite its name. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Commit positions are signed in the server; it sends an unknown one as the greatest unsigned number. */
+/**
+ * Above all commit positions: the server stores them as signed numbers, and sends an unknown position as the greatest
+ * unsigned number.
+ */
 const POSITION_END = 1n << 63n;
-/** First byte of metadata that must not be parsed as JSON; no JSON text begins with it. */
+/** First byte of metadata that must not be parsed as JSON; no JSON text begins with this byte. */
 export const VERBATIM = 0;
 
 /**
@@ -58,7 +61,7 @@ export function decodeEvent(recorded: RecordedEvent): StoredEvent {
   };
 }
 
-/** JSON data was written by another program. */
+/** Data that the client has parsed as JSON was written by another program. */
 function decodeData(data: unknown): string {
   return data instanceof Uint8Array ? decoder.decode(data) : JSON.stringify(data);
 }
@@ -69,7 +72,7 @@ function decodeMetadata(metadata: unknown): string {
   return decoder.decode(metadata[0] === VERBATIM ? metadata.subarray(1) : metadata);
 }
 
-/** Prepare equals commit except in explicit transactions, which no gRPC client can write. */
+/** The prepare position equals the commit position except in explicit transactions, which no gRPC client can write. */
 export function logPosition(position: Position): LogPosition {
   const commit = BigInt(`0x${position}`);
   return { commit, prepare: commit };

@@ -32,18 +32,21 @@ export interface Connection {
   dispose(): Promise<void>;
 }
 
-/** Events buffered by a subscription. More speed up the catch-up, and take memory when events are large. */
+/**
+ * Events that a subscription buffers. A larger buffer speeds up the catch-up, but takes more memory when events are
+ * large.
+ */
 const HIGH_WATER_MARK = 1024;
 
 /**
- * The only client of this process. Two clients would share the package's table of pending appends, and losing one
- * server would reject, crash or hang the appends of the other.
+ * The only client of this process. Two clients would share the package's table of pending appends, and when one
+ * client lost its server, appends of the other client would be rejected, crash or hang.
  */
 let shared: { readonly url: string; readonly connection: Connection; users: number } | undefined;
 
 /**
  * Returns the process's connection, created on first use and shared by users of the same URL, and a function that
- * releases it; the last release closes its streams.
+ * releases it; the last release closes the connection's streams.
  * @throws when the connection is in use for another URL, or the URL has `throwOnAppendFailure=false`
  */
 export function acquireConnection(

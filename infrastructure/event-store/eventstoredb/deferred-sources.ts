@@ -6,7 +6,7 @@ type Open = <E>(source: ReadSource<E>) => AsyncIterable<E>;
 
 /**
  * A read that starts when it is iterated, and may consist of several reads of the client.
- * @param items calls `open` for each read, so that it can be cancelled
+ * @param items calls `open` for each read, so that the read can be cancelled
  */
 export const deferredRead = <E>(items: (open: Open) => AsyncGenerator<E>): ReadSource<E> => {
   let cancel: (() => Promise<void>) | undefined;
@@ -19,7 +19,7 @@ export const deferredRead = <E>(items: (open: Open) => AsyncGenerator<E>): ReadS
     return source;
   });
   return {
-    // The iteration reports errors.
+    // Ignores listeners, since the iteration throws the errors.
     on: () => undefined,
     cancel: async () => {
       isCancelled = true;

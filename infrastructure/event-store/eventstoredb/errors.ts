@@ -33,7 +33,7 @@ export function appendError(error: unknown, stream: string, expected: ExpectedRe
   return unavailable(error);
 }
 
-/** Whether the error may mean that an identical append is in flight; a slow server gives the same one. */
+/** Whether the error may mean that an identical append is in flight. A slow server causes the same error. */
 export const mayBeTwin = (error: unknown): boolean => typeOf(error) === ErrorType.DEADLINE_EXCEEDED;
 
 /** Streams that never existed or were deleted are read as empty. */
@@ -49,7 +49,7 @@ export function unavailable(error: unknown): StoreUnavailable | UnfinishedImport
   return new StoreUnavailable(`EventStoreDB: ${reason}`, { cause: error });
 }
 
-/** The actual version is a bigint or a word; the unary path gives -1 for a missing stream. */
+/** The actual version is a bigint or a string; the unary call gives -1 for a missing stream. */
 function revisionOf(version: unknown): number | undefined {
   return typeof version === 'bigint' && version >= 0n ? Number(version) : undefined;
 }

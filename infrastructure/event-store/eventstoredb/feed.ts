@@ -1,7 +1,10 @@
 import type { AllStreamResolvedEvent, Position as LogPosition } from '@eventstore/db-client';
 import type { SubscriptionSource } from './connection.ts';
 
-/** Buffered events in order, and the position up to which the server had scanned after the last one. */
+/**
+ * Events in order, and the position up to which the server had scanned when it sent a checkpoint after the last
+ * event.
+ */
 export interface Chunk {
   readonly events: readonly AllStreamResolvedEvent[];
   readonly checkpoint: LogPosition | undefined;
@@ -16,7 +19,7 @@ interface Mark {
 
 /**
  * Pulls events from one subscription. Checkpoints and `caughtUp` arrive while earlier events are still buffered, so
- * each becomes a mark that applies after these events: a position is never ahead of the consumer.
+ * each becomes a mark that applies after these events. A position is therefore never ahead of the consumer.
  */
 export class Feed {
   /** True between the server's `caughtUp` and `fellBehind`. */

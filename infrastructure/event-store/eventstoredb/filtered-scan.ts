@@ -50,7 +50,7 @@ export async function filteredScan(
   );
   const found: StoredEvent[] = [];
   let position = from ?? formatPosition(0);
-  /** At the end of the log, a position is that of an event; a checkpoint may be at one of the server's own. */
+  /** Returned as the position at the end of the log, since a checkpoint may be at an event of the server itself. */
   let lastEvent = end;
   let scanned = 0;
   try {

@@ -58,7 +58,9 @@ export const openEventStoreDbImport = (url: string): LogImport => {
   };
 };
 
-/** @param after the required revision of the stream; -1 for no stream. The append may be repeated. */
+/**
+ * @param after the required revision of the stream; -1 for a stream that does not exist. The append may be repeated.
+ */
 const append = async (
   connection: Connection,
   stream: string,
@@ -99,7 +101,8 @@ const lastEvent = async (connection: Connection) => {
 };
 
 /**
- * Checks by reading that every event was imported once and in order. Returns the position of every {@link STRIDE}th.
+ * Checks by reading that every event was imported once and in order. Returns the positions of every {@link STRIDE}th
+ * event and of the last one.
  */
 const pairsOf = async (connection: Connection, { events, end }: ImportedLog): Promise<PositionPair[]> => {
   const pairs: PositionPair[] = [];

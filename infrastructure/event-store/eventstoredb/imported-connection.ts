@@ -15,12 +15,12 @@ import { importedIn } from './imported-events.ts';
 import { ImportedPositions, readNotes } from './imported-positions.ts';
 import type { ReadSource } from './read-source.ts';
 
-/** Maximum of events between two noted positions, and so of events that a read scans to find a position. */
+/** Maximum number of events between two noted positions, and so of events that a read scans to find a position. */
 export const STRIDE = 256;
 
 /**
- * A connection that gives imported events their positions in the original store (decision 36). Passes through a store
- * without an import.
+ * A connection that gives imported events their positions in the original store (decision 36). Changes nothing in a
+ * store without an import.
  */
 export const withImportedPositions = (connection: Connection, timeoutMs: number): Connection => {
   let loading: Promise<ImportedPositions | undefined> | undefined;
@@ -38,7 +38,7 @@ export const withImportedPositions = (connection: Connection, timeoutMs: number)
       const result = await connection.append(stream, expected, events);
       const { position, ...rest } = result;
       if (known === undefined || position === undefined) return result;
-      // A repeated append of an imported event has no position here; the adapter reads it from the event.
+      // A repeated append of an imported event is answered without a position; the adapter reads it from the event.
       return position.commit > known.end
         ? { ...rest, position: placeOf(known.ownOfLater(position.commit)) }
         : rest;
@@ -95,7 +95,10 @@ interface Mapped {
   readonly known: ImportedPositions;
 }
 
-/** Skips the server's own events among imported ones, which have no original position. */
+/**
+ * Reads `$all` with original positions. Skips events of the server itself among imported ones: they have no original
+ * position.
+ */
 async function* allOf(
   mapped: Mapped,
   [{ from, backward, maxCount }, ...more]: Parameters<Connection['readAll']>,
@@ -106,7 +109,7 @@ async function* allOf(
   let last: bigint | undefined;
   for (let left = maxCount; left > 0; ) {
     let seen = 0;
-    // The last event may be returned again.
+    // The server may return the last event of the previous page again.
     const wanted = left + (last === undefined ? 0 : 1);
     const range = { from: next, backward, maxCount: wanted };
     for await (const found of open(connection.readAll(range, ...more))) {
@@ -125,8 +128,8 @@ async function* allOf(
 }
 
 /**
- * The server's position for an original one. Without an event there, that of the event before it, or of the event after
- * it when reading backward.
+ * Maps an original position to the server's. If no event has the original position, takes the event before it, or the
+ * event after it when reading backward.
  */
 const serverPlace = async (
   { connection, timeoutMs, known }: Mapped,

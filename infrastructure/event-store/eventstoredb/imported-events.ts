@@ -36,8 +36,8 @@ const ownIn = (text: string): Record<string, unknown> | undefined => {
 };
 
 /**
- * The original position and metadata of an imported event, the latter in the form of `encodeEvent`. Undefined for an
- * event that was not imported.
+ * The original position and metadata of an imported event, with metadata in the form of `encodeEvent`. Undefined for
+ * an event that was not imported.
  * @param metadata from the client: parsed, or bytes
  */
 export const importedIn = (

@@ -30,7 +30,7 @@ interface ImportNotes {
   readonly end: bigint | undefined;
 }
 
-/** Undefined for a store without an import. @throws {StoreUnavailable} */
+/** Reads the notes of an import; undefined for a store without one. @throws {StoreUnavailable} */
 export const readNotes = async (
   connection: Connection,
   timeoutMs: number,

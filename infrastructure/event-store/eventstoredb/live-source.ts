@@ -8,12 +8,12 @@ import type { Connection } from './connection.ts';
 
 interface LiveSourceDeps {
   readonly connection: Connection;
-  /** Position of the log's newest event, without those of the server itself. */
+  /** Position of the log's newest event, ignoring events of the server itself. */
   readonly end: () => Promise<Position | undefined>;
   /** Events after a position; fewer than `limit` at the end of the log. */
   readonly page: (after: Position, limit: number) => Promise<readonly StoredEvent[]>;
   readonly logger?: Logger | undefined;
-  /** First pause after a lost connection (ms); it doubles up to 50 times this. Default 100. */
+  /** First pause after a lost connection (ms). Each later pause doubles, up to 50 times the first. Default 100. */
   readonly retryMs?: number | undefined;
 }
 
@@ -24,9 +24,9 @@ const PAGES = 16;
 
 /**
  * Emits new events, each once: from one live subscription, and from pages of the gap between two subscriptions. The
- * server drops a subscription whose buffer of 32 events overflows; that is normal under load, so it resubscribes at
- * once. A lost connection is logged once, and retried with growing pauses. After a large gap it emits undefined, and
- * followers read the log themselves.
+ * server drops a subscription whose buffer of 32 events overflows; that is normal under load, so the source
+ * resubscribes at once. A lost connection is logged once, and retried with growing pauses. After a large gap the
+ * source emits undefined, and followers read the log themselves.
  */
 export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefined> => {
   const { connection, end, page, logger, retryMs = 100 } = deps;

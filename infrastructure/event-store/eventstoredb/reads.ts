@@ -16,7 +16,7 @@ import { filteredScan } from './filtered-scan.ts';
 import type { ReadFilter } from './read-source.ts';
 
 const DEFAULT_LIMIT = 1000;
-/** Events per call, so that each stays well within its time limit. */
+/** Events per call, so that each call stays well within its time limit. */
 const PAGE = 1024;
 const SPARE = 16;
 /** Factor of the time limit for a read with a filter. */
@@ -43,7 +43,7 @@ export async function readStream(
     found.push(...page);
     const last = page.at(-1);
     if (!last) {
-      // The server reads revisions around `from`, and finds none beyond the end.
+      // A backward read from beyond the stream's end finds nothing, so it is repeated from the end.
       if (!backward || found.length > 0 || typeof next !== 'bigint') break;
       const [end] = await streamPage(connection, timeoutMs, stream, { from: END, backward, maxCount: 1 });
       if (!end || BigInt(end.revision) >= next) break;
@@ -137,7 +137,7 @@ async function scanPages(
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
   let last: Position | undefined = bound;
-  /** The last event that is not the server's own: at the end of the log, a position is that of an event. */
+  /** Position of the last event that is not the server's own; returned at the end of the log. */
   let lastOwn: Position | undefined = bound;
   let scanned = 0;
   let spare = 0;
@@ -165,7 +165,7 @@ async function scanPages(
     }
     if (full || scanned >= maxScanned) break;
     from = logPosition(last);
-    // Events of the server or of other types were in between, and more may follow.
+    // The page held events of the server or of other types, and the next page may hold more of them.
     spare = Math.min(spare * 4 + SPARE, PAGE);
   }
   return { events: found, scanned, next: last, position: last ?? formatPosition(0) };

@@ -28,7 +28,7 @@ interface EventStoreDbOptions {
 }
 
 const TIMEOUT_MS = 5000;
-/** The server answers `Timeout` to an append while an identical one is in flight. */
+/** Pause before an append is repeated: the server answers `Timeout` while an identical one is in flight. */
 const TWIN_PAUSE_MS = 10;
 
 /**
@@ -149,7 +149,7 @@ async function append(
   }
 }
 
-/** The position of an acknowledged append, if the acknowledgement has none, as the protocol allows. */
+/** Reads the position of an acknowledged append, since the protocol allows an acknowledgement without one. */
 async function positionAt(connection: Connection, timeoutMs: number, stream: string, revision: number) {
   const [event] = await readStream(connection, timeoutMs, stream, { from: revision, limit: 1 });
   if (!event) throw new StoreUnavailable(`EventStoreDB: ${stream}@${revision} was appended and is not there`);

@@ -4,14 +4,14 @@ import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
 const BLOCK = 1024;
-/** Events that a filtered step scans: a few milliseconds. */
+/** Events that a filtered step scans, which takes a few milliseconds. */
 export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';
 
 /**
  * A coarse index of the types and owners (the part of a stream's name before the first dot: the tenant) in each block
  * of 1,024 positions. A filtered read skips blocks without a match. An append writes a row only for a type or owner
- * new in the block, unlike an index by type.
+ * that is new in the block; an index by type would need a row for each event.
  */
 export class Blocks {
   readonly #types: TypeNames;
@@ -56,7 +56,7 @@ export class Blocks {
     }
   }
 
-  /** Clears the cache after a rollback, whose rows were not written. */
+  /** Clears the cache after a rollback, which has removed rows that the cache counts as written. */
   forget(): void {
     this.#noted.clear();
   }

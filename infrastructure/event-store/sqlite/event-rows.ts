@@ -2,12 +2,15 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { type EventTexts, Packing } from './packing/packing.ts';
 
-/** Minimum of UTF-16 units of texts that are packed: metadata of the product alone has as many. */
+/** Texts with fewer UTF-16 units are not packed. The product's metadata alone has as many. */
 const LEAST_UNITS = 350;
 /** Value of the text columns of an event that is packed in `data`. */
 const NONE = '';
 
-/** The `hash` of an event's metadata in SQL, for a row `e`: in texts the 64 characters after `"hash":"`. */
+/**
+ * The `hash` of an event's metadata in SQL, for a row `e`: from the packed bytes, or the 64 characters after
+ * `"hash":"` in the text.
+ */
 export const HASH_SQL = `iif(typeof(e.data) = 'blob', lower(hex(substr(e.data, 18, 32))),
   substr(e.metadata, instr(e.metadata, '"hash":"') + 8, 64))`;
 
@@ -44,7 +47,10 @@ export class EventRows {
     else this.#insert.run(...place, NONE, packed, NONE);
   }
 
-  /** For a damaged packed event, texts that cannot be parsed, so that only its own stream fails. */
+  /**
+   * Reads an event's texts. A damaged packed event gets empty texts, which cannot be parsed, so that only its own
+   * stream fails.
+   */
   texts(
     stream: string,
     id: SQLOutputValue | undefined,

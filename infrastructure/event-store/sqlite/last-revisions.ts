@@ -8,21 +8,21 @@ interface StreamEnd {
   revision: number;
 }
 
-/** Size of a generation: when the younger one is full, the older one is dropped. */
+/** Entries of a cache generation: when the younger generation is full, the older one is dropped. */
 const GENERATION = MEMORY.lastRevisions.maxCount;
-/** Size of a generation of streams that were only read. */
+/** Entries of a cache generation of streams that were only read. */
 const NOTED = MEMORY.lastRevisions.maxNoted;
 
 /**
- * Caches last revisions of recently written streams, so that an append needs no query. Valid until another connection
- * writes: the owner clears it then, and after a rollback.
+ * Caches last revisions of recently written streams, so that an append needs no query. The cache is valid until
+ * another connection writes; its owner clears it then, and after a rollback.
  */
 export class LastRevisions {
   #young = new Map<string, StreamEnd>();
   #old = new Map<string, StreamEnd>();
   /**
-   * Streams that were only read, in two generations of their own: rows of a large edit are written once and would
-   * evict the others.
+   * Streams that were only read, in two generations of their own: the streams of a large edit are written once and
+   * would evict the others.
    */
   #noted = new Map<string, StreamEnd>();
   #notedBefore = new Map<string, StreamEnd>();
@@ -36,7 +36,7 @@ export class LastRevisions {
     this.#insert = db.prepare('INSERT INTO streams (name) VALUES (?)');
   }
 
-  /** The cached last revision; undefined for an uncached stream. */
+  /** The last revision, from the cache or the database; undefined for a stream that does not exist. */
   find(stream: string): StreamEnd | undefined {
     const young = this.#young.get(stream);
     if (young) return young;

@@ -8,8 +8,8 @@ import { Reader } from './reader.ts';
 import type { Written } from './writer.ts';
 
 /**
- * Notifies followers of the log: at once of this process's commits, and by polling, while there are followers, of
- * commits of other processes and threads.
+ * Notifies followers of this process's commits at once. Finds commits of other processes and threads by polling,
+ * which runs only while there are followers.
  */
 export class LiveLog {
   readonly state: LogState;
@@ -20,7 +20,7 @@ export class LiveLog {
   readonly #logger: Logger | undefined;
   /** The end of the log in the last notification. */
   #announced: number;
-  /** This process's commits that are not announced yet. */
+  /** Number of this process's commits that are not announced yet. */
   #unannounced = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -48,7 +48,10 @@ export class LiveLog {
     });
   }
 
-  /** Waits for own commits, whose announcement carries their events: followers need not read them again. */
+  /**
+   * Does nothing while commits of this process are unannounced: their announcement carries their events, so that
+   * followers need not read them.
+   */
   #announceOthers(): void {
     if (this.#unannounced > 0 || this.state.end === this.#announced) return;
     this.#announced = this.state.end;
@@ -61,7 +64,7 @@ export class LiveLog {
       this.refresh();
       return;
     }
-    // Others may have written before it.
+    // Another process may have written before this commit.
     const isNext = this.#announced === first - 1;
     this.#announced = Math.max(this.#announced, first + events.length - 1);
     this.#growth.notify(isNext ? { after: formatPosition(first - 1), events } : undefined);

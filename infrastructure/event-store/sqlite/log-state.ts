@@ -21,7 +21,10 @@ export class LogState {
   /** Position of the last event, 0 for an empty log. */
   end = 0;
   #version = -1;
-  /** Imported positions have gaps: `last` is the end of them, `window` covers about {@link WINDOW} events. */
+  /**
+   * Imported positions have gaps. `last` is the last of them, `window` the number of positions with about {@link
+   * WINDOW} events.
+   */
   readonly #imported: { readonly last: number; readonly window: number };
   readonly #db: DatabaseSync;
   readonly #dataVersion: StatementSync;
@@ -46,8 +49,8 @@ export class LogState {
   }
 
   /**
-   * Reads what other connections wrote; true when there was something. Stays valid to the end of a write transaction,
-   * but outside one only until the next tick.
+   * Reads what other connections wrote; true when they wrote anything. The state stays valid to the end of a write
+   * transaction, but outside of a transaction only until the next tick.
    */
   sync(): boolean {
     const version = numberOf(this.#dataVersion.get(), 'data_version');

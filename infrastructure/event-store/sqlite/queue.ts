@@ -21,7 +21,7 @@ const MAX_UNITS = 256 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Writes appends that were made together in one transaction, once their caller has made all of them. The caller is the
+ * Writes the appends that a caller makes synchronously in one transaction, after the last of them. The caller is the
  * group commit (application/core/commands/group-commit.ts).
  */
 export class AppendQueue {

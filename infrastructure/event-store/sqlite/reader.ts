@@ -19,7 +19,7 @@ export interface Step {
   readonly events: readonly StoredEvent[];
   /** Last scanned position, inclusive. */
   readonly scanned: number;
-  /** Whether the step reached the log's end of that moment. */
+  /** Whether the step reached the end of the log, or its beginning when reading backward. */
   readonly atEnd: boolean;
 }
 
@@ -68,7 +68,7 @@ export class Reader {
   }
 
   /**
-   * The first events of streams, at most `limit` of each, in order. Ends with the step's bounds or after `enough`
+   * The first events of streams, at most `limit` of each, in order. Stops at the maximum of a step or after `enough`
    * characters, but reads at least one stream.
    */
   streamsPage(
@@ -179,7 +179,7 @@ export class Reader {
     return { events, lastOffset, stopped: false };
   }
 
-  /** @param at of the first of {@link COLUMNS} */
+  /** @param at index of the first of {@link COLUMNS} in the row */
   #decode(stream: string, row: Cells, at: number): StoredEvent {
     const { id, data, metadata } = this.#state.rows.texts(stream, row[at + 3], row[at + 4], row[at + 5]);
     return {

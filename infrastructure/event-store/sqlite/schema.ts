@@ -58,7 +58,7 @@ export function openDatabase(
     // Switching to WAL ignores the busy timeout.
     waitingForLocks(() => db.exec('PRAGMA journal_mode = WAL'));
     db.exec('PRAGMA synchronous = FULL');
-    // Fewer checkpoints than by default, because they write pages of many streams at random.
+    // Fewer checkpoints than by default, because a checkpoint writes pages of many streams at random.
     db.exec('PRAGMA wal_autocheckpoint = 4000');
     waitingForLocks(() => ensureSchema(db));
     if (!isImport && importedPart(db)?.isComplete === false) throw new UnfinishedImport();
@@ -75,7 +75,7 @@ function ensureSchema(db: DatabaseSync): void {
   if (found === TEXTS || found === PACKED) return;
   if (found !== 0) throw new Error(`the event log has schema ${found}, this program knows ${PACKED}`);
   transaction(db, () => {
-    // Another process may have made it meanwhile, perhaps a former build.
+    // Another process, perhaps of a former build, may have created the schema meanwhile.
     if (versionOf(db) === 0) db.exec(SCHEMA + PACKED_SCHEMA);
   });
 }

@@ -33,7 +33,10 @@ export interface SqliteEventStoreOptions {
   /** Time (ms) that an append waits for another process's lock. Default 5,000. */
   readonly lockTimeoutMs?: number | undefined;
   readonly logger?: Logger | undefined;
-  /** Makes checkpoints; the caller closes it before this store. Default: a thread of its own. */
+  /**
+   * Makes WAL checkpoints; closed by the caller before this store. Default: a thread that the store starts and
+   * closes.
+   */
   readonly maintenance?: MaintenanceThread | undefined;
 }
 

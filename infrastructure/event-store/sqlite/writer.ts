@@ -83,7 +83,7 @@ export class Writer {
     return { revision: known.revision, position };
   }
 
-  /** Detects a retry of a written append: the events after its expected revision are exactly its own. */
+  /** Detects a retry of a written append: the events after its expected revision have the ids of its own events. */
   #repeated(streamId: number, { stream, expected, events }: StreamAppend): AppendResult | undefined {
     const first = typeof expected === 'number' ? expected + 1 : 0;
     const last = first + events.length - 1;

@@ -1,7 +1,7 @@
 import { BYTES } from './tags.ts';
 
 const MOST = 32;
-/** The UUID at the end of the stream's name, and that of the event. */
+/** Indexes of the UUID at the end of the stream's name, and of the event's id. */
 export const [OF_STREAM, OF_EVENT] = [0, 1];
 
 /** UUIDs that occurred so far in the event being packed or unpacked. */
@@ -30,7 +30,7 @@ export class Uuids {
     return -1;
   }
 
-  /** Whether a UUID has the same first bytes as that of the event. */
+  /** Whether a UUID has the same first bytes as the event's id. */
   isNear(from: Uint8Array, at: number): boolean {
     const place = this.placeOf(OF_EVENT);
     for (let nth = 0; nth < BYTES.shared; nth += 1) {

@@ -7,22 +7,22 @@ import { readUuid, writeHex, writeUuid } from './tokens.ts';
 import { ValueWriter } from './writer.ts';
 
 /**
- * A packed event begins with its form, its id and, if its metadata has one, its hash, so that SQL finds the hash
- * (log-heads.ts).
+ * A packed event begins with its form, its id and the `hash` of its metadata if there is one, so that SQL finds the
+ * hash (log-heads.ts).
  */
 const FORM = { isHashed: 1, isUtf8: 2, known: 4 } as const;
 const ID_AT = 1;
 const HASH_AT = ID_AT + BYTES.uuid;
 const OWN_HASH = '"hash":"';
-/** The kind of text of metadata; those of data are numbers of types. */
+/** Kind of the texts of metadata. The kind of a text of data is the number of the event's type. */
 const METADATA = 0;
 
 /** An event's id and texts. */
 export type EventTexts = Omit<NewEvent, 'type'>;
 
 /**
- * Stores an event's id, data and metadata in some 350 bytes instead of 860: keys of JSON once for all events, ids,
- * hashes, times and sealed texts as bytes. The texts come back byte for byte.
+ * Stores an event's id, data and metadata in some 350 bytes instead of 860: JSON keys are stored once for all events;
+ * ids, hashes, times and sealed texts are stored as bytes. Unpacking returns the same texts byte for byte.
  */
 export class Packing {
   readonly shapes: Shapes;
@@ -34,8 +34,8 @@ export class Packing {
   }
 
   /**
-   * The packed event, valid until the next call; undefined for one that is stored as texts. Called inside a write
-   * transaction.
+   * The packed event, valid until the next call; undefined if the event must be stored as texts. Called inside a
+   * write transaction.
    */
   pack(stream: string, { id, data, metadata }: NewEvent, typeId: number): Uint8Array | undefined {
     const writer = this.#writer;
@@ -84,7 +84,7 @@ export class Packing {
     return this.#reader;
   }
 
-  /** Whether unpacking gives the texts byte for byte; others are never packed. */
+  /** Whether unpacking returns the texts byte for byte. Otherwise the event is stored as texts. */
   #roundTrips(stream: string, packed: Uint8Array, dataEnd: number, end: number): boolean {
     try {
       const reader = this.#begin(stream, packed, packed[0] ?? 0);

@@ -4,7 +4,7 @@ import { readBase64, readHex, readTime, readUuid } from './tokens.ts';
 
 const ROOM = 4 * MOST_UNITS;
 const QUOTE = 34;
-/** From here on a native copy is faster. */
+/** Length (bytes) from which a native copy is faster. */
 const LONG = 64;
 
 /** Writes the texts of packed values as UTF-8 to `texts`. Methods return the end of the texts. */

@@ -103,7 +103,10 @@ const BACKSLASH = 92;
 const [OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = [91, 93, 123, 125];
 const [COMMA, COLON] = [44, 58];
 
-/** Undefined for a text that is no object without white space, or has too many members. */
+/**
+ * Splits a text at the values of its members. Undefined unless the text is an object without white space, with few
+ * enough members.
+ */
 function partsOf(text: string, isNested: boolean): string[] | undefined {
   const bytes = Buffer.from(text);
   if (bytes[0] !== OPEN || text.includes(VALUE)) return undefined;

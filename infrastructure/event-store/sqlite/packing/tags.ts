@@ -1,11 +1,11 @@
 /**
- * The form of packed values: a tag and its bytes, or the pieces of a longer value. It is stored: tags never change their
- * meaning.
+ * The form of packed values: a tag and its bytes, or the pieces of a longer value. The form is stored, so tags never
+ * change their meaning.
  */
 export const TAGS = {
   end: 0,
   uuid: 1,
-  /** A UUID that occurs earlier in the event or in its stream's name; follows `uuid`. */
+  /** A UUID that occurs earlier in the event or in its stream's name. The tag must be `uuid + 1`. */
   knownUuid: 2,
   base64: 3,
   pieces: 4,
@@ -19,13 +19,16 @@ export const TAGS = {
   quotedOwner: 10,
   /** The hash at the beginning of the event. */
   quotedOwnHash: 11,
-  /** A UUID whose first {@link BYTES.shared} bytes are those of the event's id, as of UUIDs of the same minute. */
+  /**
+   * A UUID whose first {@link BYTES.shared} bytes are those of the event's id, as in UUIDs (version 7) of the same
+   * 256 ms.
+   */
   quotedNearUuid: 12,
   /** A string that occurs earlier in the event's texts: its offset and length. */
   quotedCopy: 13,
-  /** From here on `tag - literal` bytes. */
+  /** Tags from here on mean `tag - literal` bytes. */
   literal: 16,
-  /** From here on a string of `tag - string` bytes. */
+  /** Tags from here on mean a string of `tag - string` bytes. */
   string: 136,
 } as const;
 

@@ -6,7 +6,10 @@ import { writeBase64, writeHex, writeTime, writeUuid } from './tokens.ts';
 const ROOM = 4 * MOST_UNITS;
 const SHORT_LITERAL = TAGS.string - TAGS.literal - 1;
 const LONGEST_STRING = LENGTHS.uuid - 1;
-/** Shorter strings gain nothing; longer ones are contents. */
+/**
+ * Lengths, with quotes, of strings that may be copied. Shorter ones gain nothing; longer ones are contents, which
+ * hardly repeat.
+ */
 const [LEAST_COPY, MOST_COPY] = [8, 80];
 /** `"v1:<key id>:<base64>"` is a sealed text. */
 const SEALED = Buffer.from('"v1:');
@@ -17,7 +20,7 @@ export class ValueWriter {
   readonly texts = Buffer.allocUnsafeSlow(ROOM);
   readonly bytes = Buffer.allocUnsafeSlow(ROOM);
   at = 0;
-  /** Offset of the hash that the beginning of the event holds, with its quotes. */
+  /** Offset in `texts` of the opening quote of the hash that the packed event begins with; -1 without such a hash. */
   hash = -1;
   readonly #stream = Buffer.allocUnsafeSlow(1024);
   #owner = 0;
@@ -58,7 +61,7 @@ export class ValueWriter {
     this.at += 2;
   }
 
-  /** A JSON value, or another part of a text. @returns the end of what is packed */
+  /** A JSON value, or another part of a text. @returns the end of the packed bytes */
   value(from: number, end: number): number {
     const length = end - from;
     const { texts, bytes, at } = this;
@@ -80,7 +83,7 @@ export class ValueWriter {
     return length < LENGTHS.uuid ? this.#literal(from, end) : this.#pieces(from, end);
   }
 
-  /** Writes the tag before a value of so many bytes, which are written already. @returns the end */
+  /** Writes the tag before a value whose bytes are written already. @param bytes their number @returns the end */
   #endValue(tag: number, bytes: number): number {
     this.bytes[this.at] = tag;
     this.at += 1 + bytes;
@@ -92,7 +95,7 @@ export class ValueWriter {
     return true;
   }
 
-  /** @param tag of a new UUID; that of a known one follows it */
+  /** @param tag of a new UUID; the tag of a known UUID is `tag + 1` */
   #uuid(from: number, tag: typeof TAGS.uuid | typeof TAGS.quotedUuid): boolean {
     const place = this.at + 1;
     if (!writeUuid(this.bytes, place, this.texts, from)) return false;
@@ -171,7 +174,10 @@ export class ValueWriter {
     return this.#endValue(TAGS.end, 0);
   }
 
-  /** Writes the body of a sealed text, from `body` to a quote, after its prefix from `start` on. */
+  /**
+   * Writes a sealed text: the literal from `start` to `body`, then the base64 from `body` to the closing quote.
+   * False, with nothing written, if the text is not sealed.
+   */
   #base64(start: number, body: number, from: number, end: number): boolean {
     const { texts } = this;
     const open = texts.lastIndexOf(QUOTE, body - 1);
