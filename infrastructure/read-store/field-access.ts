@@ -41,7 +41,7 @@ export interface Choice {
   readonly entries: number;
 }
 
-/** Undefined when a scan is the only way. @param now ms */
+/** Undefined when a scan is the only way. @param now ms since 1970 */
 export function accessOf(filter: Filter, now: number): Access | undefined {
   switch (filter.op) {
     case 'constant':
@@ -123,7 +123,7 @@ function intersection(a: RangeAccess, b: RangeAccess): RangeAccess | undefined {
   const [one, other] = [a.spans[0], b.spans[0]];
   if (a.spans.length !== 1 || b.spans.length !== 1 || one === undefined || other === undefined)
     return undefined;
-  // A field has one bound on each side unless both parts name the same side; the store then checks the rest.
+  // Two parts that bound the same side are not merged; the store checks the documents that one of them selects.
   if ((one.low && other.low) || (one.high && other.high)) return undefined;
   return { ...a, spans: [{ low: one.low ?? other.low, high: one.high ?? other.high }] };
 }

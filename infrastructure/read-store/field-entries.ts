@@ -6,8 +6,8 @@ import { isDocument } from './stored-values.ts';
 
 /**
  * The index over the fields that filters and sorts name. Every document of a scope (one entity of one tenant) has an
- * entry for each field that is known there: `field, value, document`. A field without a value has an entry too, so that
- * the documents without one can be listed.
+ * entry for each field that is known in the scope: `field, value, document`. A field without a value has an entry
+ * too, so that the documents without a value can be listed.
  */
 
 /** UTF-16 units of a text that an entry holds; longer texts are truncated, so that searches check the document too. */

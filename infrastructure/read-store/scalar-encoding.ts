@@ -6,7 +6,7 @@ import type { Scalar } from '../../domain/core/projection.ts';
  * 0x00–0x02 are escaped as 0x02 and 0x03–0x05.
  */
 export const END = '\u0001';
-/** Replaces END in the lowest text after all texts that begin with a complete field. */
+/** Replaces the END of a complete field to form the lowest text after all keys that begin with that field. */
 export const AFTER_END = '\u0002';
 /** Sorts after every key: fields begin with a lower digit. */
 export const AFTER_ALL = '9';

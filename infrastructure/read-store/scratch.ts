@@ -15,9 +15,9 @@ export interface Scratch {
 }
 
 /**
- * Locks the scratch folder for this process and removes leftovers of crashed ones. The operating system releases the
- * lock with the process.
- * @returns undefined while another process holds it
+ * Locks the scratch folder for this process and removes leftovers of crashed processes. The operating system releases
+ * the lock with the process.
+ * @returns undefined while another process holds the lock
  */
 export const takeScratch = async (folder: string): Promise<Scratch | undefined> => {
   await mkdir(folder, { recursive: true });

@@ -41,7 +41,10 @@ export function scalarIn(
   return typeof scalar === 'object' ? undefined : scalar;
 }
 
-/** The end of a sorted page. @throws {InvalidCursor} for a cursor of another order */
+/**
+ * The value and id at which the previous page of a sorted search ended. @throws {InvalidCursor} for a cursor of
+ * another order
+ */
 export function sortedAfter(
   after: Cursor | undefined,
   { field }: SortField,

@@ -4,13 +4,13 @@ import { insertOnce, numberIn, type Row, textIn, whereId } from '../../mongodb/c
 import type { Leases } from './leases.ts';
 
 /**
- * Leases for servers without update pipelines (FerretDB 1.x). Their updates are not atomic: they read, and then write, so
- * two compare-and-set updates may both succeed. Only inserting an `_id` is atomic, so each change of the holder inserts a
- * claim `<lease>#<fence>`; the highest claim holds the lease, and only its owner changes it. Times are the server's, from
- * `hello.localTime`.
+ * Leases for servers without update pipelines (FerretDB 1.x). Updates of such a server are not atomic: the server
+ * reads and then writes, so two compare-and-set updates may both succeed. Only inserting an `_id` is atomic, so each
+ * change of the holder inserts a claim `<lease>#<fence>`; the highest claim holds the lease, and only the claim's
+ * owner changes the claim. Times are the server's, from `hello.localTime`.
  *
- * One weakness: an owner that renews an *expired* lease while another takes it over may believe for one more period that
- * it is the holder. The fence still stops its writes.
+ * One weakness: an owner that renews an *expired* lease while another takes it over may believe for one more period
+ * that it is the holder. The fence still stops the owner's writes.
  */
 export function claimedLeases(db: Db): Leases {
   const claims = db.collection<Row>('meta_lease_claims');

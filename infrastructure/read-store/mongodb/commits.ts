@@ -13,7 +13,7 @@ import type { Leases } from './leases.ts';
 import { checkFence } from './progress.ts';
 import type { TransactionSession, Transactions } from './transactions.ts';
 
-/** How batches of documents are stored with their checkpoint. */
+/** Stores a batch of documents with its checkpoint. */
 type Commit = (batch: BatchWrite) => Promise<void>;
 
 interface CommitDeps {
@@ -40,8 +40,8 @@ export interface BatchTransaction<Collection> {
 
 /**
  * Stores documents, checkpoint and fence in one transaction. A change of the lease's holder raises the fence in the
- * generation's row, and each batch writes that row: one of the two sees the other, or fails with a write conflict and
- * is repeated.
+ * generation's row, and each batch writes that row: the later of the two writes sees the earlier one, or fails with a
+ * write conflict and is repeated.
  */
 export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {
   const { generations, leases, beforeCheckpoint } = deps;
@@ -73,8 +73,8 @@ export function transactionalCommits(deps: CommitDeps, transactions: Transaction
 }
 
 /**
- * One session per generation for its batches. The generation's row names it before the first transaction, so that the
- * next holder of the lease can end the open transaction of a crashed process.
+ * One session per generation for its batches. The generation's row names the session before its first transaction, so
+ * that the next holder of the lease can end the open transaction of a crashed process.
  */
 function holderSessions(generations: Generations, transactions: Transactions) {
   const idle = new Map<string, { readonly session: TransactionSession; readonly fence: number }>();
@@ -119,7 +119,7 @@ export async function writeBatch<Collection>(
 }
 
 /**
- * For servers without transactions: writes documents, then the checkpoint, each only over older ones.
+ * For servers without transactions: writes documents, then the checkpoint, each only over an older version.
  * @param oneByOne as in {@link writeRows}
  */
 export function orderedCommits(deps: CommitDeps, oneByOne: boolean): Commit {

@@ -7,12 +7,13 @@ import { positionOf } from '../stored-values.ts';
 import { documentIn, fieldOf, storedForm } from './native-documents.ts';
 
 /**
- * The stored form of a document: its fields under `value` (see {@link storedForm}). Index keys are encoded, since BSON's
- * order differs from the port's (it puts booleans after strings):
+ * The stored form of a document: its fields under `value` (see {@link storedForm}). Index keys are encoded, since
+ * BSON's order differs from the port's (it puts booleans after strings):
  *
  * - `k_<index>`: the key, for a single-valued index
  * - `h_<index>`, `t_<index>`: heads (an array, up to the array field) and the common tail
- * - `s`: the fields that filters compare, for a searchable collection: `keys`, `state`, `created_at`, `updated_at`; no nulls
+ * - `s`: the fields that filters compare, for a searchable collection: `keys`, `state`, `created_at`, `updated_at`;
+ *   no nulls
  *
  * A deleted document stays as a tombstone: `value` null, no keys, `gone_at`. It prevents a repeated older batch from
  * restoring the document, and expires after {@link TOMBSTONE_SECONDS}.
@@ -65,7 +66,7 @@ export function indexKeys(plan: IndexPlan): Record<string, 1> {
   return { tenant: 1, [`h_${plan.name}`]: 1, [`t_${plan.name}`]: 1 };
 }
 
-/** The last write of each document, since an unordered bulk must not write one twice. */
+/** The last write of each document, since an unordered bulk must not write a document twice. */
 export function lastWrites(writes: readonly DocWrite[]): DocWrite[] {
   const last = new Map<string, DocWrite>();
   for (const write of writes) {
@@ -77,14 +78,14 @@ export function lastWrites(writes: readonly DocWrite[]): DocWrite[] {
 }
 
 /**
- * Writes each row only over an older position and a fence not above its own.
+ * Writes each row unless the stored row has the same or a newer position, or a higher fence.
  *
- * A conditional upsert finds no row to update when the document does not exist (it inserts), when the stored one is newer,
- * or when another writer inserts an older version at the same moment (both fail on the duplicate `_id`). So a duplicate is
- * tried again without upsert, which tells the last two cases apart.
+ * A conditional upsert finds no row to update when the document does not exist (it inserts), when the stored one is
+ * newer, or when another writer inserts an older version at the same moment (both fail on the duplicate `_id`). So a
+ * duplicate is tried again without upsert, which tells the last two cases apart.
  *
- * @param oneByOne for servers that end an unordered bulk at its first error and scan all documents for a filter with more
- * than `_id` (FerretDB 1.x): each row is first inserted alone
+ * @param oneByOne for servers that end an unordered bulk at its first error and scan all documents for a filter with
+ * more than `_id` (FerretDB 1.x): each row is first inserted alone
  */
 export async function writeRows(rows: Rows, all: readonly Row[], oneByOne: boolean): Promise<void> {
   if (all.length === 0) return;
@@ -103,7 +104,7 @@ async function insertEach(rows: Rows, all: readonly Row[]): Promise<Row[]> {
   return there;
 }
 
-/** @returns the rows whose `_id` exists, newer or written at the same moment */
+/** @returns the rows whose `_id` exists, because the stored row is newer or was inserted at the same moment */
 async function upsertAll(rows: Rows, all: readonly Row[]): Promise<Row[]> {
   try {
     await rows.bulkWrite(

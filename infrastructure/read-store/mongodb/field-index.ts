@@ -2,7 +2,7 @@ import type { Admin } from 'mongodb';
 import { z } from 'zod';
 import type { Rows } from '../../mongodb/calls.ts';
 
-/** The first version with wildcard indexes that begin with another field. */
+/** The first major version of MongoDB with wildcard indexes that begin with another field. */
 const FIRST = 7;
 
 const buildInfo = z.object({ versionArray: z.array(z.number()) });

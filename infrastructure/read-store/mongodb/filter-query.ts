@@ -5,10 +5,10 @@ import { pathKey } from '../searched.ts';
 import { fieldOf } from './native-documents.ts';
 
 /**
- * A filter as a MongoDB query over the fields of `searchedFields` (searched.ts). Uses operators that every MongoDB and
- * FerretDB 1.24 support. Order operators compare within one type and never match a missing field; `s` contains no null,
- * so "no value" means exactly "does not exist".
- * @param now ms
+ * A filter as a MongoDB query over the fields of `searchedFields` (searched.ts). Uses operators that every MongoDB
+ * and FerretDB 1.24 support. Order operators compare within one type and never match a missing field; `s` contains no
+ * null, so "no value" means exactly "does not exist".
+ * @param now ms since 1970
  */
 export function filterQuery(filter: Filter, now: number): Document {
   switch (filter.op) {

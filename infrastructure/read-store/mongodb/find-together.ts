@@ -14,11 +14,14 @@ import type { Transactions } from './transactions.ts';
 
 type Found = readonly (readonly JsonObject[])[];
 
-/** Number of reads without transactions, until no commit interferes. */
+/** Maximum number of reads on a server without transactions, until no commit interferes. */
 const QUIET_TRIES = 5;
 const PAGE = 1000;
 
-/** All documents of each range, from one snapshot; without transactions, reads again when a commit interferes. */
+/**
+ * All documents of each range, from one snapshot. On a server without transactions, reads again when a commit
+ * interferes.
+ */
 export async function findTogether(
   generations: Generations,
   transactions: Transactions | undefined,

@@ -34,7 +34,10 @@ interface Hits {
 /** Rows per request, so that the server does not send many rows that exceed the page. */
 const BATCH = 25;
 
-/** Reads as many rows as fit on the page. @param bytes of documents; default: that of {@link pageRoom} */
+/**
+ * Reads as many rows as fit on the page. @param bytes maximum of the documents; default: the maximum of {@link
+ * pageRoom}
+ */
 export async function pageRows(
   cursor: FindCursor<Row>,
   limit: number,

@@ -25,7 +25,7 @@ export interface OpenCollection extends Shape {
 export interface GenerationProgress {
   /** Empty before the first batch. */
   readonly checkpoint: Position | '';
-  /** The documents have an older format than a new generation's. */
+  /** The documents have an older format than those of a new generation, or lack the index over fields. */
   readonly isOutdated: boolean;
 }
 
@@ -41,7 +41,7 @@ const advanceOf = (generation: GenerationId, fence: number, checkpoint: Position
   const order = checkpoint === undefined ? {} : { checkpoint: { $lte: checkpoint } };
   return {
     filter: { _id: generationId(generation), fence: { $lte: fence }, ...order },
-    // The random id makes every update a change; otherwise it would not conflict with a raised fence.
+    // The random id makes every update a change; an update without a change would not conflict with a raised fence.
     update: { $set: { fence, batch: randomUUID(), ...(checkpoint !== undefined && { checkpoint }) } },
   };
 };
@@ -52,7 +52,7 @@ export interface Abilities {
   readonly ttlIndexes: boolean;
   /** The server supports nested arrays. */
   readonly nestedArrays: boolean;
-  /** Undefined where fields cannot be indexed. */
+  /** Undefined if the server cannot index the fields. */
   readonly indexFields: IndexFields | undefined;
 }
 
@@ -77,7 +77,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
     await rows.deleteMany({ gone_at: { $lt: new Date(Date.now() - TOMBSTONE_SECONDS * 1000) } });
   }
 
-  /** False where searched fields could be indexed, and are not. */
+  /** False if the server can index searched fields, but those of this generation are not indexed. */
   async function isIndexed(generation: string): Promise<boolean> {
     if (indexFields === undefined) return true;
     const known = indexed.get(generation);
@@ -91,7 +91,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
     return found;
   }
 
-  /** In one command, in their order. */
+  /** Reads the progress of all generations in one command, in the given order. */
   async function progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]> {
     const ids = all.map(generationId);
     const byId = await rowsById(generations, ids);
@@ -125,7 +125,8 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
         if (known !== null) checkSameSpec(textIn(known, 'indexes'), collection);
         const rows = rowsOf(generation, name);
         await createIndexes(rows, indexes.map(planIndex));
-        // Not for a collection that was filled without: the generation is outdated, and another one gets the index.
+        // A collection that was filled without the index never gets it: its generation is outdated, and a new one
+        // gets the index.
         if (known?.fields === true) await indexFields?.(rows);
       }
     },
@@ -144,7 +145,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
     },
     /** Tags of all generations of a projection. */
     async tags(projection: string): Promise<string[]> {
-      // `@` and the character after it: every id that begins with the projection's name.
+      // `A` follows `@`, so this selects every id that begins with the projection's name and `@`.
       const rows = await generations
         .find({ _id: { $gt: `${projection}@`, $lt: `${projection}A` } })
         .toArray();
@@ -168,7 +169,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
       const { matchedCount } = await generations.updateOne(filter, update, options);
       if (matchedCount === 0) throw new Fenced(`${generationId(generation)} was moved on by another holder`);
     },
-    /** Advances several as `advance` does, in one command. Returns false when any of them was refused. */
+    /** Advances several generations like `advance`, in one command. Returns false when any of them was refused. */
     async advanceAll(all: readonly CheckpointWrite[]): Promise<boolean> {
       const updates = all.map(({ generation, fence, checkpoint }) => ({
         updateOne: advanceOf(generation, fence, checkpoint),
@@ -181,7 +182,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
       const _id = generationId(generation);
       await generations.updateOne({ _id, fence: { $lte: fence } }, { $set: { session: id } });
     },
-    /** The session stored by a holder before this fence. */
+    /** The session stored by a holder with a lower fence. */
     async sessionBefore(lease: string, fence: number): Promise<Binary | undefined> {
       const row = await generations.findOne({ lease, fence: { $lt: fence } });
       return row?.session instanceof Binary ? row.session : undefined;

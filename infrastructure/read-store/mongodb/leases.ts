@@ -4,11 +4,11 @@ import { isDuplicateKey, isRefusal, numberIn, type Row, rowsById } from '../../m
 
 /** Leases of one database. Operations are safe to repeat. */
 export interface Leases {
-  /** Takes or renews each lease on its own; undefined for those that others hold. */
+  /** Takes or renews each lease independently; undefined for leases that other owners hold. */
   acquireAll(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
   release(lease: Lease): Promise<void>;
   isHeld(name: string): Promise<boolean>;
-  /** The fences of the last holders, by name; without leases that were never held. */
+  /** The fences of the last holders, by name. Omits leases that were never held. */
   fencesOf(names: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 

@@ -3,7 +3,7 @@ import { type Row, textIn } from '../../mongodb/calls.ts';
 import { rowId, toRow, toStoredDoc } from './documents.ts';
 import type { OpenCollection } from './generations.ts';
 
-/** Lists documents by tenant and id, for checks; damaged documents are listed as such. */
+/** Lists documents by tenant and id, for checks. A damaged document is listed without its value. */
 export async function listRows(
   collection: OpenCollection,
   after: { readonly tenant: string; readonly id: string } | undefined,

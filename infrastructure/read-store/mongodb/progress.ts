@@ -59,7 +59,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     return taken;
   }
 
-  /** Two commands for all. */
+  /** Reads the states of all generations in two commands. */
   async function statesOf(all: readonly GenerationId[]): Promise<GenerationState[]> {
     const ids = all.map(generationId);
     const ofAll = parked.find({ generation: { $in: ids } }).sort({ tenant: 1 });
@@ -68,7 +68,10 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     return progresses.map((progress, at) => stateIn(progress, rowsById.get(ids[at] ?? '') ?? []));
   }
 
-  /** One command for all whose lease is still held; a refused one is found by trying each again, which changes nothing. */
+  /**
+   * Saves all checkpoints in one command if all leases are still held. If any is refused, saves each again to find
+   * which; saving a checkpoint twice changes nothing.
+   */
   async function saveAll(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]> {
     if (all.length === 0) return [];
     const fences = await leases.fencesOf(all.map(({ generation }) => leaseNameOf(generation)));

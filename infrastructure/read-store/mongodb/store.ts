@@ -24,7 +24,7 @@ import { countRows, type FoundIds, searchIds, searchPage } from './search.ts';
 import { transactionsOf } from './transactions.ts';
 
 interface MongoReadStoreOptions extends MongoOptions {
-  /** For tests: abilities of the server as another one would have them. */
+  /** For tests: replaces detected abilities of the server. */
   readonly abilities?: Partial<Abilities> | undefined;
   /** For tests: called between the documents and the checkpoint of a batch. */
   readonly beforeCheckpoint?: (() => Promise<void>) | undefined;

@@ -37,7 +37,7 @@ export type CollectionWriter = ReturnType<Collection['writer']>;
 /** Above the number of documents of any collection. */
 const ALL = 2 ** 31;
 const storedKeys = z.array(z.string());
-/** Number of ids from which one query loads all. */
+/** From this number of ids on, one query loads all of them. */
 const SEVERAL = 4;
 const PLAIN = /^[ -~]*$/;
 
@@ -46,7 +46,7 @@ export function tableShape(number: number, spec: string): TableShape {
   return { number, indexes: indexes.map(planIndex), searchable, scopedBy };
 }
 
-/** Calls of its functions run inside the caller's transaction, if any. */
+/** The functions of a collection run inside the caller's transaction, if there is one. */
 export function openCollection(connection: SqliteConnection, shape: TableShape) {
   const tables = { ...shape, connection, namesRows: namesRows(connection, shape) };
   const { number, indexes } = shape;
@@ -106,8 +106,8 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
   }
 
   /**
-   * Updates a document if the stored one is still the one it replaces, with only those index columns whose keys
-   * differ. Most changes move a document in one index or none.
+   * Updates a document if the stored version is still the replaced one. Writes only the index columns whose keys
+   * differ, since most changes move a document in one index or none.
    */
   function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
     if (value === null || replaces === undefined || replaces.position >= position) return false;
@@ -125,7 +125,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
     return connection.prepare(rewriteSql(tables, moved)).run(...row).changes !== 0;
   }
 
-  /** Writes only changed entries: most changes affect one of many. */
+  /** Writes only changed entries, since most changes affect one entry of many. */
   function replaceEntries(
     at: number,
     { tenant, id }: DocKey,

@@ -17,8 +17,8 @@ const FEW = 4;
 const texts = new WeakMap<IndexPlan, string>();
 
 /**
- * The page of a filter by one value that few documents have, such as a unique one; undefined for any other search. It is
- * one statement, and so needs no snapshot.
+ * The page of a filter by one value that few documents have, such as a unique one; undefined for any other search.
+ * One statement reads the page, so no snapshot is needed.
  */
 export function fewPage(
   tables: Tables,

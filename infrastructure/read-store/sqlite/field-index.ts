@@ -23,10 +23,13 @@ export interface IndexedField {
 /** The field for which every document of a scope has an entry. */
 const COMMON = '$created_at';
 
-/** Entries without a value: a blob sorts after all values, and NULL cannot be part of a primary key. */
+/**
+ * Value of entries for documents without one: a blob sorts after all values, and NULL cannot be part of a primary
+ * key.
+ */
 export const MISSING = Buffer.alloc(0);
 
-/** A new field gives entries without a value to the documents of a scope of at most this size. */
+/** Maximum documents of a scope that get entries without a value when the scope gets a new field. */
 const FILLED = 10_000;
 
 /** The fields of a scope, by name. */
@@ -53,8 +56,8 @@ export interface KnownFields {
 }
 
 /**
- * Reads fields on demand, since an entity may have hundreds and a search names few. Each read also returns the field of
- * all documents.
+ * Reads fields on demand, since an entity may have hundreds and a search names few. Each read also returns the field
+ * of {@link COMMON}.
  */
 export function knownFields({ connection, number }: Tables, tenant: string, scope: string): KnownFields {
   const select = inCells(
@@ -163,7 +166,10 @@ export function fieldWriter(tables: Tables, scopedBy: string) {
   }
 
   return {
-    /** @param before the stored document, `after` the one that replaces it, `inserted` its row if it is new */
+    /**
+     * @param before the stored document, `after` the one that replaces it, `inserted` the number of its row if it is
+     * new
+     */
     change(
       tenant: string,
       id: string,
@@ -201,7 +207,7 @@ export function fieldWriter(tables: Tables, scopedBy: string) {
   };
 }
 
-/** Whether a document has its entries, for checks. */
+/** Whether a document has all its entries, for checks. */
 export function hasEntries(
   tables: Tables,
   scopedBy: string,

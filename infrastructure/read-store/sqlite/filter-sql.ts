@@ -13,7 +13,7 @@ export interface Sql {
 /**
  * A filter as a condition over `id` and `s`: 0 or 1, never NULL, so that NOT works as in memory. Extracted values
  * compare by bytes (SQLite's binary collation); JSON's booleans are 0 and 1.
- * @param now ms
+ * @param now ms since 1970
  */
 export function filterSql(filter: Filter, now: number): Sql {
   switch (filter.op) {

@@ -21,7 +21,7 @@ export function endOf(plan: IndexPlan, { sort, equals }: SearchQuery, { id, valu
   return sort === undefined ? cursorOf(plan, String(value), equals?.length ?? 0) : { values: [value], id };
 }
 
-/** The first of several hits of one document. */
+/** Keeps only the first of several hits of one document. */
 export function distinct<H extends Hit>(hits: readonly H[]): H[] {
   const seen = new Set<string>();
   return hits.filter(({ id }) => seen.size < seen.add(id).size);
@@ -31,7 +31,10 @@ export function conditionOf({ filter, now }: Selection): Sql {
   return filter === undefined ? { text: '1', params: [] } : filterSql(filter, now);
 }
 
-/** The condition of rows after a sorted search's cursor. Missing values come first in ascending order, else last. */
+/**
+ * The condition of rows after a sorted search's cursor. Missing values come first in ascending order, and last in
+ * descending order.
+ */
 export function afterSql({ sort, after }: SearchQuery): Sql {
   const end = sort === undefined ? undefined : sortedAfter(after, sort);
   if (sort === undefined || end === undefined) return { text: '1', params: [] };
@@ -51,7 +54,7 @@ export function afterSql({ sort, after }: SearchQuery): Sql {
   };
 }
 
-/** A value of the sort as the database gives it. */
+/** Converts a value of the sort from the form in which the database returns it. */
 export function sortedValue(sorted: unknown, isBoolean: boolean): Scalar {
   if (typeof sorted === 'number') return isBoolean ? sorted !== 0 : sorted;
   return typeof sorted === 'string' ? sorted : null;

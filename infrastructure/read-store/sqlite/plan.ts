@@ -6,7 +6,7 @@ import { documentsOf, type KnownFields, knownFields } from './field-index.ts';
 import { entriesIn, missingIn, PRESENT_END, type Segment, segmentOf } from './segments.ts';
 import type { Tables } from './tables.ts';
 
-/** Chooses the rows that a search reads, by the entries counted in the index over fields. */
+/** Chooses how a search reads its rows, by counts of entries in the index over fields. */
 
 export type Plan =
   /** Reads the range of the query's index in slices. */
@@ -17,9 +17,9 @@ export type Plan =
       readonly fields: readonly string[];
       readonly segments: readonly Segment[];
       readonly entries: number;
-      /** Whether the entries are the documents of the filter. */
+      /** Whether the entries are exactly the documents that match the filter. */
       readonly isExact: boolean;
-      /** Whether each document has one entry among them. */
+      /** Whether no document has two of the entries. */
       readonly isDistinct: boolean;
       readonly of: number;
     }
@@ -28,7 +28,7 @@ export type Plan =
       readonly kind: 'order';
       readonly field: string;
       readonly segments: readonly Segment[];
-      /** Whether the entries are the documents of the filter. */
+      /** Whether the entries are exactly the documents that match the filter. */
       readonly isExact: boolean;
       readonly of: number;
     };
@@ -47,10 +47,10 @@ export interface PlanLimits {
 const FEW = 1_000;
 /** Ids that are held in memory to count each document once. */
 const MANY = 20_000;
-/** How many times more rows a scan may need than expected, when other conditions select too. */
+/** Factor by which a scan may need more rows than expected, when the filter has further conditions. */
 const DOUBT = 8;
 
-/** Of a search that the index over fields does not serve. */
+/** The plan of a search that the index over fields does not serve. */
 export const SCAN: Plan = { kind: 'scan', of: undefined };
 
 export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
@@ -71,7 +71,7 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
   return order !== undefined && isAllowed('order') ? order : { kind: 'scan', of };
 }
 
-/** The entries of a count; undefined when a scan is as good. */
+/** The plan of a count: a lookup of entries, or a scan when it is about as fast. */
 export function countPlanOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
   const fields = fieldsOf(tables, query);
   if (fields === undefined || limits.without?.includes('lookup') === true) return SCAN;
@@ -92,7 +92,7 @@ function fieldsOf(tables: Tables, query: SearchQuery): KnownFields | undefined {
   return scope === undefined ? undefined : knownFields(tables, query.tenant, scope);
 }
 
-/** The scope of the index over fields that a search is in; undefined for searches that cannot use it. */
+/** The scope of the index over fields that a search is in; undefined for searches that cannot use that index. */
 export function scopeOf(tables: Tables, query: SearchQuery): string | undefined {
   const { plan } = searchedIndex(tables, query);
   const [scope, ...others] = query.equals ?? [];
@@ -101,8 +101,8 @@ export function scopeOf(tables: Tables, query: SearchQuery): string | undefined 
 }
 
 /**
- * The order of a sorted list, when every document has an entry that holds its whole value. A filter by one range of the
- * sort's field leaves the entries between its bounds.
+ * The plan that reads entries in the order of a sorted list; undefined unless every document has an entry with its
+ * whole value. If the filter is one range of the sort's field, the plan has only the entries in that range.
  */
 function orderOf(
   { sort, filter, now }: SearchQuery,

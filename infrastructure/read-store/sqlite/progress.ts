@@ -99,7 +99,7 @@ function saveCheckpoint(
     advanceCheckpoint(connection, generation, checkpoint);
     return undefined;
   } catch (error) {
-    // It has written nothing, and the others are stored.
+    // The refused checkpoint has written nothing; the other checkpoints are stored.
     if (error instanceof Fenced) return error;
     throw error;
   }

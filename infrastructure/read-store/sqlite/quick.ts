@@ -11,9 +11,9 @@ import { countPlanOf, explained, type Plan, type PlanLimits, planOf } from './pl
 import type { Tables } from './tables.ts';
 import { baseOf, sliceOf, startOf } from './ways.ts';
 
-/** Pages that few entries answer: planned and read in one step, to be called in a snapshot, so that both are of one moment. */
+/** Pages that few entries answer. Called in a snapshot, so that the plan and the documents are of one moment. */
 
-/** The plan of a search so short that it need not wait for others; undefined for any other. */
+/** The plan of a search so short that it need not wait for others; undefined for any other search. */
 export function quickPlanOf(
   tables: Tables,
   query: SearchQuery,
@@ -100,7 +100,7 @@ function lookupPage(
   return pageOf(tables, query, [...rows.values()]);
 }
 
-/** Selects and sorts documents. @param rows id, text and key of each; without a text the page is undefined */
+/** Selects and sorts documents. @param rows id, text and key of each; the page is undefined if any text is missing */
 export function pageOf(tables: Tables, query: SearchQuery, rows: readonly Cells[]): FindResult | undefined {
   const { filter, sort, now, limit } = query;
   const after = sort && sortedAfter(query.after, sort);

@@ -19,13 +19,13 @@ interface Waiter {
 type SearchSlots = <T>(
   tenant: string,
   search: (deadline: number) => Promise<T>,
-  /** Time limit instead of the usual one. */
+  /** Time limit (ms) instead of `deadlineMs`. */
   withinMs?: number,
 ) => Promise<T>;
 
 /**
- * Limits concurrent searches, which share this thread slice by slice, in total and to one per tenant. A tenant with slow
- * searches delays its own ones; another tenant's search gets every second slice beside it.
+ * Limits concurrent searches in total, and to one per tenant. Searches share this thread slice by slice. A tenant
+ * with slow searches delays its own ones; another tenant's search gets every second slice beside it.
  */
 export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): SearchSlots {
   const running = new Set<string>();

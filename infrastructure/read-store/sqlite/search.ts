@@ -43,7 +43,7 @@ interface FoundPage {
   readonly plan: Plan;
 }
 
-/** Undefined for an unknown generation. @throws {SearchGivenUp} */
+/** Reads a page of a search; undefined for an unknown generation. @throws {SearchGivenUp} */
 export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindResult | undefined> {
   let { after } = query;
   for (;;) {
@@ -175,7 +175,7 @@ interface Reading {
   readonly way: Way;
   /** Rows come in the order of the list, so that a page ends at its last row. */
   readonly isInOrder: boolean;
-  /** The value that orders the rows of a slice, and its order. */
+  /** The value that orders the rows of a slice, and the `ORDER BY` of the slice. */
   readonly by: (slice: Slice) => Sql & { readonly order: string };
 }
 

@@ -55,7 +55,10 @@ export function sqliteSearches(on: {
       );
   }
 
-  /** Runs a search at once if it is short, else in a slot. @param plan of a short search, chosen already */
+  /**
+   * Runs a search at once if it is short, else in a slot. @param short set for a short search, with its plan if one
+   * was chosen
+   */
   function run<T>(
     generation: GenerationId,
     { collection, tenant, withinMs = limits.deadlineMs }: Selection,

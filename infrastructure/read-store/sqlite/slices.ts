@@ -9,8 +9,8 @@ import type { Tables } from './tables.ts';
 
 /**
  * Searches scan an index range in slices, one statement each, with a tick in between, because SQLite blocks this
- * thread. Slices start small and at most double until they take their processor time. Their size is limited in rows and
- * in bytes of searched fields.
+ * thread. Slices start small, and each is at most twice the one before, until a slice takes `sliceMs` of processor
+ * time. Their size is limited in rows and in bytes of searched fields.
  */
 export interface SliceLimits {
   readonly firstRows: number;
@@ -65,12 +65,15 @@ export type Way = (
 /** Whether a page is in the index's order and unfiltered: it then needs no scan. */
 export const isPlain = ({ filter, sort }: SearchQuery): boolean => filter === undefined && sort === undefined;
 
-/** The range that a search scans. A sorted search scans all of it for each page, since its cursor has another order. */
+/**
+ * The range that a search scans. A sorted search scans the whole range for each page, since its cursor has another
+ * order.
+ */
 export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
   return rangeOf(plan, query.sort === undefined ? query : { ...query, after: undefined, order: 'asc' });
 }
 
-/** The range of the query's index. @param whole in one slice */
+/** Slices of the range of the query's index. @param whole makes the range one slice */
 export function rangeWay(query: SearchQuery, whole: boolean): Way {
   let rest: KeyRange | undefined;
   return (tables, most) => {
@@ -82,7 +85,7 @@ export function rangeWay(query: SearchQuery, whole: boolean): Way {
     const part = { table, key, direction, at: 'NULL' } as const;
     const size = whole ? undefined : sizeOf(tables.connection, part, [query.tenant, low, high], most);
     const last = size?.last;
-    // One bound per side: with two, SQLite would seek by one and scan to the other.
+    // One bound per side: with two bounds on one side, SQLite would seek by one and scan to the other.
     const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
     const where = `tenant = ? AND ${key} ${bounds[0]} ? AND ${key} ${bounds[1]} ?`;
     const ends = descending ? [last ?? low, high] : [low, last ?? high];

@@ -205,8 +205,8 @@ function prepareGeneration(
 }
 
 /**
- * Deletes tombstones up to the checkpoint, which only older batches needed. Keeps them while a tenant is parked,
- * since its retry folds older events again.
+ * Deletes tombstones up to the checkpoint, since only batches before it need them. Keeps them while a tenant is
+ * parked, since its retry folds older events again.
  */
 function sweepTombstones(connection: SqliteConnection, { projection, tag }: GenerationId): void {
   const { prepare } = connection;

@@ -4,9 +4,9 @@ import type { IndexPlan } from '../index-keys.ts';
 /**
  * The SQL of one collection. Documents are rows of `d<number>`, with the key of each single-valued index in a column
  * `k<at>` under an SQLite index. A multi-valued index has its entries in `e<number>_<at>`; `k<at>` lists them, so
- * that a write finds those that changed. `s` holds the searched fields (searched.ts) as SQLite's binary JSON.
- * A deleted document leaves a tombstone, a row without text in no index, so that a repeated older batch does not
- * restore it.
+ * that a write finds the changed entries. `s` holds the searched fields (searched.ts) as SQLite's binary JSON. A
+ * deleted document leaves a tombstone, a row without text that is in no index, so that a repeated older batch does
+ * not restore it.
  */
 export interface TableShape {
   readonly number: number;
@@ -70,9 +70,9 @@ export function upsertSql({ number, indexes, searchable }: TableShape): string {
 }
 
 /**
- * Replaces the document of a position, and the keys of the indexes `moved`. Omits other key columns, because SQLite
- * rewrites the index entry of every column in an update. Parameters: position, document, `s` as JSON if searchable,
- * the keys, tenant, id, the former position.
+ * Replaces a document that is still at the given position, and its keys in the indexes `moved`. Omits other key
+ * columns, because SQLite rewrites the index entry of every column in an update. Parameters: position, document, `s`
+ * as JSON if searchable, the keys, tenant, id, the former position.
  */
 export function rewriteSql({ number, searchable }: TableShape, moved: readonly number[]): string {
   const keys = moved.map((at) => `, k${at} = ?`).join('');
@@ -92,7 +92,7 @@ export function findSql({ number, indexes }: TableShape, at: number, descending:
     WHERE e.tenant = ? AND e.key > ? AND e.key < ? ORDER BY e.key ${direction} ${LIMITED}`;
 }
 
-/** Reads only the index, no page of a document. Parameters as of {@link findSql}. */
+/** Reads only the index, no page of a document. The parameters are those of {@link findSql}. */
 export function entriesSql({ number }: TableShape, at: number, descending: boolean): string {
   return `SELECT k${at} FROM d${number} WHERE tenant = ? AND k${at} > ? AND k${at} < ?
     ORDER BY k${at} ${descending ? 'DESC' : 'ASC'} ${LIMITED}`;

@@ -16,7 +16,7 @@ const UNSIZED = 32;
 
 type Place = readonly [value: SQLInputValue, id: string];
 
-/** Reads the documents of segments, one after the other. @param after the place in the first one */
+/** Reads the documents of segments, one segment after the other. */
 export function segmentsWay(
   query: SearchQuery,
   plan: Extract<Plan, { kind: 'lookup' | 'order' }>,
@@ -57,7 +57,7 @@ export function startOf(
   return { segments: rest, after: value !== null && isBefore(rest[0], value, isDown) ? undefined : place };
 }
 
-/** Whether a value is not yet among those of a segment. */
+/** Whether a value comes before all values of a segment, in the direction of the sort. */
 function isBefore(segment: Segment | undefined, value: string | number | boolean, isDown: boolean): boolean {
   const near = segment === undefined || 'ids' in segment ? undefined : isDown ? segment.high : segment.low;
   if (near === undefined || (typeof near.value !== 'string' && typeof near.value !== 'number')) return false;
@@ -65,7 +65,7 @@ function isBefore(segment: Segment | undefined, value: string | number | boolean
   return distance === 0 ? !near.inclusive : distance < 0 !== isDown;
 }
 
-/** The value of a cursor as it is: no value in this order is truncated. */
+/** The value of a cursor in the form of entries, not truncated: entries read in this order hold whole values. */
 const whole = (value: string | number | boolean): string | number =>
   typeof value === 'boolean' ? Number(value) : value;
 
