@@ -5,7 +5,10 @@ import { type Environment, environment } from './config/variables.ts';
  * No other module reads the environment.
  */
 
-/** Ends the start. The message has one sentence for each variable that is wrong, and never holds a value. */
+/**
+ * Stops the start of the process. The message has one sentence for each variable that is wrong, and never holds a
+ * value.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -14,8 +17,8 @@ export class ConfigError extends Error {
 export type Config = Readonly<Omit<Environment, 'DEMO'> & { DEMO: boolean }>;
 
 /**
- * Signing secrets. During a rotation each may have two more that only verify: `_NEXT` before the servers sign
- * with it, `_PREVIOUS` after they did.
+ * Signing secrets. During a rotation each may have two more variables, whose secrets only verify: `_NEXT` for the
+ * secret that will sign, `_PREVIOUS` for the secret that no longer signs.
  */
 export const SIGNING_SECRETS = [
   'TENANT_JWT_SECRET',
@@ -78,7 +81,7 @@ const wrongTogether = (
 
 /**
  * @param variables usually `process.env`; an empty value counts as unset
- * @param required secrets that must be set in production; default: a server's
+ * @param required secrets that must be set in production; default: the secrets of a server
  * @throws {ConfigError} with every variable that is missing or wrong
  */
 export const readConfig = (

@@ -36,7 +36,7 @@ const stored = z.object({
 /** The signing and wrapping keys: current ones, and those that only verify. */
 export type Secrets = Readonly<z.output<typeof stored>>;
 
-/** The current secret, then those that only verify: for {@link tokenFamily}. */
+/** The current secret, then the secrets that only verify, as {@link tokenFamily} takes them. */
 export const signingSecrets = (
   secrets: Secrets,
   name: SigningSecret,
@@ -70,8 +70,8 @@ const storedOrNew = (config: Config): Secrets => {
 };
 
 /**
- * Merges secrets; the environment takes precedence. Stored secrets that only verify are dropped with their current
- * one.
+ * Merges the secrets of the environment and the folder; the environment takes precedence. If it has the current
+ * secret, the folder's previous and next ones are ignored.
  */
 const joined = (config: Config, folder: Secrets): Secrets => {
   const beside = SIGNING_SECRETS.flatMap((name) =>
@@ -87,7 +87,7 @@ const joined = (config: Config, folder: Secrets): Secrets => {
   return secrets;
 };
 
-/** The environment's secrets, when it gives all. */
+/** The environment's secrets; undefined unless all required ones are set. */
 const given = (config: Config): Secrets | undefined => {
   const complete = stored.safeParse(config);
   return complete.success ? complete.data : undefined;
@@ -96,7 +96,7 @@ const given = (config: Config): Secrets | undefined => {
 /**
  * Creates the secrets that the environment lacks at the first start, and stores them in the data folder, readable by
  * the owner only. In production the configuration requires all of them.
- * @throws {ConfigError} when two of them are equal
+ * @throws {ConfigError} when two secrets are equal
  */
 export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, storedOrNew(config));
 
@@ -115,11 +115,11 @@ export type Rotation = 'rotate' | 'prepare';
 export type Rotated = 'made' | 'prepared' | 'exchanged';
 
 /**
- * One step of a rotation. `rotate`: the prepared secret, else a new one, signs from now on, and the current one
- * becomes the previous one. `prepare`: a new secret verifies from now on.
+ * One step of a rotation. `rotate`: the prepared secret, or a new one if none is prepared, signs from now on, and the
+ * current one becomes the previous one. `prepare`: a new secret verifies from now on.
  * @param found the current secret and those that only verify
- * @param force drops a previous secret, replaces a prepared one
- * @throws {ConfigError} when a secret would be lost without `force`
+ * @param force drops a previous secret and replaces a prepared one
+ * @throws {ConfigError} without `force`, when a secret would be lost
  */
 export const rotated = (
   name: SigningSecret,
@@ -149,8 +149,8 @@ export const rotated = (
 };
 
 /**
- * Runs {@link rotated} in the data folder.
- * @throws {ConfigError} when it holds no secrets, or another rotation is under way
+ * Runs {@link rotated} on the secrets stored in the data folder.
+ * @throws {ConfigError} when the folder holds no secrets, or another rotation is under way
  */
 export const rotateStored = (
   config: Config,
@@ -173,7 +173,10 @@ export const rotateStored = (
   return done;
 };
 
-/** Drops all but the current secret: tokens of the others are refused from the next start. @throws {ConfigError} */
+/**
+ * Drops all but the current secret: tokens signed by the others are refused from the next start. @throws
+ * {ConfigError}
+ */
 export const dropStored = (config: Config, name: SigningSecret): void => {
   changeStored(config, (secrets) => ({
     ...secrets,

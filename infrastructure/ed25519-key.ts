@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 
-/** DER of an Ed25519 private key before its 32 bytes (RFC 8410). */
+/** The DER bytes that precede the 32 bytes of an Ed25519 private key (RFC 8410). */
 const PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED = 32;
 

@@ -1,10 +1,13 @@
 /** How often (ms) the thread's processor time is read. */
 const SAMPLE_MS = 1_000;
-/** Processor time (ms) of a second in which a thread counts as idle; timers and polls take 5 to 15. */
+/** Processor time (ms per second) up to which a thread counts as idle; timers and polls take 5 to 15. */
 const IDLE_MS = 25;
 /** Idle seconds before the collection after the start. */
 const STARTED_SAMPLES = 3;
-/** Idle seconds before later ones, which also discard compiled code: load slows down for seconds after a short pause. */
+/**
+ * Idle seconds before later collections. They also discard compiled code, so after a short pause they would slow down
+ * requests for seconds.
+ */
 const IDLE_SAMPLES = 30;
 /** Processor time (ms) of busy seconds after which a thread may hold enough garbage for another collection. */
 const WORKED_MS = 1_000;

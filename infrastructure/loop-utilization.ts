@@ -1,6 +1,9 @@
 const WINDOW_MS = 100;
 
-/** The share of time, 0 to 1, for which this thread's event loop was busy, of the last window of at least 100 ms. */
+/**
+ * Measures the share of time (0 to 1) for which this thread's event loop was busy, over the last window of at least
+ * 100 ms.
+ */
 export const loopUtilization = (): (() => number) => {
   let before = performance.eventLoopUtilization();
   let at = performance.now();

@@ -9,7 +9,9 @@ export const keepFilesPrivate = (): void => {
   process.umask(0o077);
 };
 
-/** Makes a folder and those above it. `mkdir` with `recursive` never returns in file systems such as `/proc`. */
+/**
+ * Makes a folder and its parents one by one: `mkdir` with `recursive` never returns in file systems such as `/proc`.
+ */
 export const makeFolder = (path: string): void => {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
@@ -22,7 +24,7 @@ export const makeFolder = (path: string): void => {
 };
 
 /**
- * Makes the folders of data and keys, and refuses one that this user cannot write before any store waits for it.
+ * Makes the folders of data and keys before any store is opened, and refuses a folder that this user cannot write.
  * @throws {ConfigError}
  */
 export const requireFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders): void => {

@@ -56,7 +56,7 @@ export const openStores = async (
   const answers = await opened(() => openAnswers(config));
   const blobs = await opened(() => openBlobs(config));
   const corpus = await opened(() => openCorpus(config));
-  // A cache of this machine, also with remote stores.
+  // Snapshots are a cache of this machine, even if the other stores are remote.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   const log = config.EVENTSTORE_URL === undefined ? file('events.db') : undefined;
   const heads = await openSqliteHeadStore({ path: file('heads.db'), log, maintenance });
@@ -70,7 +70,8 @@ export const openStores = async (
     corpus,
     heads,
     close: async () => {
-      // Closes users of files before their owners: the last one to close removes the write-ahead log.
+      // Closes the thread before the stores that own the files: the last connection to a file removes its write-ahead
+      // log.
       await maintenance.close();
       for (const store of [heads, events, reads, keys, answers, blobs, corpus, snapshots])
         await store.close();

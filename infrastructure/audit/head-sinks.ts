@@ -8,7 +8,7 @@ import { makeFolder } from '../private-files.ts';
 const TIMEOUT_MS = 10_000;
 const LINE_FEED = 0x0a;
 
-/** Appends each head as a line of JSON to the tenant's file; durable when acknowledged. */
+/** Appends each head as a line of JSON to the tenant's file. The line is durable when `receive` resolves. */
 export const folderSink = (folder: string): HeadSink => ({
   receive: async (head) => {
     makeFolder(resolve(folder));

@@ -6,8 +6,8 @@ import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 import { transaction } from '../sqlite/transaction.ts';
 
 /**
- * Events per transaction, adapted to its duration: a transaction blocks other writers of heads and the log's
- * checkpoints, but more events share written pages.
+ * Events per transaction, adapted to the transaction's duration. A long transaction blocks other writers of heads and
+ * checkpoints of the log's WAL, but its events share written pages.
  */
 const STEP = { least: 2000, most: 16_000, shortMs: 20, longMs: 50 };
 const BUSY_MS = 5000;
@@ -30,7 +30,7 @@ export const openLogHeads = (path: string, log: string) => {
   const lock = db.prepare('UPDATE main.progress SET one = one');
   const noted = db.prepare('SELECT position FROM progress');
   const end = db.prepare('SELECT ifnull(max(position), 0) AS position FROM log.events');
-  // Imported positions have gaps.
+  // Imported positions have gaps, so the nth position cannot be calculated.
   const nth = db.prepare(
     'SELECT position FROM log.events WHERE position >= ? ORDER BY position LIMIT 1 OFFSET ?',
   );
@@ -48,7 +48,7 @@ export const openLogHeads = (path: string, log: string) => {
 
   const advance = (): { position: Position | undefined; isEnd: boolean; isFull: boolean } => {
     const row = noted.get();
-    // Only this function and `merge` write it, from positions.
+    // Only this function and `merge` write the column, and both write positions.
     const position = row && (optionalTextOf(row, 'position') as Position | undefined);
     const from = position === undefined ? 1 : offsetOf(position) + 1;
     const last = numberOf(end.get() ?? {}, 'position');
@@ -63,7 +63,7 @@ export const openLogHeads = (path: string, log: string) => {
   };
 
   return {
-    /** Copies the next events' heads. @returns the position reached, and whether it is the end of the log */
+    /** Copies heads of the next events. @returns the position reached, and whether that is the end of the log */
     step() {
       let began = 0;
       const copy = () => {

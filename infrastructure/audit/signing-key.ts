@@ -9,8 +9,8 @@ import { ed25519KeyOf, KEY_FORMS } from '../ed25519-key.ts';
 const FILE = 'audit-signing-key.pem';
 
 /**
- * The key that signs heads: from the environment, else, outside production, generated once and stored in the data
- * folder. Undefined in production without one, because a key beside the log proves nothing against its writers.
+ * The key that signs heads. Without a key in the environment, one is generated and stored in the data folder, except
+ * in production, where the result is undefined: a key beside the log proves nothing against the log's writers.
  * @throws {ConfigError} for anything but an Ed25519 key
  */
 export const headSigner = (config: Config): HeadSigningKey | undefined => {

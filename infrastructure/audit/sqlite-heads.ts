@@ -31,7 +31,7 @@ const UPSERT_OWNER = `INSERT INTO owners (owner, position) VALUES (?, ?) ON CONF
 const PROGRESS = `UPDATE progress SET position = ?, last = ifnull(?, last)
   WHERE position IS NULL OR position < ?`;
 
-/** Heads read in one step of a few milliseconds. */
+/** Heads that one step reads. A step takes a few milliseconds. */
 const PAGE = 2000;
 
 const streamHead = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
@@ -47,9 +47,10 @@ const signedHead = z.object({
 });
 
 /**
- * Commits do not wait for the disk: heads lost to a power cut are copied again from the log.
+ * Opens the store of heads. Commits do not wait for the disk: heads lost to a power cut are copied again from the
+ * log.
  * @param log file of the embedded event log, if there is one: a thread copies heads from it
- * @param maintenance the caller closes it before this store; default: a thread of its own
+ * @param maintenance closed by the caller before this store; default: a thread that the store starts and closes
  */
 export const openSqliteHeadStore = async ({
   path,
@@ -71,7 +72,7 @@ export const openSqliteHeadStore = async ({
 
   const positionIn = ({ prepare }: SqliteConnection): Position | undefined => {
     const row = prepare('SELECT position FROM progress').get();
-    // Only `merge` writes it, from positions.
+    // Only `merge` and the thread's copy (log-heads.ts) write the column, and both write positions.
     return row === undefined ? undefined : (optionalTextOf(row, 'position') as Position | undefined);
   };
 
@@ -110,7 +111,7 @@ export const openSqliteHeadStore = async ({
   };
 
   return {
-    // Positions are written by the thread's store only.
+    // The thread answers this task with a position or undefined.
     ...(log === undefined
       ? {}
       : { advance: async () => (await thread.run({ kind: 'heads', path, log })) as Position | undefined }),

@@ -28,10 +28,10 @@ interface BackupPlan {
 
 /**
  * Copies the embedded stores while others write to them, in an order that makes the copies consistent:
- * 1. blobs, since those that the log's copy names may be deleted meanwhile
+ * 1. blobs, since a blob that the log's copy names may be deleted before step 3
  * 2. the log
- * 3. blobs again, since files that the log's copy names were stored before their events
- * 4. stored answers, except those to writes that the log's copy lacks
+ * 3. blobs again, since a blob is stored before its event, possibly after step 1
+ * 4. stored answers, except answers to writes that the log's copy lacks
  * 5. keys, in their own folder: each key is stored before anything is sealed with it
  * @throws {BackupError}
  */
@@ -107,7 +107,7 @@ const forgetLaterAnswers = (path: string, position: string): void => {
   ).run(position);
 };
 
-/** Folds the write-ahead log into a copy that nothing else has open. */
+/** Opens a copy that no other connection uses, and merges its write-ahead log into the file. */
 const alone = (path: string): DatabaseSync => {
   const db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = DELETE');

@@ -11,14 +11,14 @@ import { orMissing } from '../durable-files.ts';
 /** Copies all pages in one step: with several steps each commit of another process would restart the copy. */
 const ALL_PAGES = 2 ** 31 - 1;
 
-/** Copies a database as of one moment while others write to it. Durable when this resolves. */
+/** Copies a database as of one moment while others write to it. The copy is durable when this resolves. */
 export const copyDatabase = async (from: string, to: string): Promise<void> => {
   using source = new DatabaseSync(from, { timeout: 5000 });
   await backup(source, to, { rate: ALL_PAGES });
   await sync(to);
 };
 
-/** Writes a file that is durable when this resolves. */
+/** Syncs a file: its bytes are durable when this resolves. */
 export const sync = async (path: string): Promise<void> => {
   await using handle = await open(path, 'r');
   await handle.sync();
@@ -40,7 +40,7 @@ export const copyFile = async (from: string, to: string): Promise<StoredBlob> =>
   return total();
 };
 
-/** Copies the blobs that `to` lacks, except those that are deleted meanwhile. */
+/** Copies the blobs that `to` lacks or has with another size or time, except blobs that are deleted meanwhile. */
 export const copyBlobs = async (from: string, to: string): Promise<void> => {
   for await (const path of blobPaths(from)) await orMissing(copyChanged(join(from, path), join(to, path)));
 };

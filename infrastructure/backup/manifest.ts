@@ -26,8 +26,8 @@ const manifest = z.object({
   /** Id of the log's first event, which identifies the log. Null while the log is empty. */
   log: z.string().nullable(),
   /**
-   * Data: position of the last event in the copy. Keys: each event up to here has its keys. Empty for an
-   * empty log.
+   * In a backup of data, the position of the last event in the copy. In a backup of keys, the position up to which
+   * all keys of events are included. Empty for an empty log.
    */
   position: z.string(),
   files: z.array(file),
@@ -43,7 +43,10 @@ const PARTS: Readonly<Record<Manifest['kind'], { must: Names; may: Names }>> = {
   keys: { must: ['keys.db'], may: [] },
 };
 
-/** A list that lacks a file would restore an incomplete data folder, which the server would initialise again. */
+/**
+ * Checks that the manifest names each required file once. Without one of them, restore would create an incomplete
+ * data folder, in which the server would create the missing store anew.
+ */
 const isWhole = ({ kind, files }: Manifest): boolean => {
   const { must, may } = PARTS[kind];
   const names = files.map(({ name }) => name);
@@ -82,7 +85,7 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
   return parsed.data;
 };
 
-/** Whether a folder is inside another one or the same, also through links; it need not exist. */
+/** Whether `inner` is the folder `outer` or lies inside it, also through symbolic links. Neither need exist. */
 export const isWithin = (inner: string, outer: string): boolean =>
   `${realPath(inner)}${sep}`.startsWith(`${realPath(outer)}${sep}`);
 

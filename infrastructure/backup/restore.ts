@@ -16,13 +16,13 @@ interface RestorePlan {
   readonly into: string;
   /** Folder for the keys; default: the data folder. */
   readonly keysInto: string | undefined;
-  /** Accept keys older than the log: texts sealed in between are unreadable then. */
+  /** Accepts keys that are older than the log. Texts sealed after the keys were copied are then unreadable. */
   readonly olderKeys: boolean;
 }
 
 /**
- * Creates a data folder from a backup. Files are copied beside it and checked against the manifest; the
- * folder gets its name last, so a half-restored one is never used.
+ * Creates a data folder from a backup. Files are copied into a temporary folder and checked against the manifest.
+ * That folder is renamed last, so a half-restored data folder is never used.
  * @throws {BackupError}
  */
 export const restore = async (plan: RestorePlan): Promise<Manifest> => {
@@ -51,7 +51,7 @@ export const restore = async (plan: RestorePlan): Promise<Manifest> => {
     if (keysInto === into) await placeKeys(keysFrom, beside, keys);
     else await placeKeys(keysFrom, keysInto, keys);
     await syncFolder(beside);
-    // Fails when another process has written to the folder since.
+    // Fails if another process has written to the folder since the check above.
     if (existsSync(into)) await rmdir(into);
     await rename(beside, into);
     await syncFolder(dirname(into));
@@ -92,7 +92,7 @@ const place = async (
 
 const LINE = /^([0-9a-f]{64}) ([0-9]{1,15}) (.+)$/;
 
-/** Uses the copied list, which was checked against the manifest. */
+/** Reads the copied list of blobs, which was checked against the manifest. */
 const placeBlobs = async (from: string, into: string): Promise<void> => {
   await mkdir(join(into, 'blobs'));
   const lines = createInterface({ input: createReadStream(join(into, BLOB_LIST)) });

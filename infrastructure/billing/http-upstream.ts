@@ -19,7 +19,7 @@ interface HttpUpstreamOptions {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Longest accepted reference; a longer one counts as no answer. */
+/** Bytes of a response that are read. A longer response counts as one without a reference. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const MAX_MESSAGE = 500;
 /** 4xx statuses that say nothing about the invoice: timeout, conflict, too many requests. */
@@ -79,11 +79,11 @@ type Answered = Extract<OutboundAnswer, { kind: 'answered' }>;
 const objectIn = ({ body, truncated }: Answered): Readonly<Record<string, unknown>> | undefined => {
   if (truncated) return undefined;
   const value = parsedJson(body.toString('utf8'));
-  // Reads a property of any object.
+  // Only allows reading properties, whose values stay unknown.
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 };
 
-/** Cleans a text for storage and display. */
+/** The reference in an answer; undefined when there is none or it cannot be stored. */
 const referenceIn = (answer: Answered): string | undefined => {
   const reference = objectIn(answer)?.reference;
   if (typeof reference !== 'string' || reference.trim() === '') return undefined;
@@ -99,7 +99,7 @@ const said = (answer: Answered): string => {
   return words === undefined ? `HTTP ${status}` : `HTTP ${status}: ${String(words)}`;
 };
 
-/** Cuts a text and removes control characters: an upstream may echo any input. */
+/** Masks the token in a text, removes control characters and truncates: an upstream may echo any input. */
 const withoutToken = (message: string, token: string | undefined): string => {
   const open = token === undefined || token === '' ? message : message.replaceAll(token, '***');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out

@@ -14,7 +14,7 @@ export const recorder = ({ path: folder }: { path: string }): BillingUpstream =>
   const incoming = join(folder, '.incoming');
   let ready: Promise<void> | undefined;
 
-  /** The folder is created with the first invoice, and again after a failure. */
+  /** Creates the folder with the first invoice, and tries again after a failure. */
   const prepared = (): Promise<void> => {
     ready ??= prepare(folder, incoming).catch((error: unknown) => {
       ready = undefined;
@@ -54,7 +54,7 @@ export const recorder = ({ path: folder }: { path: string }): BillingUpstream =>
   };
 };
 
-/** File name of a key. */
+/** Keys that are safe as file names. */
 const KEY = /^[a-z0-9-]{1,100}$/;
 const HOUR_MS = 3_600_000;
 

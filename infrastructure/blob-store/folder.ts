@@ -9,7 +9,7 @@ import { codeOf } from '../error-code.ts';
 import { blobPaths, names } from './paths.ts';
 import { checkRef, guarded, measuring } from './refs.ts';
 
-/** Folder of unfinished files. No tenant id begins like this. */
+/** Folder of unfinished files. No tenant id begins with a dot. */
 const INCOMING = '.incoming';
 
 /**
@@ -59,8 +59,8 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
       const target = pathOf({ ...from, id: toId });
       if (source === target) return;
       const now = new Date();
-      // Sets the time before the rename, so that `sweep` does not take the file for the older one that it
-      // replaces.
+      // Sets the time before the rename, so that a `delete` of older files does not remove this one in place of the
+      // file that it replaces.
       await utimes(source, now, now);
       await place(source, target);
       await syncFolder(dirname(source));
@@ -85,7 +85,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
         await rm(path, { force: true });
         return;
       }
-      // Renames the file away before it looks at its age: a new file could take its place in between.
+      // Renames the file before its age is read, since a newer file could otherwise replace it in between.
       const part = newPart();
       if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
       const isNewer = (await stat(part)).mtimeMs >= before;
@@ -118,7 +118,7 @@ async function* blobsIn(folder: string): AsyncGenerator<{ ref: BlobRef; at: numb
   }
 }
 
-/** Creates the folder and its parents, and syncs each. */
+/** Creates the folder and its missing parents, and syncs the folders that hold them. */
 const makeFolder = async (folder: string): Promise<void> => {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;

@@ -7,7 +7,7 @@ import { call, insertOnce, type Row } from '../mongodb/calls.ts';
 import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
-/** The driver takes any value as an id; its types allow only its own. */
+/** The driver accepts any value as an id, but its types allow only `ObjectId`. */
 declare module 'mongodb' {
   interface GridFSBucket {
     openUploadStreamWithId(id: string, filename: string): GridFSBucketWriteStream;
@@ -16,9 +16,9 @@ declare module 'mongodb' {
 }
 
 /**
- * Stores blobs in the GridFS bucket `blobs`. Each put is one GridFS file with the `filename` `<tenant>/<id>`,
- * so that a move is one update. GridFS writes chunks before the file document, so `blobs.unfinished` records
- * files that are being written or removed: chunks of a dead process can be found by it.
+ * Stores blobs in the GridFS bucket `blobs`. Each put is one GridFS file with the `filename` `<tenant>/<id>`, so that
+ * a move is one update. GridFS writes chunks before the file document, so `blobs.unfinished` records files that are
+ * being written or removed. From these records `tidy` finds the chunks that a dead process left.
  * @throws {StoreUnavailable}
  */
 export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobStore> {
@@ -29,8 +29,8 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
   const notes = db.collection<Row>('blobs.unfinished');
 
   /**
-   * Deletes the file document before its chunks: a file without chunks would be a broken blob. The record
-   * lets `tidy` find chunks that stay.
+   * Deletes the file document before its chunks: a file without chunks would be a broken blob. The record lets `tidy`
+   * find chunks that a failure leaves.
    */
   const remove = async (putId: string): Promise<void> => {
     await call(() => insertOnce(notes, { _id: putId, at: new Date() }));
@@ -107,7 +107,7 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
     tidy: async (before) => {
       const left = await call(() => notes.find({ at: { $lt: new Date(before) } }).toArray());
       for (const { _id } of left) {
-        // A finished put that died before it removed its record is a valid blob.
+        // If the process died after the file was whole but before its record was removed, the file is a valid blob.
         const whole = await call(() => files.findOne({ _id }));
         if (whole === null) await remove(_id);
         else await call(() => notes.deleteOne({ _id }));

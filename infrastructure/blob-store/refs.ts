@@ -8,7 +8,7 @@ const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isTenantId = (text: string): boolean => TENANT.test(text);
 export const isBlobId = (text: string): boolean => ID.test(text);
 
-/** @throws for anything but a tenant id and a UUID, which must not become part of a path */
+/** @throws unless the ref is a tenant id and a UUID: any other text must not become part of a path */
 export const checkRef = ({ tenantId, id }: BlobRef): void => {
   if (!isTenantId(tenantId) || !isBlobId(id)) throw new TypeError('this is no place of a blob');
 };
@@ -26,7 +26,7 @@ export const measure = (): { readonly add: (chunk: Buffer) => void; readonly tot
   };
 };
 
-/** As {@link measure}, as a stage of a pipeline. */
+/** {@link measure} as a stage of a pipeline. */
 export const measuring = (): { readonly through: Transform; readonly total: () => StoredBlob } => {
   const { add, total } = measure();
   const through = new Transform({
@@ -38,5 +38,5 @@ export const measuring = (): { readonly through: Transform; readonly total: () =
   return { through, total };
 };
 
-/** A source may fail before anything reads it; the reader gets the error then. */
+/** Keeps a source that fails before it is read from ending the process; its reader gets the error later. */
 export const guarded = (source: Readable): Readable => source.on('error', () => undefined);

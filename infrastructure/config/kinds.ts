@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** Kinds of values that variables of the environment have. Messages follow the variable's name and never hold a value. */
+/** Kinds of values of environment variables. A message follows the variable's name and never holds a value. */
 
 export const whole = (min: number, max: number, fallback: number) => {
   const message = `must be a whole number from ${min} to ${max}`;
@@ -41,7 +41,7 @@ export const hasHost = (value: string): boolean => /^[^:]+:\/\/([^@/?#]*@)?[^@/?
 
 export const httpUrl = url(['http:', 'https:'], 'must be an http or https URL');
 
-/** A URL that guarded calls take: one with a user name or password could never be called. */
+/** A URL for guarded calls, which refuse every URL with a user name or password. */
 const called = httpUrl.refine((value) => {
   const found = URL.parse(value);
   return !found?.username && !found?.password;
@@ -49,7 +49,7 @@ const called = httpUrl.refine((value) => {
 
 export const calledUrl = () => called.clone().optional();
 
-/** Such a URL, or the path of a folder. Refuses other schemes, which would count as a folder's name. */
+/** A {@link calledUrl}, or the path of a folder. Refuses other schemes, which would be taken for a folder's name. */
 export const folderOrUrl = () =>
   z
     .string()
@@ -87,7 +87,7 @@ export const secret = () =>
     .refine((value) => Buffer.byteLength(value) >= 32, 'must have at least 32 bytes')
     .optional();
 
-/** @param least Express takes no network of all addresses */
+/** @param least smallest prefix length; Express refuses a network of all addresses (`/0`) */
 const isNetwork = (value: string, least = 0): boolean => {
   const [address = '', bits = '', ...rest] = value.split('/');
   const widest = isIP(address) === 4 ? 32 : 128;
@@ -116,7 +116,7 @@ export const decoded = (text: string): string | undefined => {
   }
 };
 
-/** `name=value` pairs with commas between, percent-encoded, as OpenTelemetry has them. */
+/** `name=value` pairs with commas between, percent-encoded, as OpenTelemetry specifies. */
 export const pairs = () =>
   z
     .string()
@@ -139,7 +139,7 @@ export const pairs = () =>
 const isOrigin = (text: string): boolean =>
   /^https?:$/.test(URL.parse(text)?.protocol ?? '') && URL.parse(text)?.origin === text;
 
-/** As browsers send them: scheme, host and port alone. */
+/** Origins as browsers send them: scheme, host and port alone. */
 export const origins = z
   .string()
   .transform(list)
@@ -164,7 +164,7 @@ export const fourDelays = z
     `must be four numbers of seconds up to ${LONGEST_DELAY}`,
   );
 
-/** As Express's `trust proxy`: a flag, a number of hops, or addresses and networks. */
+/** Values of Express's `trust proxy`: a flag, a number of hops, or addresses and networks. */
 export const trustProxy = z
   .string()
   .transform((value): boolean | number | string => {

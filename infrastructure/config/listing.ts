@@ -3,11 +3,11 @@ import { type About, about, environment } from './variables.ts';
 /** A variable as documents and `admin config` list it. */
 export interface Variable extends About {
   readonly name: string;
-  /** As it is written in the environment; undefined without a default. */
+  /** The default as written in the environment; undefined if there is none. */
   readonly fallback: string | undefined;
 }
 
-/** A value as it is written in the environment. */
+/** A value as written in the environment. */
 const written = (value: unknown): string => {
   if (typeof value === 'boolean') return value ? '1' : '0';
   return Array.isArray(value) ? value.join(',') : String(value);
@@ -29,7 +29,7 @@ export const variables = (): Variable[] =>
 
 const SECRET_PARAMETER = /((?:^|[?&;])[^=&;]*(?:password|token|secret|key|properties)[^=&;]*=)[^&;]*/gi;
 
-/** Hides a secret, the person in an address, and credentials among its parameters. */
+/** Masks a secret, the user part of a URL, and credentials among a URL's parameters. */
 const masked = (value: string, { isSecret }: About): string => {
   if (isSecret) return '***';
   return value.replace(/^([a-z][a-z0-9+.-]*:\/\/).*@/i, '$1***@').replace(SECRET_PARAMETER, '$1***');

@@ -4,7 +4,7 @@ const NAMES = Object.keys(environment.shape);
 /** Variables of other programs that resemble ours. */
 const OTHERS = new Set(['HOME', 'HOSTNAME', 'LOGLEVEL']);
 
-/** Changed, added or missing characters between two texts, up to `most`; more than that otherwise. */
+/** Number of changed, added or missing characters between two texts. Exact up to `most`. */
 const distance = (left: string, right: string, most: number): number => {
   if (Math.abs(left.length - right.length) > most) return most + 1;
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
@@ -26,7 +26,10 @@ interface MisspelledVariable {
   readonly meant: string;
 }
 
-/** Set variables whose names are nearly those of the configuration, in any case: they have no effect. */
+/**
+ * Variables that are set but have no effect, because their names differ only in a few letters or in case from a name
+ * of the configuration.
+ */
 export const misspelledVariables = (
   variables: Readonly<Record<string, string | undefined>>,
 ): MisspelledVariable[] =>

@@ -11,7 +11,7 @@ const BOOLEAN = /^(true|false)$/;
 const WHOLE = /^-?[0-9]{1,9}$/;
 const ANY = /./;
 
-/** Options of the EventStoreDB client, as it compares them: without case, `_` and `-`. */
+/** Options of the EventStoreDB client, in lower case without `_` and `-`, which the client ignores. */
 const ESDB_OPTIONS: Readonly<Record<string, RegExp>> = {
   tls: BOOLEAN,
   // The client would ignore `false`.
@@ -55,7 +55,7 @@ const esdbFault = (value: string): string | undefined => {
   return undefined;
 };
 
-/** The driver's constructor checks the options; it is loaded only for a connection string. */
+/** Loads the MongoDB driver, whose constructor checks the options, only when there is a connection string. */
 const require = createRequire(import.meta.url);
 
 /** The reason why the driver of MongoDB would refuse a connection string; undefined if it accepts it. */
@@ -75,7 +75,7 @@ const mongoFault = (value: string): string | undefined => {
   }
 };
 
-/** A schema of texts without such a fault; a new one for each variable. */
+/** A schema that refuses texts for which `fault` returns a message. A new schema for each variable. */
 const without = (fault: (value: string) => string | undefined) =>
   z.string().superRefine((value, context) => {
     const message = fault(value);
@@ -85,7 +85,10 @@ const without = (fault: (value: string) => string | undefined) =>
 export const esdbUrl = () => without(esdbFault).optional();
 export const mongoUrl = () => without(mongoFault).optional();
 
-/** A connection string of MongoDB, or a folder's path. Refuses other schemes, which would count as a folder's name. */
+/**
+ * A connection string of MongoDB, or a folder's path. Refuses other schemes, which would be taken for a folder's
+ * name.
+ */
 export const mongoUrlOrFolder = () =>
   without((value) => {
     if (value.startsWith('mongodb')) return mongoFault(value);

@@ -20,11 +20,11 @@ import {
 } from './kinds.ts';
 import { esdbUrl, mongoUrl, mongoUrlOrFolder } from './store-urls.ts';
 
-/** A variable, for `docs/configuration.md`, `.env.example` and `admin config`. */
+/** Describes a variable in `docs/configuration.md`, `.env.example` and `admin config`. */
 export interface About {
   readonly meaning: string;
   readonly unit?: string;
-  /** The value that holds without the variable, where the schema has no default. */
+  /** Describes the behaviour without the variable, if the schema has no default. */
   readonly unset?: string;
   /** The value is never printed. */
   readonly isSecret?: true;

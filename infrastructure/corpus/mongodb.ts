@@ -5,13 +5,15 @@ import { call, isDuplicateKey, isRefusal, type Row, type Rows, rowsById, textIn 
 import { type MongoOptions, openDatabase } from '../mongodb/database.ts';
 import { bytesOf, changeRow, headOf, keyRow, runRow, sourceOf } from './rows.ts';
 
-/** Longer than the timeout of an operation (`call`), since the revision is drawn before its document is written. */
+/**
+ * Longer than the timeout of an operation (`call`), since a sequence number is drawn before its document is written.
+ */
 const SETTLES_WITHIN_MS = 12_000;
 
 const idOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
 
 /**
- * Stores the corpus in the collection `corpus_sources`, one document per source, so that its chunks are
+ * Stores the corpus in the collection `corpus_sources`, one document per source, so that a source's chunks are
  * replaced atomically without a transaction.
  * @throws {StoreUnavailable}
  */
@@ -51,7 +53,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
     return row.seq;
   };
 
-  /** Matches only documents at an earlier revision. */
+  /** Writes a source unless the stored document is at a later revision. */
   const replace = async (
     tenantId: string,
     key: SourceKey,
@@ -68,7 +70,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
       return matchedCount + upsertedCount > 0;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      // The document exists: at a later revision, or just inserted at an earlier one.
+      // The document exists: either it is at a later revision, or another process has just inserted it.
       const { matchedCount } = await sources.updateOne(where, change);
       return matchedCount > 0;
     }

@@ -7,7 +7,7 @@ import {
   type StoredSource,
 } from '../../application/ports/corpus-store.ts';
 
-/** Rows of both stores: MongoDB keeps lists and flags as they are, SQLite as JSON texts and numbers. */
+/** Rows of both stores: MongoDB stores lists and flags as they are, SQLite stores them as JSON texts and numbers. */
 
 const json = <S extends z.ZodType>(schema: S) =>
   z.union([

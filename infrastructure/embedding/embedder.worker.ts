@@ -5,7 +5,7 @@ import { yieldToOtherThreads } from '../thread-priority.ts';
 import type { EmbedderThreadData, FromEmbedder, ToEmbedder } from './threaded-embedder.ts';
 import { normalised } from './vectors.ts';
 
-/** Its own declarations are of a package that is not installed. */
+/** The package's own declarations refer to a package that is not installed. */
 declare module '@energetic-ai/core' {
   function ready(): Promise<void>;
 }
@@ -37,11 +37,12 @@ const run = async (): Promise<void> => {
   let embed: (texts: string[]) => Promise<number[][]>;
   try {
     const files = (await import(modelPackage)) as { readonly modelSource: EmbeddingsModelSource };
-    // `initModel` loads the model beside its backend, and fails when the model is there first.
+    // `initModel` loads the model and its backend concurrently, and fails if the model is loaded first.
     await ready();
     const model = await initModel(files.modelSource);
     embed = (texts) => model.embed(texts);
-    // Embeds one text first: it shows whether the model works, and loading makes the first text slow.
+    // Embeds one text before the thread reports that it is loaded: the first text shows whether the model works, and
+    // is slow.
     normalised(await embed(['ready']), dimensions);
   } catch (error) {
     post({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) });

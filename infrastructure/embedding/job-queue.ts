@@ -15,10 +15,10 @@ export interface Part {
   readonly to: number;
 }
 
-/** Maximum size of one group: the thread is busy with it for the time that a question may have to wait. */
+/** Maximum size of one group. A question waits while the thread embeds a group, so the size bounds the wait. */
 const GROUP = { texts: 16, characters: 2000 };
 
-/** Limit of waiting questions; a later one would be answered after its caller has given up. */
+/** Limit of waiting questions. With more of them, the last would be answered after its caller has given up. */
 export const MAX_QUESTIONS = 256;
 
 /**
@@ -47,7 +47,7 @@ export class JobQueue {
     return this.#group(this.#waiting[urgency]);
   }
 
-  /** Drops texts of jobs that failed or were cancelled. */
+  /** Removes a job that failed, so that its remaining texts are not embedded. */
   drop(job: Job): void {
     for (const waiting of Object.values(this.#waiting)) {
       const at = waiting.indexOf(job);

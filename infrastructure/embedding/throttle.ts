@@ -3,12 +3,12 @@ import { performance } from 'node:perf_hooks';
 /** Utilisation from which the main thread counts as busy. */
 const BUSY = 0.8;
 /**
- * Length of a rest relative to the work before it while the main thread is busy; background embedding never stops
- * completely.
+ * Ratio of a rest to the work before it while the main thread is busy. Rests are finite, so background embedding
+ * never stops completely.
  */
 const RESTS = 15;
 const MAX_REST_MS = 5000;
-/** Interval of checks during a rest whether the main thread is idle. */
+/** Interval at which a rest checks whether the main thread is still busy. */
 const POLL_MS = 100;
 
 /**

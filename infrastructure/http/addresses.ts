@@ -13,7 +13,7 @@ const REMEMBERED = 2_000;
 type Address = ReturnType<typeof ipaddr.parse>;
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
-/** Caches results of a pure function of a text; keeps the most recent texts. */
+/** Caches results of a pure function of a text; clears the cache when it is full. */
 export function remembered<T>(find: (text: string) => T): (text: string) => T {
   const known = new Map<string, { readonly found: T }>();
   return (text) => {

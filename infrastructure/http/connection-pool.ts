@@ -2,8 +2,8 @@ import type { Connection } from './connection.ts';
 import { isPinned } from './pinned-socket.ts';
 
 /**
- * Maximum of idle connections per key and in total; evicts the least recently used. The age limit bounds the trust in
- * an earlier certificate.
+ * Maximum of idle connections per key and in total; evicts the least recently used. The age limit bounds how long a
+ * certificate is trusted after its check.
  */
 const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
 
@@ -25,7 +25,7 @@ export class ConnectionPool {
     return this.#count;
   }
 
-  /** The most recently used one; closes those that are old or connected to another address. */
+  /** Takes the most recently used connection; closes connections that are too old or lead to another address. */
   take(key: string, addresses: readonly string[]): Connection | undefined {
     for (let found = this.#pop(key); found !== undefined; found = this.#pop(key)) {
       found.onceEnded(() => undefined);

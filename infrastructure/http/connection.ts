@@ -17,7 +17,7 @@ export class Connection {
   #heard = 0;
   #ended: () => void = () => undefined;
 
-  /** @param origin of the URLs called on it */
+  /** @param origin common to all URLs called on the connection */
   constructor(socket: Socket, origin: string) {
     this.#socket = socket;
     let used = false;
@@ -98,7 +98,7 @@ export class Connection {
   }
 }
 
-/** Collects an answer up to the wanted length of its body; a broken answer is truncated there. */
+/** Collects an answer up to the wanted length of its body. An answer whose body breaks off counts as truncated. */
 class Answer implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #resolve: (answer: Answered) => void;

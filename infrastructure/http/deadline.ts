@@ -4,7 +4,8 @@ import { failed } from './failures.ts';
 export const TIMED_OUT = failed('timeout', 'There was no answer in time.');
 
 /**
- * Runs under one deadline, which also ends with `given`. Does not wait for code that ignores the signal.
+ * Runs `run` under one deadline, and ends it also when `given` is aborted. Does not wait for code that ignores the
+ * signal.
  * @throws {@link TIMED_OUT}, the reason of `given`, or what `run` throws
  */
 export const withDeadline = async <T>(

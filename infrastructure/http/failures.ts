@@ -2,7 +2,7 @@ import type { Failed, FailureReason } from '../../application/ports/outbound-htt
 import { TlsError } from './pinned-socket.ts';
 
 /**
- * Describes why a call has no answer in fixed words: messages of libraries hold addresses, names and parts of
+ * Describes in fixed words why a call has no answer, since messages of libraries hold addresses, names and parts of
  * answers.
  */
 
@@ -12,7 +12,7 @@ export const failed = (reason: FailureReason, message: string): Failed => ({
   message,
 });
 
-/** The most specific code; any of several attempts represents them all. */
+/** The most specific code. The first of several attempts represents them all. */
 const codeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;

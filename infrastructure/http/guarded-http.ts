@@ -152,7 +152,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
         if (checked.kind !== 'refused') return { ok: true };
         return { ok: false, reason: checked.reason, message: checked.message };
       }).catch((error: unknown): UrlVerdict => {
-        // Like a name without an answer.
+        // A look-up that takes too long is accepted, like a name without an address.
         if (error === TIMED_OUT) return { ok: true };
         throw error;
       }),

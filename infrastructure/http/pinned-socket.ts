@@ -15,7 +15,7 @@ interface PinnedTarget {
   readonly authorities: readonly string[] | undefined;
 }
 
-/** The server's certificate is not valid for the host. */
+/** The TLS handshake failed, for example because the certificate is not valid for the host. */
 export class TlsError extends Error {
   override readonly name = 'TlsError';
 }

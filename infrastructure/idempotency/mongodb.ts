@@ -5,9 +5,9 @@ import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
 import { answerText, parseAnswer } from './answers.ts';
 
 /**
- * Stored answers in MongoDB. Beginnings and answers are two collections, so that each is one insert under a
- * unique `_id` and the first insert wins on any server. TTL indexes expire both where the server has them;
- * `sweep` does it in any case.
+ * Stored answers in MongoDB. Beginnings and answers are two collections, so that each is one insert under a unique
+ * `_id` and the first insert wins on any server. TTL indexes delete expired documents of both if the server supports
+ * them; `sweep` deletes them in any case.
  * @throws {StoreUnavailable}
  */
 export async function openMongoIdempotencyStore(options: MongoOptions): Promise<IdempotencyStore> {
@@ -44,7 +44,7 @@ function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore 
         return row === null ? undefined : parseAnswer(textIn(row, 'answer'));
       }),
     begin: async (scope, key, use, expiresAt) => {
-      // An insert repeated after a lost reply counts as not the first, which is only more careful.
+      // An insert that is repeated after a lost reply reports `first: false`, which is safe.
       const _id = idOf(scope, key);
       const { fingerprint, nonce } = use;
       const row = { _id, fingerprint, nonce, expires_at: new Date(expiresAt) };

@@ -9,7 +9,7 @@ const AHEAD_SECONDS = 60;
 const MAX_TOKEN_LENGTH = 8192;
 const MAX_CACHED = 10_000;
 
-/** The current secret, and former ones that still verify. */
+/** The current secret, and previous or next ones that only verify. */
 type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
 
 const times = z.object({
@@ -34,7 +34,7 @@ export const tokenFamily = <Claims extends object>(
   const key = Buffer.from(current);
   const keys = [key, ...previous.map((secret) => Buffer.from(secret))];
   type Verified = Claims & Times;
-  // Signatures are cached for ever; expiry is checked at each use.
+  // A valid signature stays valid, so tokens are cached; their expiry is checked at each use.
   const verified = new Map<string, Verified>();
 
   const check = (token: string): Verified => {
@@ -76,12 +76,12 @@ export const tokenFamily = <Claims extends object>(
   };
 };
 
-/** Headers under which a token would mean something else, or that the library ignores. */
+/** Refuses headers that would change a token's meaning, or that the library ignores. */
 const header = z.object({
   alg: z.literal('HS256'),
   crit: z.undefined().optional(),
   b64: z.undefined().optional(),
-  /** In the header, since the specification lists the claims. */
+  /** In the header, since the specification fixes the list of claims. */
   session: z.number().int().nonnegative().optional(),
 });
 const object = z.looseObject({});

@@ -78,7 +78,7 @@ const wrappedIn = ({ wrapped }: Row): Uint8Array | 'destroyed' =>
 function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
   let next: Promise<void> | undefined;
   const truncate = async (): Promise<void> => {
-    // A later destruction wrote after this run began and needs another one.
+    // A destruction that is written after this run began needs another run.
     await Promise.resolve();
     next = undefined;
     const deadline = Date.now() + CHECKPOINT_TIMEOUT_MS;

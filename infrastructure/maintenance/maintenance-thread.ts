@@ -22,7 +22,10 @@ export type FromMaintenance =
   | { readonly id: number; readonly kind: 'done'; readonly position: string | undefined }
   | { readonly id: number; readonly kind: 'failed'; readonly message: string };
 
-/** One thread for work on files that would block requests (decisions 24 and 44). Starts with a task, ends when idle. */
+/**
+ * One thread for work on files that would block requests (decisions 24 and 44). It starts with a task and ends when
+ * idle.
+ */
 export class MaintenanceThread {
   #worker: Worker | undefined;
   readonly #waiting = new Map<number, PromiseWithResolvers<string | undefined>>();
@@ -44,7 +47,10 @@ export class MaintenanceThread {
     return asked.promise;
   }
 
-  /** Ends the thread with its connections, before their owners close theirs: the last one removes the write-ahead log. */
+  /**
+   * Ends the thread and its connections. Stores close their own connections after it, since the last connection
+   * removes the write-ahead log.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#idle);

@@ -49,7 +49,7 @@ const perform = (task: MaintenanceTask): string | undefined => {
   }
 };
 
-/** Closes the connection of a failed task; the next one opens another. */
+/** Closes the connection of a failed task; the next task opens another one. */
 const forget = ({ kind, path }: MaintenanceTask): void => {
   const of = kind === 'heads' ? logs : files;
   of.get(path)?.close();

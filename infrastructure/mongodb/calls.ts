@@ -81,7 +81,7 @@ export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
   }
 }
 
-/** The rows of a bulk that failed on a duplicate `_id`; throws any other failure. */
+/** The rows of a bulk insert that failed because of a duplicate `_id`; throws any other failure. */
 export function duplicatesOf(error: unknown, rows: readonly Row[]): Row[] {
   if (!(error instanceof MongoBulkWriteError)) throw error;
   const failures = [error.writeErrors].flat();

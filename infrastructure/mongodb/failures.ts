@@ -7,8 +7,8 @@ import {
 } from 'mongodb';
 
 /**
- * Classifies errors of the driver. `gone`: no server was found in time, or the client is closed. `transient`: a retry may
- * succeed. `final`: a retry fails again.
+ * Classifies errors of the driver. `gone`: no server was found in time, or the client is closed. `transient`: a retry
+ * may succeed. `final`: a retry fails again.
  */
 type Failure = 'gone' | 'transient' | 'final';
 
@@ -21,7 +21,7 @@ export function failureOf(thrown: unknown): Failure {
   return codesOf(error).some((code) => TRANSIENT_CODES.has(code)) ? 'transient' : 'final';
 }
 
-/** A bulk write wraps the error of its connection, and does not take over its class. */
+/** A bulk write wraps the error of its connection in an error of another class. */
 function reasonOf(error: unknown): unknown {
   const inner = error instanceof MongoBulkWriteError ? error.errorResponse : undefined;
   return inner instanceof Error ? inner : error;
@@ -40,7 +40,7 @@ const GONE: ReadonlySet<string> = new Set([
   'MongoClientClosedError',
 ]);
 
-/** The connection, pool, cursor or session ended during the operation, which begins again on another one. */
+/** The connection, pool, cursor or session ended during the operation; a retry uses another one. */
 const INTERRUPTED: ReadonlySet<string> = new Set([
   'MongoPoolClosedError',
   'MongoWaitQueueTimeoutError',

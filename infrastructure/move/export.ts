@@ -30,7 +30,7 @@ interface ExportFolders {
 const PAGE = 200;
 
 /**
- * Writes stores to empty folders, in limited memory. No server may run on them.
+ * Writes stores to empty folders, in limited memory. No server may use the stores meanwhile.
  * @throws {MoveError}
  */
 export const exportStores = async (
@@ -92,7 +92,7 @@ async function* copiedBlobs(blobs: BlobStore, folder: string) {
   const copies = await openFolderBlobStore({ path: folder });
   for await (const { ref } of blobs.list()) {
     const blob = await blobs.open(ref);
-    // Another put of the same id replaced it.
+    // Another put of the same id has replaced the listed blob.
     if (blob === undefined) continue;
     const { size, sha256 } = await copies.put(ref, blob.stream);
     yield { tenant_id: ref.tenantId, id: ref.id, size, sha256 };

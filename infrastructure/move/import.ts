@@ -101,7 +101,7 @@ async function* inBatches<T>(items: AsyncIterable<T>, most: number, sizeOf: (ite
 const MOST_UNITS = 4 * 1024 * 1024;
 const AT_ONCE = 200;
 
-/** Keeps existing keys, and destroys those that the export has as destroyed. */
+/** Keeps existing keys, and destroys keys that are destroyed in the export. */
 const importKeys = async (path: string, keys: KeyStore): Promise<number> => {
   let count = 0;
   for await (const batch of inBatches(readLines(path, keyLine), AT_ONCE)) {

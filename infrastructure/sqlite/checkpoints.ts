@@ -41,7 +41,7 @@ export class Checkpoints {
     );
   }
 
-  /** The thread is closed by its owner. */
+  /** Runs no further checkpoints. The thread is closed by its owner. */
   end(): void {
     this.#isOver = true;
   }

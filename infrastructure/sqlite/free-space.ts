@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 
 /**
- * Room (bytes) kept free for the read models, so that they can fold every event that was acknowledged. Without it the last
- * appends that fit on a disk would make reads wait for read models that cannot be written.
+ * Room (bytes) kept free for the read models, so that they can fold every event that was acknowledged. Without this
+ * room, the last appends that fit on a disk would make reads wait for read models that cannot be written.
  */
 const KEPT_FREE = 16 * 1024 * 1024;
 

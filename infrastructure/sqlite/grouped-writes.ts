@@ -1,12 +1,14 @@
 import type { SqliteConnection } from './connection.ts';
 
 interface Waiting {
-  /** Returns the function that answers it. */
+  /** Runs the write. Returns the function that answers its caller. */
   run(): () => void;
   reject(error: unknown): void;
 }
 
-/** Runs writes of many requests in one transaction, and so one fsync; each is answered afterwards. */
+/**
+ * Runs writes of many requests in one transaction, which needs one fsync; each request is answered after the commit.
+ */
 export function groupedWrites(connection: SqliteConnection): <T>(write: () => T) => Promise<T> {
   let waiting: Waiting[] = [];
   let flushing = false;

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 const MOST = 20;
 
-/** What `look` finds in a database, or why it cannot be read. */
+/** Returns the faults that `look` finds in a database, or the reason why it cannot be read. */
 const inspected = (path: string, look: (db: DatabaseSync) => string[]): string[] => {
   try {
     using db = new DatabaseSync(path, { timeout: 5000 });
