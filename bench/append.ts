@@ -23,7 +23,8 @@ export async function benchAppend(streams = CALLERS, rounds = 1500): Promise<Rat
   const events = Array.from({ length: CALLERS * rounds }, (_, n) => event(n));
   const raw: number[] = [];
   const adapter: number[] = [];
-  // Alternates and takes the best of three, since other load on the machine slows either side at times.
+  // The sides alternate, and the best of three runs counts, since other load on the machine slows either side at
+  // times.
   for (let run = 0; run < 3; run += 1) {
     raw.push(await inNewFolder((path) => rawRate(path, events, streams)));
     adapter.push(await inNewFolder((path) => adapterRate(path, events, streams)));

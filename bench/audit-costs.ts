@@ -37,7 +37,7 @@ export const chainAndSealing = async (scale: number): Promise<Line[]> => {
   ];
 };
 
-/** Encodes and appends from 64 streams at a time. Events without hashes have the same length as with them. */
+/** Encodes and appends events to 64 streams at a time. The length of events is the same with and without hashes. */
 const chainInAppend = async (folder: string, count: number) => {
   const { codec } = newCodec();
   const cause = causeOf('user-0');

@@ -28,7 +28,7 @@ const FLAT_MIB = 64;
 
 /**
  * Measures an export beside plain reads of the same events, the verifier, the memory of both, and the cost of chain,
- * heads and sealing. The texts in the log are erased ones.
+ * heads and sealing. The texts in the log are erased.
  */
 export const benchAudit = async (scale: number): Promise<Line[]> => [
   ...(await inFolder((folder) => exportAndCheck(folder, scale))),
@@ -57,7 +57,7 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
     };
     const { raw, exported, filed, verified, kept } = await alternate(ROUNDS, {
       raw: () => rateOf(() => readAll(events)),
-      // Drops the lines, as the plain reads drop their events.
+      // Drops the exported lines, as the plain reads drop their events.
       exported: () =>
         rateOf(async () => {
           for await (const _piece of exportOf(events));
@@ -107,7 +107,7 @@ const smallLog = async (folder: string, count: number): Promise<string> => {
 
 const MIB = 1_048_576;
 
-/** Peak memory in MiB of a process that only runs this task, beside one with a tenth of the events. */
+/** Peak memory in MiB of a process that only runs this task, beside a process with a tenth of the events. */
 const memoryOf = async (task: 'export' | 'verify', whole: string, tenth: string): Promise<Line[]> => {
   const [large, small] = [await peakOf(task, whole), await peakOf(task, tenth)];
   return [
@@ -122,7 +122,7 @@ const memoryOf = async (task: 'export' | 'verify', whole: string, tenth: string)
 
 const peakOf = async (task: string, path: string): Promise<number> => {
   const script = fileURLToPath(new URL('./audit-memory.ts', import.meta.url));
-  // The server exports, with the options of `npm start`; a verifier runs wherever its reader is.
+  // An export runs in the server, with the options of `npm start`; a verifier runs on any machine, without them.
   const options = task === 'export' ? nodeOptions : [];
   const child = spawn(process.execPath, [...options, script, task, path], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -9,7 +9,7 @@ import {
 } from '@eventstore/db-client';
 import { percentile } from './rounds.ts';
 
-/** EventStoreDB by its plain client, as the yardstick of the product on it. */
+/** EventStoreDB used through its client alone, as the yardstick of the product on EventStoreDB. */
 
 const DATA = Buffer.from(JSON.stringify({ text: 'x'.repeat(260) }));
 const METADATA = new TextEncoder().encode(JSON.stringify({ tenant_id: 'bare', hash: '0'.repeat(64) }));
@@ -26,7 +26,7 @@ export interface BareEventStore {
   appends(writers: number, seconds: number): Promise<number>;
   /** 99th percentile in ms of appends sent at scheduled times. */
   p99(perSecond: number, count: number): Promise<number>;
-  /** Appends events of no tenant of the product, many at a time. */
+  /** Appends events that belong to no tenant of the product, many at a time. */
   fill(count: number): Promise<void>;
   /** Seconds of one read of all events, and their number. */
   readAll(): Promise<{ readonly seconds: number; readonly events: number }>;

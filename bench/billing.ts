@@ -29,7 +29,10 @@ const CARD = {
   ifVersion: undefined,
 };
 
-/** Measures a statement over a million metered events beside one over ten thousand, of equally many people and days. */
+/**
+ * Measures a statement over a million metered events beside a statement over ten thousand, with the same number of
+ * people and days.
+ */
 export const benchBilling = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const many = scaled(LARGE, scale, 2 * SMALL);
@@ -42,7 +45,7 @@ export const benchBilling = (scale: number): Promise<Line[]> =>
       }
     });
     for (const [id, count] of Object.entries(customers)) await fill(folder, id, count);
-    // Waits until all are counted, before anything is measured.
+    // Waits until all events are counted, before anything is measured.
     await withUseCases(folder, async (useCases) => {
       for (const id of Object.keys(customers)) {
         while (!(await isCounted(() => useCases.statements.draft(id, id, WINDOW)))) await pause();

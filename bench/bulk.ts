@@ -36,7 +36,7 @@ export const benchBulk = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const sizes = { many: scaled(MANY, scale, FEW / 5), few: scaled(FEW, scale, FEW / 10), other: 100 };
     const known = await makeRecords(folder, sizes);
-    // Each in its own process, so that peaks are separate.
+    // Each tenant's edit runs in its own process, so that the peaks are separate.
     const few = await inPlatform(folder, async (bench) => bench.edited('few').then(() => bench.peak()));
     const many = await inPlatform(folder, async (bench) => bench.edited('many').then(() => bench.peak()));
     const memory: Line = {
@@ -89,7 +89,7 @@ const waits = async (bench: Bench, known: string, scale: number): Promise<Line> 
 
 const previews = async (bench: Bench, sizes: Readonly<Record<Tenant, number>>): Promise<Line> => {
   const times = { many: [] as number[], few: [] as number[] };
-  // A record is read from all its events, so the records of both tenants are edited equally often first.
+  // A record is read from all its events, so the records of both tenants are first edited equally often.
   for (let edit = 0; edit < ROUNDS + 1; edit += 1) await bench.edited('few');
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const tenant of ['few', 'many'] as const) times[tenant].push((await bench.previewed(tenant)).ms);

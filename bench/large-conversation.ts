@@ -19,8 +19,8 @@ interface Kept {
 }
 
 /**
- * Measures a conversation of 100,000 messages beside one of 100: the list with its unread count, and the first command
- * after a restart. Other conversations are used first, so that neither side includes warm-up.
+ * Measures a conversation of 100,000 messages beside a conversation of 100: the list with its unread count, and the
+ * first command after a restart. Other conversations are used first, so that neither side includes warm-up.
  */
 export const benchLargeConversation = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -37,7 +37,7 @@ export const benchLargeConversation = (scale: number): Promise<Line[]> =>
         for (const { token } of [...warm, ...large, ...small]) await ask(list(token), 200);
         for (const { id, token } of warm) await ask(post(id, token), 201);
         for (let nth = 0; nth < OF_EACH; nth += 1) {
-          // Alternates, and begins equally often with each kind.
+          // The kinds alternate, and each begins equally often.
           const kinds =
             (nth + restart) % 2 === 0 ? (['large', 'small'] as const) : (['small', 'large'] as const);
           for (const kind of kinds) {

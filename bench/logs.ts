@@ -17,7 +17,7 @@ import { SECRETS } from './http/tokens.ts';
 export const TENANT = 'bench';
 export const ids = uuidV7Ids(systemClock);
 
-/** Drops every key, for logs whose texts are never opened. */
+/** A key store that drops every key, for logs whose texts are never opened. */
 export const noKeyStore: KeyStore = {
   put: async () => undefined,
   getMany: async (keyIds) => keyIds.map(() => undefined),

@@ -18,9 +18,9 @@ const MORE_WORK_MS = 1000;
 const MOST_MIB = 1024;
 const TICK_MS = 20;
 const SECONDS = 10;
-/** Log-ins of one network are limited below what the attack sends; webhooks go to this machine. */
+/** Allows webhooks to this machine. */
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
-/** The defaults (docs/operations.md), which the other figures switch off. */
+/** The default limits (docs/operations.md), which the other figures switch off. */
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
 
 /**
@@ -112,7 +112,7 @@ const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> 
   }
 };
 
-/** Times of the thread alone, which do not grow when other processes take the processor. */
+/** Compares processor times of the thread, which do not grow when other processes take the processor. */
 const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
   const [before, now] = [idle, beside].map(({ requests }) => percentile(requests, 0.99));
   const [tick, works] = [beside.ticks, beside.works].map((each) => percentile(each, 0.999));
@@ -135,7 +135,7 @@ const compareTimes = (idle: ThreadTimes, beside: ThreadTimes): Line[] => {
 const times = z.record(z.string(), z.number().nullable());
 const experienced = z.object({ requests: times, work: times, refused: z.number() });
 
-/** In a process of its own, so that the attacker's work does not affect its times. */
+/** Runs the quiet tenant in its own process, so that the attacker's work does not affect the measured times. */
 const experience = async ({ port }: Child, seconds: number): Promise<Experience> => {
   const args = [script('quiet-child.ts'), String(port), String(seconds)];
   const { stdout } = await run(process.execPath, args, { timeout: 240_000 });

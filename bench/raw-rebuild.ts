@@ -31,8 +31,8 @@ type Texts = Pick<Row, 'position' | 'revision' | 'type'> & {
 };
 
 /**
- * The yardstick of a rebuild: reads, unpacks and parses the log row by row, and upserts the same documents into the same tables
- * with the same indexes, a thousand events per transaction. No ports, checks or checkpoints.
+ * The yardstick of a rebuild: reads, unpacks and parses the log row by row, and upserts the same documents into the
+ * same tables with the same indexes, a thousand events per transaction. No ports, checks or checkpoints.
  * @returns seconds
  */
 export const rawRebuild = (log: string, path: string): number => {

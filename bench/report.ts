@@ -5,7 +5,7 @@ export interface Line {
   readonly yardstick?: { readonly name: string; readonly value: Amount };
   /** Absent for an informative line. */
   readonly target?: { readonly text: string; readonly met: boolean };
-  /** Replaces `value / yardstick` where another ratio says more. */
+  /** Replaces `value / yardstick` if another ratio says more. */
   readonly ratio?: number;
 }
 
@@ -29,7 +29,7 @@ const show = ({ amount, unit }: Amount): string =>
     ? `${Math.round(amount).toLocaleString('en')}${unit === '/s' ? '' : ' '}${unit}`
     : `${amount.toPrecision(3)}${unit === '/s' ? '' : ' '}${unit}`;
 
-/** @param checked false where sizes were scaled down: targets are then printed and not checked */
+/** @param checked false if sizes were scaled down: targets are then printed but not checked */
 const verdict = ({ target }: Line, checked: boolean): string => {
   if (target === undefined) return '';
   if (!checked) return '-';

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 
 /**
- * Measures several sides in alternation and returns each one's median, since absolute times vary on a shared machine:
- * each round runs every side once.
+ * Measures several sides in alternation, each once per round, and returns each side's median. They alternate because
+ * absolute times vary on a shared machine.
  */
 export const alternate = async <Name extends string>(
   rounds: number,
@@ -18,7 +18,10 @@ export const alternate = async <Name extends string>(
   return medians as Record<Name, number>;
 };
 
-/** Median times of a large and a small case in alternation, each first equally often; the first quarter is warm-up. */
+/**
+ * Median times of a large and a small case in alternation. Each case is first equally often; the first quarter is
+ * warm-up.
+ */
 export const alternateCases = async (
   rounds: number,
   ask: (kind: 'large' | 'small') => Promise<unknown>,
@@ -36,7 +39,7 @@ export const alternateCases = async (
 
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
-/** The smallest value that at least this share of the values does not exceed. */
+/** The smallest of the values such that at least `share` of them are not greater. */
 export const percentile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

@@ -18,8 +18,8 @@ export interface OnServers {
 }
 
 /**
- * The time until a worker without read models is ready, on the servers and on a copy of the log in SQLite. The latter
- * bounds what the start and the folds cost.
+ * The time until a worker without read models is ready, on the servers and on a copy of the log in SQLite. The time
+ * on SQLite is the allowance for the start and the folds.
  */
 export const catchUp = async ({ bare, own, folder, scale }: OnServers): Promise<Line> => {
   await bare.fill(Math.round(EVENTS * scale));

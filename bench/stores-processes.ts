@@ -9,7 +9,7 @@ export type Stores = Readonly<Record<'EVENTSTORE_URL' | 'MONGODB_URL', string>>;
 /** Variables of one process of the product; `DATA_DIR` is its own. */
 export type ProcessVariables = Readonly<Record<string, string>> & { readonly DATA_DIR: string };
 
-/** Runs with an empty database on the same MongoDB server, which is dropped afterwards. */
+/** Calls `run` with an empty database on the same MongoDB server, and drops the database afterwards. */
 export const inDatabase = async <T>(stores: Stores, run: (own: Stores) => Promise<T>): Promise<T> => {
   const own = { ...stores, MONGODB_URL: freshDatabase(stores.MONGODB_URL) };
   try {
@@ -28,7 +28,7 @@ const freshDatabase = (url: string): string => {
 
 const POLL_MS = 50;
 
-/** Runs once all processes are ready, which includes folding events of earlier runs. `run` gets the first one. */
+/** Calls `run` with the first process once all processes are ready, which includes folding events of earlier runs. */
 export const withProcesses = async <T>(
   processes: readonly ProcessVariables[],
   run: (first: Child) => Promise<T>,

@@ -6,7 +6,7 @@ import { count, type Line } from './report.ts';
 
 const PAIRS = 32;
 
-/** Counts messages, which do not depend on the machine. */
+/** Counts messages on the wire, whose numbers do not depend on the machine. */
 export const benchWire = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const server = await startEventStoreDb();
@@ -54,7 +54,7 @@ const underLoad = async (server: TestEventStoreDb, folder: string, scale: number
   }
 };
 
-/** A start over the same log, with read models to be built from all of it. */
+/** Starts the server over the same log without read models, so that it builds them from the whole log. */
 const afterRestart = async (server: TestEventStoreDb, folder: string): Promise<Line> => {
   for (const file of ['', '-wal', '-shm']) await rm(`${folder}/read-models.db${file}`, { force: true });
   const before = await server.counts();

@@ -20,7 +20,7 @@ const TENANT_OF_BARE = 2;
 const TENANT_EVENTS = 100;
 
 /**
- * Measures the product on EventStoreDB: messages on the wire, over the test server; and speed on the servers at
+ * Measures the product on EventStoreDB: messages on the wire, with the test server; and speed on the servers at
  * `EVENTSTORE_URL` and `MONGODB_URL`, beside the plain client. Use dedicated servers: the events remain there.
  */
 export const benchStores = async (scale: number): Promise<Line[]> => {
@@ -48,7 +48,7 @@ const onServers = (scale: number, stores: Stores): Promise<Line[]> =>
     }),
   );
 
-/** Everything in one process. */
+/** Measures a process that serves requests and runs projections and subscribers. */
 const together = ({ bare, own, folder, scale }: OnServers) =>
   withProcesses([{ ...own, DATA_DIR: `${folder}/all` }], async (platform) => {
     const tenantId = `bench_${randomUUID().slice(0, 8)}`;
@@ -58,7 +58,7 @@ const together = ({ bare, own, folder, scale }: OnServers) =>
     return { pairs, rate, lines: [...lines, ...rest] };
   });
 
-/** Posts to an api process whose projections and subscribers run in a worker process. */
+/** Measures posts to a process with `ROLE=api`, while projections and subscribers run in a worker process. */
 const apartLine = async (
   { port }: Child,
   pairs: readonly Pair[],
@@ -122,7 +122,7 @@ const readAfterWrite = async (connection: Connection, { id, tokens }: Pair): Pro
   const { status } = await connection.request(post);
   if (status !== 201) throw new Error(`a POST was answered ${status}`);
   const began = performance.now();
-  // 503: the read models lag by more than a read waits.
+  // The answer is 503 while the read models lag by more than a read waits.
   while ((await connection.request(requestBytes('GET', messagesPath(id), { token }))).status !== 200) {
     await pause(10);
   }

@@ -11,8 +11,8 @@ const COUNTED = 20;
 const OF_POST = 0.01;
 
 /**
- * Measures the cost of traces for `POST …/messages` (decision 60): with a receiver beside none, and without one the
- * calls of the tracer, which then return at once, as many as the request has spans.
+ * Measures the cost of traces for `POST …/messages` (decision 60): with a receiver, beside without. Without a
+ * receiver, calls of the tracer return at once; their cost is measured for as many calls as the request has spans.
  */
 export const benchTraces = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -67,7 +67,7 @@ const spansOfOne = async (port: number, request: Buffer | undefined, receiver: C
   return ((await settledSpans(receiver)) - before) / COUNTED;
 };
 
-/** Spans that the receiver has once no more arrive. */
+/** Number of spans that the receiver has when no more arrive. */
 const settledSpans = async ({ port }: Child): Promise<number> => {
   const connection = await Connection.open(port);
   let found = -1;
@@ -81,7 +81,7 @@ const settledSpans = async ({ port }: Child): Promise<number> => {
   return found;
 };
 
-/** One span as the product makes it, without a tracer: started with attributes, around work, ended. */
+/** Microseconds of one span as the product makes it, without a tracer: started with attributes, around work, ended. */
 const microsecondsOfCall = (count: number): number => {
   const work = Promise.resolve();
   const times = Array.from({ length: 5 }, () => {

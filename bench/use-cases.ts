@@ -22,7 +22,7 @@ const useCasesOf = ({ areas, core }: Platform) => ({
 
 export type UseCases = ReturnType<typeof useCasesOf>;
 
-/** Runs with the product in this process. @param own overrides of the usual environment */
+/** Calls `run` with the product started in this process. @param own overrides of the usual environment */
 export const withUseCases = async <T>(
   dataDir: string,
   run: (useCases: UseCases) => Promise<T>,
@@ -43,7 +43,7 @@ export const contextOf = (userId: string) => ({
   newId: () => ids.next(),
 });
 
-/** Entitlements of a tenant that only the measured area follows. */
+/** Entitlements of a tenant whose events only the measured area follows. */
 export const NONE = { ledger: false, assistant: false };
 
 type NewTenant = Parameters<UseCases['tenancy']['create']>[0];

@@ -16,7 +16,7 @@ const ENTITY = 'crate';
 /** Each subscription has four concurrent calls. */
 const SUBSCRIPTIONS = 16;
 const CALLERS = 4 * SUBSCRIPTIONS;
-/** Share of the deliveries, and of the loop's calls, that is warm-up. */
+/** Share of warm-up in the deliveries, and in the calls of the loop. */
 const WARMING = 0.25;
 const OF_UNDICI = 0.35;
 const PER_SECOND = 100;
@@ -28,8 +28,9 @@ const ARRIVAL_TIMEOUT_MS = 180_000;
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
 
 /**
- * Measures deliveries to a local receiver beside a loop of undici with equal bodies, headers and concurrency; the delay
- * of a delivery at 100 events per second; and the added delay with ten thousand more for a dead host.
+ * Measures deliveries to a local receiver beside a loop of undici with equal bodies, headers and concurrency; the
+ * delay of a delivery at 100 events per second; and the added delay while ten thousand more deliveries wait for a
+ * dead host.
  */
 export const benchWebhooks = async (scale: number): Promise<Line[]> => {
   const receiver = await startChild('http/receiver.ts', '/');
@@ -205,7 +206,7 @@ const addRecords = async (useCases: UseCases, count: number): Promise<string[]> 
   return (await makeMany(count, AT_ONCE, make)).map(({ record }) => record.id);
 };
 
-/** Creates `count` deliveries per subscription, which wait since the tenant is suspended. */
+/** Creates `count` deliveries per subscription. They wait because the tenant is suspended. */
 const fill = async (useCases: UseCases, hooks: readonly string[], count: number): Promise<void> => {
   await suspend(useCases);
   await addRecords(useCases, count);

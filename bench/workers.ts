@@ -36,8 +36,8 @@ const OF_ONE = 1.6;
 
 /**
  * Measures reads (conversations, the messages of one, records by a filter) with `WORKERS=2` beside one process, on
- * copies of one data folder. Each side's best round is compared: whatever else runs takes from two processes what one
- * does not need.
+ * copies of one data folder. Compares each side's best round, since other load on the machine slows two processes
+ * more than one.
  */
 export const benchWorkers = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -70,7 +70,10 @@ export const benchWorkers = (scale: number): Promise<Line[]> =>
     }
   });
 
-/** Makes a data folder with conversations, by a server that has ended since: none has texts in memory. */
+/**
+ * Makes a data folder with conversations by a server that then ends, so that no measured server has their texts in
+ * memory.
+ */
 const filled = async (folder: string): Promise<Pair[]> => {
   const platform = await startPlatformChild(folder);
   try {
@@ -106,7 +109,7 @@ const fill = async (port: number, pairs: readonly Pair[]): Promise<void> => {
   connection.close();
 };
 
-/** Waits until so many processes serve: the metrics of any of them name all. */
+/** Waits until `processes` processes serve. The metrics of any process name all of them. */
 const serving = async ({ port }: Child, processes: number): Promise<void> => {
   const connection = await Connection.open(port);
   const scrape = requestBytes('GET', '/metrics');

@@ -7,8 +7,8 @@ import { askAll, type Found, labelledIndex } from './labelled.ts';
 
 /**
  * `node bench/assistant/fit.ts`: fits the weights of application/assistant/confidence.ts on every second question of
- * the labelled set, and prints them with their results on the others. Run it after a change of ranking, chunks or
- * words.
+ * the labelled set, and prints the weights with their results on the other questions. Run it after a change of
+ * ranking, chunks or words.
  */
 
 interface Sample {
@@ -21,7 +21,10 @@ interface Sample {
 const RIDGE = 0.002;
 const STEPS = 60_000;
 const RATE = 1;
-/** Share of the unanswerable questions that must stay below `CERTAIN`; above 0.9, as a reserve for other questions. */
+/**
+ * Share of the unanswerable questions that must stay below `CERTAIN`; above the required 0.9, as a reserve for other
+ * questions.
+ */
 const REFUSED = 0.93;
 
 export const samplesOf = (found: readonly Found[]): readonly Sample[] =>
@@ -55,7 +58,7 @@ export const fitted = (samples: readonly Sample[]): readonly number[] => {
 const confidencesOf = (weights: readonly number[], samples: readonly Sample[]): readonly number[] =>
   samples.map(({ features }) => 1 / (1 + Math.exp(-sumOf(weights, features))));
 
-/** The confidence below which the share `REFUSED` of the unanswerable questions stays. */
+/** The limit of confidence below which the share `REFUSED` of the unanswerable questions stays. */
 export const limitOf = (weights: readonly number[], samples: readonly Sample[]): number => {
   const without = confidencesOf(
     weights,

@@ -46,9 +46,9 @@ export const remembering = (embedder: Embedder): Embedder => {
 /** A question with its result. */
 export interface Found extends Case {
   readonly passages: readonly Passage[];
-  /** Rank of the answering source among those shown; undefined when it is not shown. */
+  /** Rank of the answering source among the shown sources; undefined when it is not shown. */
   readonly rank: number | undefined;
-  /** The reply quotes a source; otherwise it says that there is no answer, or no certain one. */
+  /** Whether the reply quotes a source. Otherwise it says that there is no answer, or no certain answer. */
   readonly isAnswered: boolean;
 }
 
@@ -127,7 +127,7 @@ const isOneOf =
     Math.floor((index + 1) * share) > Math.floor(index * share);
 
 /**
- * A subset of the set, equal in each run: questions of all kinds, their sources, and some fillers.
+ * A subset of the labelled set, equal in each run: questions of all kinds, their sources, and some fillers.
  * @param crowd share of the fillers
  */
 export const partOfSet = (share: number, crowd: number = share): Part => {

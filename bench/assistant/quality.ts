@@ -9,8 +9,8 @@ const REFUSED = 0.9;
 
 /**
  * Measures the assistant's quality on the labelled set, with the product's chunker, embedder, index, ranking and
- * answerer. The yardsticks rank by keywords alone and by embeddings alone, without the threshold, which fits only the
- * combined score.
+ * answerer. The yardsticks rank by keywords alone and by embeddings alone, without the threshold, which is meant only
+ * for the combined score.
  */
 export const benchAssistantQuality = async (scale: number): Promise<Line[]> => {
   const part = partOfSet(scale);

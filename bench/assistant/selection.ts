@@ -8,10 +8,10 @@ import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
 /**
- * `node bench/assistant/selection.ts`: how often a search that compares the chunks selected by sign codes (decision 78)
- * finds the same list as one that compares all, and the time of both. The corpus has the documents of the labelled set
- * and the paragraphs of `docs`, embedded by the model; larger ones add mixtures of two of them. One chunk of ten has no
- * vector, as during a backfill.
+ * `node bench/assistant/selection.ts`: how often a search that compares the chunks selected by sign codes (decision
+ * 78) finds the same list as a search that compares all chunks, and the times of the two searches. The corpus has the
+ * documents of the labelled set and the paragraphs of `docs`, embedded by the model. A larger corpus adds mixtures of
+ * two vectors. One chunk of ten has no vector, as during a backfill.
  */
 
 const SIZES = [10_000, 100_000];
@@ -32,7 +32,7 @@ const texts = [...documents.map(({ title, text }) => `${title}\n${text}`), ...pa
   text.slice(0, CHARACTERS),
 );
 
-/** A vector between two, as of a text about both, with noise. */
+/** A vector between two others, with noise, like the vector of a text about both subjects. */
 const between = (one: Float32Array, other: Float32Array): Float32Array => {
   const share = Math.random();
   const moved = one.map(
@@ -44,7 +44,7 @@ const between = (one: Float32Array, other: Float32Array): Float32Array => {
 
 const anyOf = <T>(values: readonly T[]): T | undefined => values[Math.floor(Math.random() * values.length)];
 
-/** Fills with the texts themselves, then with texts in between, in sources of 1 to 12 chunks. */
+/** Fills the indexes with the texts themselves, then with vectors between two texts, in sources of 1 to 12 chunks. */
 const fill = (indexes: readonly SearchIndex[], vectors: readonly Float32Array[], size: number): void => {
   let made = 0;
   while (made < size) {
@@ -93,7 +93,7 @@ const queries: IndexQuery[] = [];
 for (const { question } of cases) {
   const { text, terms } = searchTextsOf(question, []);
   const [vector] = await embedder.embed([text], 'question');
-  // By vectors alone, a wrong selection has no words to make up for it.
+  // Without terms, no matching words can make up for a wrong selection by vectors.
   queries.push({ vector, terms }, { vector, terms: [] });
 }
 await embedder.close();

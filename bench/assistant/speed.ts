@@ -19,7 +19,9 @@ import { contextOf, createTenant, makeMany, type UseCases, withUseCases } from '
 import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
-/** Size of a tenant's corpus, and the yardstick: embedding so many sentences must take longer than one answer. */
+/**
+ * Size of a tenant's corpus, and the yardstick: embedding this number of sentences must take longer than one answer.
+ */
 const SMALL = { tenant: 'small', chunks: 10_000, sentences: 3 };
 const LARGE = { tenant: 'large', chunks: 100_000, sentences: 20 };
 const RECORDS = 1000;
@@ -40,7 +42,7 @@ const FIELDS: Field[] = [
 
 /**
  * Measures `ask` over HTTP with the extractive answerer beside embedding three sentences, and a backfill beside the
- * plain embedder on the same texts. The corpus has texts of the labelled set and random vectors.
+ * embedder alone on the same texts. The corpus has texts of the labelled set and random vectors.
  */
 export const benchAssistantSpeed = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -151,7 +153,7 @@ const prepare = (
       await putSynthetic(corpus, tenant, made, chunks);
     }
     await fill(useCases, 'filled', filled);
-    // The indexer follows the log in order, so it has passed all earlier records when it has indexed this one.
+    // The indexer follows the log in order, so it has passed all earlier records when it has indexed this record.
     const [last] = await fill(useCases, 'last', 1, 'enterprise');
     while (last !== undefined && !(await isThere(corpus, last))) await setTimeout(50);
     for (const tenant of [...sizes.map((size) => size.tenant), 'filled'])
@@ -193,7 +195,7 @@ const putSynthetic = async (
     const source = {
       kind: 'entity_record' as const,
       id,
-      // Later than any revision that the indexer writes.
+      // Greater than any revision that the indexer writes.
       revision: recordRevision(999_999, 0),
       parent: null,
       title,

@@ -19,8 +19,8 @@ const START_MS = 30_000;
 const STOP_MS = 12_000;
 
 /**
- * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200. `BENCH_LOG` names a file for its standard
- * output, with the log of everything.
+ * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200. `BENCH_LOG` names a file for the
+ * child's standard output, which has its whole log.
  * @param script relative to `bench/`
  * @throws when the process ends or does not answer in time; its standard error is inherited
  */
@@ -66,8 +66,8 @@ const inherited = (): Record<string, string> => {
 };
 
 /**
- * Below the system's ephemeral range, which other connections and test servers use: the port must still be free when
- * the child binds it.
+ * Below the system's range of ephemeral ports, which other connections and test servers use: a port must still be
+ * free when the child binds it.
  */
 const PORTS = { first: 20_000, count: 10_000 };
 

@@ -113,7 +113,7 @@ export interface LoadOptions {
 }
 
 /**
- * Closed loop: each connection sends its next request when the last was answered.
+ * Closed loop: each connection sends its next request when the previous one is answered.
  * @returns requests per second
  * @throws at the first answer with another status
  */

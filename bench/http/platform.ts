@@ -32,7 +32,10 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
   PLATFORM_ADMIN_PASSWORD: ADMIN.password,
 });
 
-/** Node options of `npm start`. `BENCH_NODE_OPTIONS` adds some for the server under test only, such as `--cpu-prof`. */
+/**
+ * Node options of `npm start`. `BENCH_NODE_OPTIONS` adds options for the server under test only, such as
+ * `--cpu-prof`.
+ */
 const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
 export const nodeOptions: readonly string[] = [
   ...words(packaged.scripts.start).filter((word) => word.startsWith('--')),
@@ -92,7 +95,7 @@ export const messageRequests = (pairs: readonly Pair[]): Buffer[][] =>
 export const messagesPath = (conversationId: string): string => `${API}/${conversationId}/messages`;
 export const conversationsPath = API;
 
-/** A WebSocket that drops frames unread: full work for the server, almost none for the generator. */
+/** A WebSocket that drops frames unread. The server does its full work, the load generator almost none. */
 export const listenIdly = (port: number, token: string): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -109,7 +112,7 @@ export const listenIdly = (port: number, token: string): Promise<Socket> =>
     );
   });
 
-/** Runs with a new folder, removed afterwards. */
+/** Calls `run` with a new folder, and removes the folder afterwards. */
 export const inFolder = async <T>(run: (folder: string) => Promise<T>): Promise<T> => {
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
   try {

@@ -1,8 +1,9 @@
 import { createServer, type ServerResponse } from 'node:http';
 
 /**
- * Receives webhooks and answers 204. `GET /times` returns how many ms each came after its event, once. `GET /after/<n>`
- * answers when n more have arrived, with the time in ms: a client that polled would slow the measurement.
+ * Receives webhooks and answers 204. `GET /times` returns the delays (ms) of webhooks after their events, and clears
+ * the list. `GET /after/<n>` answers when the list has n delays, with the time (ms): a client that polled would slow
+ * the measurement.
  */
 const times: number[] = [];
 const OCCURRED = /"occurred_at":"([^"]+)"/;

@@ -11,7 +11,7 @@ export const SECRETS = {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Signs with HS256; adds times for an hour. */
+/** Signs with HS256. The token is valid for an hour. */
 const sign = (claims: object, secret: string): string => {
   const iat = Math.floor(Date.now() / 1000);
   const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ ...claims, iat, exp: iat + 3600 })}`;

@@ -20,7 +20,7 @@ export class Api {
     this.#pool = new Pool(`http://127.0.0.1:${port}`, { connections, localAddress, ...timeouts });
   }
 
-  /** @param path absolute, or relative to the tenant's paths without a slash at its start */
+  /** @param path absolute, or, without a slash at its start, relative to the tenant's paths */
   async call(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH',
     path: string,

@@ -62,7 +62,7 @@ const fieldsOf = (count: number, label = 'A field with an ordinary label') =>
     type: 'text',
   }));
 
-/** Creates the tenant, its people, an entity and its records, before all attacks. */
+/** Creates the attacker's tenant, its people, an entity and its records, before all attacks. */
 export const prepareLoud = async (loud: Loud, root: string): Promise<void> => {
   const { api, tenant, tokens, owner } = loud;
   await api.must('POST', '/super/tenants', root, {
@@ -102,7 +102,7 @@ const mentionsOf = (count: number): string =>
 const BIG_TEXT = 'A message of a length that nobody types by hand, but that is allowed. '.repeat(100);
 const LINES = 500;
 
-/** Multiples of 1,000 fill entries; two accounts more are open (docs/limits.md). */
+/** A multiple of 1,000, the maximum of an entry's lines; two more accounts are open (docs/limits.md). */
 const ACCOUNTS_OF_CHART = 4000;
 
 const manyLines = {

@@ -10,7 +10,7 @@ import { QUIET } from './names.ts';
 /** The quiet tenant. It runs in its own process (`quiet-child.ts`). */
 
 const ENTITY = 'parcel';
-/** A rule posts records of this entity, one a second, so that the balance shows how many were posted. */
+/** A posting rule posts records of this entity, one per second, so that the balance shows how many were posted. */
 const POSTED = 'receipt';
 const PER_SECOND = 10;
 const PROBE_MS = 1000;
@@ -166,7 +166,7 @@ class Arrivals {
     }
   }
 
-  /** Time of the arrival; infinite after a minute. */
+  /** Time of the arrival; infinite if there is none within a minute. */
   of(wanted: string): Promise<number> {
     const found = this.#seen.find(({ text }) => text.includes(wanted));
     if (found !== undefined) return Promise.resolve(found.at);
@@ -230,7 +230,7 @@ const watchReceipts = async (api: Api, caller: string) => {
     return accounts.find(({ code }) => code === '1200')?.debit ?? 0;
   };
   const before = await total();
-  /** When the n-th receipt of this run was seen. */
+  /** Time at which the n-th receipt of this run was seen. */
   const seen: number[] = [];
   let closed = false;
   const poll = async (): Promise<void> => {
@@ -241,7 +241,7 @@ const watchReceipts = async (api: Api, caller: string) => {
     }
   };
   const polling = poll();
-  /** Time of the n-th posting, from 0; infinite after a minute. */
+  /** Time of the n-th posting, counted from 0; infinite if it is not seen within a minute. */
   const posted = async (nth: number): Promise<number> => {
     const deadline = performance.now() + SETTLE_MS;
     while (seen[nth] === undefined && performance.now() < deadline)

@@ -6,10 +6,10 @@ import { isMainThread } from 'node:worker_threads';
 import { QUIET } from './names.ts';
 
 /**
- * Imported by the server under test: measures how much processor time its thread uses from the start of each request of the
- * quiet tenant to its answer, and in each tick. Unlike times on the clock, these do not grow when other processes of the
- * machine take the processor. Ticks are reported with and without garbage collections. Each SIGUSR2 writes what was measured
- * since the last one to the file `BENCH_THREAD_TIMES`.
+ * Imported by the server under test. Measures the processor time that its thread uses from the start of each request
+ * of the quiet tenant to the answer, and in each tick. Unlike times on the clock, these do not grow when other
+ * processes of the machine take the processor. Ticks are reported with and without garbage collections. Each SIGUSR2
+ * writes the times measured since the previous one to the file `BENCH_THREAD_TIMES`.
  */
 
 const spent = (): number => {
@@ -37,7 +37,7 @@ interface Interval {
   readonly to: number;
 }
 
-/** Time (ms) of the intervals that began within one. */
+/** Total time (ms) of those intervals that began within the given one. */
 const within = ({ from, to }: Interval, intervals: readonly Interval[]): number =>
   intervals.reduce((all, each) => (each.from >= from && each.from < to ? all + each.to - each.from : all), 0);
 

@@ -13,7 +13,10 @@ const CONNECTIONS = 64;
 const MOST_MS = 1_000;
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
 
-/** Records of 64 connections, each with a webhook: how long deliveries wait meanwhile, and how many are left over. */
+/**
+ * Creates records over 64 connections, each record with a webhook delivery. Measures how long deliveries wait
+ * meanwhile, and how many are left over.
+ */
 export const benchFlood = async (scale: number): Promise<Line[]> => {
   const receiver = await startChild('http/receiver.ts', '/');
   try {

@@ -12,10 +12,10 @@ const ENTITY = 'crate';
 const RECORDS = 50_000;
 const BASE = `/api/v1/tenant/entities/${ENTITY}/records`;
 const SAME = 0.95;
-/** 3,000 a second on the machine on which bare Express makes 26,617. */
+/** 3,000 requests per second on a machine on which bare Express answers 26,617. */
 const OF_BARE = 0.11;
 
-/** Lists over HTTP: indexed filters on 64 connections beside 16, and a filter that no index supports. */
+/** Lists over HTTP: indexed filters on 64 connections beside 16 connections, and a filter that no index supports. */
 export const benchLists = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const count = scaled(RECORDS, scale, 500);

@@ -8,8 +8,8 @@ export interface Rate {
 }
 
 /**
- * Closed loop of some connections.
- * @param requests those of one connection, sent in a cycle
+ * Measures a closed loop of several connections.
+ * @param requests the requests of the nth connection, sent in a cycle
  * @throws at the first answer other than 200
  */
 export const rateOf = async (
@@ -29,7 +29,7 @@ export const rateOf = async (
   return { perSecond, p99: percentile(times, 0.99) };
 };
 
-/** The median round of several sides that alternate, by rate. */
+/** Runs several sides in alternation, and returns each side's median round by rate. */
 export const alternately = async <Name extends string>(
   rounds: number,
   sides: Readonly<Record<Name, () => Promise<Rate>>>,

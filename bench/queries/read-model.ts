@@ -21,14 +21,17 @@ const TYPES = { code: 'text', title: 'text', total: 'integer' } as const;
 const FIELDS = { code: { type: 'text' }, title: { type: 'text' }, total: { type: 'integer' } } as const;
 const BATCH = 2_000;
 const PAGE = 50;
-/** Enough for most measured searches to run compiled code over mapped pages. */
+/** Enough rounds for most measured searches to run compiled code over mapped pages. */
 const ROUNDS = 2_000;
 const OF_RAW = 2;
 const SAME = 1.2;
-/** Totals are repeated, so that a filter by one selects about this many records. */
+/** Number of records with the same total, so that a filter by a total selects about this many. */
 const ALIKE = 100;
 
-/** Searches in the embedded read store beside SQL over one table with the same indexes; small beside large. */
+/**
+ * Searches in the embedded read store beside SQL over one table with the same indexes, and a small collection beside
+ * a large one.
+ */
 export const benchReadModel = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const [few, many] = [scaled(SMALL, Math.sqrt(scale), 2_000), scaled(LARGE, scale, 4_000)];

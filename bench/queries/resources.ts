@@ -13,10 +13,14 @@ const LOADED_MIB = 400;
 const MESSAGE = 'A message of eighty-five characters, which is about as long as people write them here';
 const MESSAGE_BYTES = 1_200;
 
-/** Memory of a server as `npm start` starts it, idle and under messages of 64 connections, and what a message takes on disk. */
+/**
+ * Memory of a server started like `npm start`, idle and under messages of 64 connections, and a message's bytes on
+ * disk.
+ */
 export const benchResources = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
-    // The first start fills the cache of compiled modules, also with those that threads load once it is idle.
+    // The first start fills the cache of compiled modules, including modules that threads load when the server is
+    // idle.
     const first = await start(folder);
     await setTimeout(IDLE_MS);
     await first.stop();

@@ -20,7 +20,7 @@ const businesses: readonly Business[] = [
   festival,
 ];
 
-/** All sources of the set: those with questions, and the fillers. */
+/** All sources of the labelled set: sources with questions, and fillers. */
 export const documents: readonly LabelledDocument[] = [
   ...businesses.flatMap((business) => business.documents),
   ...fillers,

@@ -1,6 +1,6 @@
 import type { LabelledDocument } from './document.ts';
 
-/** Words that fill the patterns: equal for equal pattern and number. */
+/** Words that fill the patterns. The same pattern and number always get the same words. */
 
 export const people =
   'Abel,Birgit,Chen,Dolores,Emeka,Freja,Giorgio,Hana,Ivo,Jasmin,Karim,Leona,Milan,Nora,Oskar'.split(',');

@@ -4,7 +4,8 @@ import { officePatterns } from './office-fillers.ts';
 
 /**
  * Further everyday records of the same companies, about other customers, days and things. They make the right source
- * harder to find. Generated from patterns, equal in each run; none of them answers a question of the set.
+ * harder to find. They are generated from patterns, are equal in each run, and answer no question of the labelled
+ * set.
  */
 
 /** Each pattern is filled this many times. */

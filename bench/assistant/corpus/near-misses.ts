@@ -1,4 +1,4 @@
-/** Questions about the companies' own business that no source answers: harder to refuse than unrelated ones. */
+/** Questions about the companies' own business that no source answers: harder to refuse than unrelated questions. */
 export const nearMisses: readonly string[] = [
   'What is the salary of the purchasing manager?',
   'Which paint do we use for outdoor valves?',
