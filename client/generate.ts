@@ -18,12 +18,12 @@ interface Document {
 
 export const API_TYPES = `${import.meta.dirname}/src/api.ts`;
 
-/** Refused calls throw `ApiError`, so the types need successful answers only; aliases would double operations. */
+/** Leaves out errors, since refused calls throw `ApiError`, and aliases, which would double operations. */
 const withoutErrors = (document: Document): Document => ({
   ...document,
   components: {
     ...document.components,
-    // Any JSON, which recursive schemas without a name describe.
+    // A recursive schema without a name describes any JSON.
     schemas: mapped(document.components?.schemas ?? {}, (schema, name) =>
       name.startsWith('__') ? {} : schema,
     ),

@@ -12,7 +12,7 @@ import { ANY_TEXT, sampleOf } from './sample-events.ts';
 const ROUNDS = 40;
 const SEALED = 'sealed';
 
-/** A field's types, and how often it occurred, also as an object with fields. */
+/** A field's types, how often it occurred, and how often as an object with fields. */
 interface Field {
   readonly types: Set<string>;
   seen: number;
@@ -87,7 +87,7 @@ function typeOf(value: unknown): string {
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('.')));
 
-/** The types of a field as text; an array with those of its elements. */
+/** The types of a field as text; the type of an array includes those of its elements. */
 function typesOf(fields: Fields, path: string): string {
   const shown = [...(fields.get(path)?.types ?? [])]
     .filter((type) => type !== 'null')

@@ -1,8 +1,8 @@
 import { ApiError, type Client, createClient, type MessageEnvelope, type SocketState } from '../src/index.ts';
 
 /**
- * A chat over the client: people, messages of a conversation, and new ones as they arrive, across lost connections.
- * It keeps the token in memory only. The page's policy allows no inline script and no other origin.
+ * A chat over the client: people, messages of a conversation, and new messages as they arrive, across lost
+ * connections. The page keeps the token in memory only, and its policy allows no inline script and no other origin.
  */
 
 const MESSAGES = '/api/v1/tenant/messaging/conversations/{id}/messages';
@@ -80,7 +80,7 @@ class Chat {
 
   async say(body: string): Promise<void> {
     if (this.#open === undefined) return;
-    // The socket shows it, as it does for the others.
+    // The message is shown when it arrives over the socket, like messages of other people.
     await this.#client.post(MESSAGES, { params: { path: { id: this.#open } }, body: { body } });
   }
 
@@ -91,7 +91,7 @@ class Chat {
         break;
       case 'ready':
         page.state.textContent = 'Connected';
-        // After a resume the missed messages follow; else they have to be read.
+        // After a resume the missed messages follow; otherwise they must be read.
         if (!state.resumed) void this.#read();
         break;
       case 'waiting':

@@ -6,7 +6,9 @@ import { linesOf, nextPage } from './reading.ts';
 import { type RetryOptions, retrying } from './retry.ts';
 import { openSocket, type Socket, type SocketOptions } from './socket.ts';
 
-/** A token, or a function that gives the present one; it is called for each request and each connection. */
+/**
+ * A token, or a function that returns the current token. The function is called for each request and each connection.
+ */
 export type TokenSource = string | (() => string | Promise<string>);
 
 export interface ClientOptions {
@@ -17,7 +19,7 @@ export interface ClientOptions {
   readonly retry?: RetryOptions | undefined;
   /** Whether reads wait until they show this client's last write, at any node of the server; default true. */
   readonly readsOwnWrites?: boolean | undefined;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
@@ -61,12 +63,17 @@ export interface Client {
   readonly put: Call<'put'>;
   readonly patch: Call<'patch'>;
   readonly delete: Call<'delete'>;
-  /** The items of a list, page after page as they are asked for; `limit` of the query is the size of a page. */
+  /**
+   * The items of a list. A page is read when its first item is requested; `limit` of the query is the size of a page.
+   */
   readonly items: <P extends Lists, I extends MaybeOptionalInit<paths[P], 'get'>>(
     path: P,
     ...init: Init<I>
   ) => AsyncGenerator<Item<Answer<P, 'get'>>, void, undefined>;
-  /** The rows of all pages of a list that can be counted (`count: 'true'` in the query); undefined if it takes too long. */
+  /**
+   * The number of rows on all pages of a list that can be counted (`count: 'true'` in the query); undefined if
+   * counting takes too long.
+   */
   readonly count: Reading<Promise<number | undefined>>;
   /** The bytes of an answer as they arrive: a file, an export. @throws {ApiError} */
   readonly stream: Reading<Promise<ReadableStream<Uint8Array>>>;
@@ -76,7 +83,7 @@ export interface Client {
   readonly socket: (options: SocketOptions) => Socket;
 }
 
-/** The way to a request that the types of {@link Client} have checked. */
+/** Sends requests that the types of {@link Client} have checked. */
 interface Untyped {
   request(
     method: Method,
@@ -159,7 +166,7 @@ export const createClient = ({
 
 const MIN_POSITION = 'x-min-position';
 
-/** Requires of each read at least the position of the last write. */
+/** Requires that each read shows at least the position of the last write. */
 const positioned = (send: (request: Request) => Promise<Response>) => {
   let written: string | undefined;
   return async (request: Request): Promise<Response> => {

@@ -2,7 +2,10 @@
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
-  /** The `error` of the body, `validation_failed` for example; empty when the answer was not the server's. */
+  /**
+   * The `error` of the body, `validation_failed` for example; empty when the answer came from a proxy and not from
+   * the server.
+   */
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
   /** Id of the request in the server's log. */

@@ -1,9 +1,9 @@
-/** The address of the next page: of `Link: <…>; rel="next"`, on the server that was asked. */
+/** The URL of the next page, from `Link: <…>; rel="next"`. @throws {TypeError} when it has another origin than `url` */
 export const nextPage = (response: Response, url: string): URL | undefined => {
   const link = /<([^>]+)>\s*;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
   if (link === undefined) return undefined;
   const next = new URL(link, url);
-  // Another origin would get the token.
+  // The next request would send the token to that origin.
   if (next.origin !== new URL(url).origin) throw new TypeError(`The next page is at ${next.origin}.`);
   return next;
 };

@@ -1,4 +1,7 @@
-/** How often and how long (ms) to try again. A wait is random, between zero and a limit that doubles. */
+/**
+ * How often a request is tried again, and after which waits (ms). A wait is random, between zero and a limit that
+ * doubles.
+ */
 export interface RetryOptions {
   /** Further tries after the first one; default 4. */
   readonly times?: number;
@@ -8,7 +11,7 @@ export interface RetryOptions {
   readonly longest?: number;
 }
 
-/** The wait (ms) after this many failures in a row. */
+/** The wait (ms) after `failures` failures in a row. */
 export const waitAfter = (failures: number, { first = 500, longest = 30_000 }: RetryOptions): number =>
   Math.random() * Math.min(longest, first * 2 ** Math.min(failures - 1, 30));
 
@@ -29,7 +32,7 @@ export const sleep = (ms: number, signal: AbortSignal | undefined): Promise<void
 const KEYED = new Set(['POST', 'PUT', 'PATCH']);
 /** The server refused before any effect. */
 const REFUSED = new Set([429]);
-/** The effect is unknown, so that only what may be repeated is repeated. */
+/** The effect is unknown, so only requests that are safe to repeat are repeated. */
 const UNKNOWN = new Set([502, 503, 504]);
 
 /**

@@ -27,8 +27,8 @@ export type Envelope = MessageEnvelope | NotificationEnvelope;
 export type SocketState =
   | { readonly kind: 'connecting' }
   /**
-   * `resumed`: envelopes missed since the last position follow. Otherwise read the present state over REST now: it is the first
-   * connection, or the server refused the position as malformed.
+   * `resumed`: envelopes missed since the last position follow. Otherwise this is the first connection, or the server
+   * refused the position as malformed: read the present state over REST now.
    */
   | { readonly kind: 'ready'; readonly resumed: boolean }
   /** The connection was lost; the next one is tried after `ms`. */
@@ -48,7 +48,10 @@ export interface SocketOptions {
 }
 
 export interface Socket {
-  /** Position of the last envelope handed over, or else of the start; undefined before the first connection. */
+  /**
+   * Position of the last envelope handed over, or of the start if there was none; undefined before the first
+   * connection.
+   */
   readonly position: string | undefined;
   close(): void;
 }
@@ -58,7 +61,7 @@ interface Connecting extends SocketOptions {
   readonly token: () => Promise<string | undefined>;
   /** Whether `token` may return a new token later. */
   readonly renews: boolean;
-  /** @throws {ApiError} when the credential is refused, or the position (400) */
+  /** @throws {ApiError} when the credential or the position (400) is refused */
   readonly check: (after: string | undefined) => Promise<unknown>;
 }
 
@@ -67,7 +70,7 @@ type Frame = Envelope | { readonly kind: 'system'; readonly event: string; reado
 /** Close codes of the server. */
 const EXPIRED = 4401;
 const FORBIDDEN = 4403;
-/** ms until a connection must be ready. */
+/** Time (ms) within which a connection must be ready. */
 const READY_MS = 15_000;
 
 export const openSocket = (options: Connecting): Socket => new ResumingSocket(options);
@@ -80,7 +83,7 @@ class ResumingSocket implements Socket {
   #socket: WebSocket | undefined;
   /** Starts the next attempt, or ends the present one when it takes too long. */
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Connections in a row that were lost before they were ready. */
+  /** Number of connections in a row that were lost before they were ready. */
   #failures = 0;
   #isClosed = false;
 
@@ -123,7 +126,7 @@ class ResumingSocket implements Socket {
       if (socket === this.#socket) this.#take(JSON.parse(String(data)), after);
     };
     socket.onclose = ({ code }) => this.#lost(socket, wasOpen, code, after);
-    // A close follows.
+    // A `close` event follows.
     socket.onerror = () => undefined;
   }
 
@@ -154,7 +157,7 @@ class ResumingSocket implements Socket {
     else void this.#check(after);
   }
 
-  /** A browser does not say why a handshake failed; a request does. */
+  /** Sends a request to find out why a handshake failed, since a browser does not tell. */
   async #check(after: string | undefined): Promise<void> {
     try {
       await this.#options.check(after);

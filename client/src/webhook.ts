@@ -19,9 +19,9 @@ export type WebhookHeaders =
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** Greatest difference of the clocks; default 300. */
+  /** Maximum difference between the clocks; default 300. */
   readonly toleranceSeconds?: number;
-  /** ms; default: now. */
+  /** Current time (ms since 1970); default: now. */
   readonly now?: number;
 }
 

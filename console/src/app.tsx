@@ -27,7 +27,7 @@ const takeArrived = (): void => {
   history.replaceState(null, '', sso.returnTo);
 };
 
-/** The hosting portal of a partner opens this address with an assertion in the fragment. */
+/** Signs in with the assertion that the hosting portal of a partner has put into the fragment of the address. */
 const takeAssertion = async (): Promise<void> => {
   const assertion = new URLSearchParams(location.hash.slice(1)).get('assertion');
   history.replaceState(null, '', '/console');

@@ -2,8 +2,8 @@ import { type ComponentType, useEffect, useState } from 'react';
 import type { SignedInProps } from './shell/signed-in.tsx';
 
 /**
- * The page of those who are signed in. The sign-in does without its script. `lazy` of React would show it no sooner than
- * 300 ms after the empty page, even when it is there.
+ * The page of signed-in people, whose script the sign-in page does not need. React's `lazy` would show this page no
+ * sooner than 300 ms after an empty page, even if its script is loaded.
  */
 
 let loaded: ComponentType<SignedInProps> | undefined;

@@ -8,14 +8,14 @@ import { toast } from './toasts.tsx';
 interface ActionOptions<R> {
   /** Prefixes of the query keys to invalidate. */
   readonly invalidates?: readonly Key[];
-  /** Shown when it is done. */
+  /** Shown when the write is done. */
   readonly done?: string | ((result: R) => string);
 }
 
 interface Action<V, R> {
   /** Shows an error as a toast. */
   readonly mutate: (variables: V) => void;
-  /** Leaves an error to its caller. */
+  /** Rejects with an error, which the caller shows. */
   readonly mutateAsync: (variables: V) => Promise<R>;
   readonly isPending: boolean;
   readonly error: Error | null;

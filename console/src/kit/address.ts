@@ -2,7 +2,7 @@ import { useSearchParams } from 'wouter';
 
 /**
  * Filters that are kept in the address of the page, so that they can be linked to and survive a reload.
- * @param names the parameters; `set` with an empty text takes one away, `clear` all of them
+ * @param names the parameters; `set` with an empty text removes a parameter, `clear` removes all
  */
 export const useFilters = <N extends string>(names: readonly N[]) => {
   const [params, setParams] = useSearchParams();
@@ -32,7 +32,7 @@ export const useFilters = <N extends string>(names: readonly N[]) => {
       value: params.get(name) ?? '',
       onChange: (value: string): void => edit([[name, value]]),
     }),
-    /** Changes several at once. */
+    /** Changes several parameters at once. */
     change: (values: { readonly [name in N]?: string }): void =>
       edit(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]))),
     clear: (): void => edit(names.map((name) => [name, ''])),

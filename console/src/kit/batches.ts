@@ -1,4 +1,7 @@
-/** Collects what arrives and hands it over at most `perSecond` times, in an animation frame: rendering never falls behind. */
+/**
+ * Collects items and hands them over at most `perSecond` times a second, in an animation frame, so that rendering
+ * never falls behind.
+ */
 export interface Batches<T> {
   readonly push: (items: readonly T[]) => void;
   readonly end: () => void;
@@ -39,7 +42,7 @@ export const batches = <T>(
       if (timer !== undefined) return;
       const wait = Math.max(0, last + 1000 / perSecond - performance.now());
       timer = setTimeout(() => {
-        // A page in the background has no frames.
+        // A page in the background gets no animation frames.
         if (document.hidden) run();
         else frame = requestAnimationFrame(run);
       }, wait);

@@ -10,17 +10,17 @@ interface ChartProps {
   readonly x: readonly number[];
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
   readonly time?: boolean;
-  /** One value a month, at its first moment (UTC): the axis names months. */
+  /** Whether there is one value per month, at its first moment (UTC). The axis then names months. */
   readonly months?: boolean;
   /** px; default 200. */
   readonly height?: number;
   readonly format?: (value: number) => string;
 }
 
-/** Steps of an axis of months, in the 30 days that uPlot takes for one. */
+/** Steps (s) of an axis of months. uPlot takes 30 days for a month. */
 const MONTHS = [1, 2, 3, 6].map((months) => months * 30 * 86_400);
 
-/** Import it from `kit/chart.tsx`: uPlot is then loaded with the pages that draw. */
+/** Import this component from `kit/chart.tsx`, so that uPlot is loaded only with pages that draw charts. */
 export const Chart = ({
   label,
   x,

@@ -3,7 +3,7 @@ import { Count } from './count.tsx';
 import type { Column } from './data-table.tsx';
 import { Time } from './time.tsx';
 
-/** A column with the age of a time; empty without one. */
+/** A column with the age of a time; the cell of a row without a time is empty. */
 export const ago = <T,>(
   key: string,
   title: string,

@@ -25,7 +25,7 @@ interface CompletedProps {
   readonly onChange: (text: string) => void;
   /** Suggestions at the caret; undefined or empty: none are shown. */
   readonly complete: (text: string, caret: number) => Completion | undefined;
-  /** Called for Enter when it takes no suggestion; with `rows`, Shift+Enter starts a new line. */
+  /** Called for Enter when no suggestion is chosen; with `rows`, Shift+Enter starts a new line. */
   readonly onEnter?: (() => void) | undefined;
   readonly onEscape?: (() => void) | undefined;
   /** Makes it a textarea. */
@@ -44,7 +44,9 @@ interface CompletedProps {
 
 type Box = HTMLInputElement | HTMLTextAreaElement;
 
-/** A text input with autocompletion. Arrows choose, Enter or Tab take, Escape closes the list. */
+/**
+ * A text input with autocompletion. Arrow keys choose a suggestion, Enter or Tab inserts it, Escape closes the list.
+ */
 export const Completed = (props: CompletedProps) => {
   const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false } = props;
   const box = useRef<Box>(null);
@@ -57,7 +59,7 @@ export const Completed = (props: CompletedProps) => {
   const isOpen = suggestions.length > 0;
   const chosen = isOpen ? suggestions[Math.min(active, suggestions.length - 1)] : undefined;
 
-  // The caret of a suggestion that was taken, once its text is in the box.
+  // Places the caret of an inserted suggestion, once its text is in the box.
   useLayoutEffect(() => {
     if (wanted.current === undefined) return;
     box.current?.focus();

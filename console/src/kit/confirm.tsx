@@ -13,7 +13,7 @@ export interface Question {
   /** A text that must be typed to confirm; for destructive actions. */
   readonly typed?: string;
   readonly tone?: 'danger' | 'primary';
-  /** Runs while the dialogue is open, which shows an error. */
+  /** Runs while the dialogue is open. The dialogue shows an error. */
   readonly run: () => Promise<unknown>;
 }
 

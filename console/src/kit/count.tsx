@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 
 interface CountProps {
   readonly of: number;
-  /** The page that the number comes from; undefined: it is its own source. */
+  /** The page that the number comes from; undefined if the number has no other source. */
   readonly to: string | undefined;
   /** Names the counted things for screen readers. */
   readonly label?: string;

@@ -4,13 +4,16 @@ import { IconButton } from './button.tsx';
 
 interface DialogProps {
   readonly title: string;
-  /** Undefined: it cannot be closed. */
+  /** Undefined for a dialogue that cannot be closed. */
   readonly onClose?: (() => void) | undefined;
   readonly size?: 'normal' | 'wide' | 'drawer';
   readonly children: ReactNode;
 }
 
-/** A modal dialogue, open as long as it is rendered. The browser keeps the focus in it and gives it back. */
+/**
+ * A modal dialogue, open as long as it is rendered. The browser keeps the focus inside, and returns it when the
+ * dialogue closes.
+ */
 export const Dialog = ({ title, onClose, size = 'normal', children }: DialogProps) => {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();

@@ -22,7 +22,7 @@ interface DownloadProps {
   readonly size?: 'small' | 'medium';
 }
 
-/** Saves the bytes of an answer as a file; they stay in memory until the last one has arrived. */
+/** Saves the bytes of an answer as a file. All of them stay in memory until the last one has arrived. */
 export const Download = ({ read, name, text, size = 'medium' }: DownloadProps) => {
   const client = useClient();
   const [state, setState] = useState<{ readonly bytes: number } | { readonly error: unknown }>();

@@ -5,7 +5,7 @@ interface FiguresProps {
   /** Names the table for screen readers. */
   readonly label: string;
   readonly id?: string;
-  /** Titles of the columns; those of numbers are figures. */
+  /** Titles of the columns; `figure` is the title of a column of numbers. */
   readonly columns: readonly (string | { readonly figure: string })[];
   /** The bodies and the foot of the table. */
   readonly children: ReactNode;

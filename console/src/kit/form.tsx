@@ -24,13 +24,13 @@ export class FormValues {
     return typeof value === 'string' ? value.trim() : '';
   }
 
-  /** Untrimmed: for passwords and texts whose spaces count. */
+  /** The untrimmed text, for passwords and texts whose spaces count. */
   exact(name: string): string {
     const value = this.#data.get(name);
     return typeof value === 'string' ? value : '';
   }
 
-  /** Undefined when it was left empty. */
+  /** The text; undefined when the field was left empty. */
   optional(name: string): string | undefined {
     const value = this.text(name);
     return value === '' ? undefined : value;
@@ -114,7 +114,7 @@ export const Form = ({ onSubmit, submit, onCancel, cancel = 'Cancel', children }
 
 const fieldOf = (form: HTMLFormElement | null, path: string): Element | null => {
   const found = form?.elements.namedItem(path) ?? null;
-  // Of a group of choices, the first.
+  // Takes the first control of a group of choices.
   if (!(found instanceof RadioNodeList)) return found;
   const [first] = found;
   return first instanceof Element ? first : null;

@@ -2,7 +2,7 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { Completed, type Completion } from './completed.tsx';
 import { type Person, usePeople } from './people.ts';
 
-/** As the API takes them: `@[name](user:id)`. */
+/** Mentions as the API takes them: `@[name](user:id)`. */
 const TOKEN = /@\[([^[\]\r\n]{1,128})\]\(user:([A-Za-z0-9._:@|-]{1,128})\)/gu;
 const MOST = 8;
 
@@ -23,7 +23,7 @@ export const MentionText = ({ text, self }: { text: string; self?: string | unde
   return <>{parts}</>;
 };
 
-/** A name as a token may hold it. */
+/** A name without the characters that a mention cannot hold. */
 const clean = (name: string): string => name.replaceAll(/[[\]\r\n]/g, ' ').slice(0, 128);
 
 /** People by the name to type; people with the same name have their e-mail appended. */
@@ -43,7 +43,7 @@ class Mentions {
   readonly #people: ReadonlyMap<string, Person>;
   readonly #idByName: Map<string, string>;
 
-  /** @param idByName of texts that are edited; kept when the people are read again */
+  /** @param idByName ids of the mentions in edited texts; kept when the people are read again */
   constructor(people: readonly Person[], idByName: Map<string, string>) {
     this.#people = labelsOf(people.filter(({ status }) => status === 'active'));
     this.#idByName = idByName;

@@ -3,12 +3,15 @@ import type { ReactNode } from 'react';
 import { Button } from './button.tsx';
 
 interface MenuProps {
-  /** The button that opens it. */
+  /** The button that opens the menu. */
   readonly trigger: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A menu under a button. Not modal: the modal form writes a style element, which the policy refuses. */
+/**
+ * A menu under a button. It is not modal, since a modal menu writes a style element, which the content security
+ * policy refuses.
+ */
 export const Menu = ({ trigger, children }: MenuProps) => (
   <DropdownMenu.Root modal={false}>
     <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>

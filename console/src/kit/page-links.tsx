@@ -8,7 +8,7 @@ interface PageLinksProps {
   readonly pages: readonly (readonly [path: string, title: string])[];
 }
 
-/** Tabs that link to the pages of an area; the present one is scrolled into view. */
+/** Tabs that link to the pages of an area; the tab of the present page is scrolled into view. */
 export const PageLinks = ({ label, at, pages }: PageLinksProps) => {
   const present = useRef<HTMLAnchorElement>(null);
   useEffect(() => {

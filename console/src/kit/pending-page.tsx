@@ -12,7 +12,10 @@ export const PendingCard = ({ title, ...rest }: PendingProps & { readonly title?
   </Card>
 );
 
-/** Placeholder of a page whose data is being read. No component, so that React keeps `Page` and its focus when the data arrives. */
+/**
+ * Placeholder of a page whose data is being read. A function, not a component, so that React keeps `Page` and its
+ * focus when the data arrives.
+ */
 export const pendingPage = (
   title: string,
   crumbs: NonNullable<ComponentProps<typeof Page>['crumbs']>,

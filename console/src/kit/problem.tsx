@@ -4,7 +4,7 @@ import { ApiError } from '../../../client/src/index.ts';
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Messages of refused fields by path: of `details.issues`, else of `details.field`. */
+/** Messages of refused fields by path: from `details.issues`, or from `details.field` if there are no issues. */
 export const issuesOf = (error: unknown): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   if (!(error instanceof ApiError)) return found;

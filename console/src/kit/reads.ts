@@ -49,7 +49,7 @@ export interface PageOf<T> {
 export type Paged<T> = UseInfiniteQueryResult<InfiniteData<PageOf<T>>, Error>;
 
 export const PAGE_SIZE = 100;
-/** Lists with more pages than this are not refetched automatically: that would take hundreds of requests. */
+/** Lists with more pages than this are not refetched automatically, since a refetch could take hundreds of requests. */
 const FEW_PAGES = 5;
 
 /** Takes one page of a list. After a failed page the iterator has ended, and the list is read from its beginning. */

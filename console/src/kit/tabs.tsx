@@ -9,7 +9,7 @@ interface TabsProps {
   readonly onChange?: (key: string) => void;
 }
 
-/** `value` and `onChange` make it controlled, for example by the URL. */
+/** With `value` and `onChange` the caller controls which tab is shown, for example by the URL. */
 export const Tabs = ({ label, tabs, value, onChange }: TabsProps) => {
   const chosen = value === undefined ? { defaultValue: tabs[0]?.key ?? '' } : { value };
   return (

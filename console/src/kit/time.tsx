@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Created lazily, since the browser takes long to create each, which would delay the page. */
+/** Creates the formats on first use, since creating each takes the browser long and would delay the page. */
 const formats = () => {
   made ??= {
     exact: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }),

@@ -9,7 +9,7 @@ interface Shown {
   readonly tone: 'ok' | 'danger';
 }
 
-/** Time (ms) until a success closes by itself; errors stay until the person closes them or leaves the page. */
+/** Time (ms) until the toast of a success closes. An error stays until the user closes it or leaves the page. */
 const OK_MS = 6000;
 const MOST = 4;
 

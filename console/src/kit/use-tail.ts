@@ -18,7 +18,7 @@ export type TailState =
   | { readonly kind: 'following' }
   /** A read failed and is retried after the last event, so that nothing is lost. */
   | { readonly kind: 'waiting'; readonly error: unknown }
-  /** Each read of an impersonation is itself recorded in the log, so it is not followed. */
+  /** Each read under impersonation is itself recorded in the log, so the log is not followed. */
   | { readonly kind: 'off' };
 
 interface TailOptions {
@@ -52,7 +52,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     });
   });
 
-/** Follows the tenant's log from its end, as an admin; resumes after the last event after errors and pauses. */
+/** Follows the tenant's log from its end, as an admin. After an error or a pause it resumes after the last event. */
 export const useTail = ({
   filter = {},
   onEvents,

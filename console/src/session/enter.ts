@@ -1,7 +1,7 @@
 import { anonymous } from './clients.ts';
 import { partnerSession, platformSession, signIn, tenantSession } from './store.ts';
 
-/** The ways to sign in. Each throws an `ApiError` when it is refused. */
+/** The ways to sign in. Each throws an `ApiError` when the sign-in is refused. */
 
 export const enterTenant = async (email: string, password: string, tenant?: string): Promise<void> => {
   const body = { email, password, ...(tenant === undefined || tenant === '' ? {} : { tenant }) };

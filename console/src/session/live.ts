@@ -58,7 +58,10 @@ class Hub {
     });
   }
 
-  /** The server ended the session or lowered the role: a request finds out, and asks for a new sign-in if needed. */
+  /**
+   * Called when the server has ended the session or lowered the role. A request shows which, and asks for a new
+   * sign-in if needed.
+   */
   async #restart(): Promise<void> {
     const since = Date.now() - this.#restartedAt;
     this.#restartedAt = Date.now();
@@ -71,7 +74,7 @@ class Hub {
         signIn({ ...now, role });
       }
     } catch {
-      // Suspended or signed out: the pages show it.
+      // The tenant is suspended or the person has signed out: the pages show this.
       return;
     }
     if (this.#listeners.size === 0) return;

@@ -1,8 +1,8 @@
 import { ApiError } from '../../../client/src/index.ts';
 
 /**
- * Single sign-on: the identity provider sends the browser back to `/console/signed-in` with the token in the fragment. A page
- * that renews its session does this in another window, which hands the token over and closes.
+ * Single sign-on: the identity provider sends the browser back to `/console/signed-in` with the token in the
+ * fragment. A page that renews its session opens another window for this, which hands the token over and closes.
  */
 
 const CHANNEL = 'console-sso';
@@ -13,7 +13,10 @@ const addressOf = (tenant: string, returnTo: string): string =>
 
 const returnAddress = (nonce: string): string => `${location.origin}/console/signed-in?for=${nonce}`;
 
-/** Leaves the page for the identity provider. @throws {ApiError} when the tenant has none, or not for this origin */
+/**
+ * Leaves the page for the identity provider. @throws {ApiError} when the tenant has no provider, or none for this
+ * origin
+ */
 export const startSso = async (tenant: string): Promise<void> => {
   const address = addressOf(tenant, returnAddress(''));
   const answer = await fetch(address, { redirect: 'manual' });
@@ -23,7 +26,7 @@ export const startSso = async (tenant: string): Promise<void> => {
   location.assign(address);
 };
 
-/** Signs in again in another window. @throws when it cannot be opened */
+/** Signs in again in another window. @throws when the window cannot be opened */
 export const renewBySso = (tenant: string, signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
     const nonce = crypto.randomUUID();

@@ -35,7 +35,7 @@ export interface PartnerSession extends Signed {
 export type Session = TenantSession | PlatformSession | PartnerSession;
 export type SessionKind = Session['kind'];
 
-/** A platform admin may be in a tenant at the same time. */
+/** The current sessions. A platform admin may have a session of a tenant at the same time. */
 export interface Sessions {
   readonly tenant?: TenantSession | undefined;
   readonly platform?: PlatformSession | undefined;
@@ -101,7 +101,7 @@ export const identityOf = (session: Session): string => {
   }
 };
 
-/** Begins or renews a session. Requests that wait for it go on if it is the same person's. */
+/** Begins or renews a session. Requests that wait for the session continue if the same person has signed in. */
 export const signIn = (session: Session): void => {
   const { ended } = present;
   const isRenewed = ended?.kind === session.kind;
@@ -113,7 +113,7 @@ export const signIn = (session: Session): void => {
   }
 };
 
-/** Ends one session, or all. Requests that wait for it fail. */
+/** Ends one session, or all sessions. Requests that wait for an ended session fail. */
 export const signOut = (kind?: SessionKind): void => {
   const isWaitedFor = kind === undefined || present.ended?.kind === kind;
   if (kind === undefined) publish({});
@@ -133,7 +133,7 @@ export class SignedOut extends Error {
 }
 
 /**
- * The token of a session, which is asked for again over the page when it has run out or was refused.
+ * The token of a session. If the token has expired or was refused, asks for a new sign-in over the page.
  * @param refused a token that the server did not accept
  * @throws {SignedOut}
  */

@@ -34,7 +34,7 @@ export const homeOf = (sessions: Sessions): string | undefined => navigationOf(s
 
 const parameters = ({ path }: PageEntry): number => path.split(':').length;
 
-/** `/bulk/new` goes before `/bulk/:id`, which fits it too. */
+/** Pages with fewer parameters come first, since `/bulk/:id` also matches `/bulk/new`. */
 const BY_PARAMETERS = [...PAGES].sort((a, b) => parameters(a) - parameters(b));
 
 export const pagesOf = (sessions: Sessions): readonly (readonly [PageEntry, Session])[] =>

@@ -11,7 +11,8 @@ export const Bell = ({ tenant }: { tenant: TenantSession }) => {
   const { data } = useQuery({
     queryKey: ['notifications', 'count'],
     queryFn: ({ signal }) => clientOf(tenant).get('/api/v1/tenant/notifications/unread-count', { signal }),
-    // The socket sends nothing for reads elsewhere, so it polls, except under impersonation, which logs each request.
+    // The socket sends nothing when another page reads notifications, so the count is polled. Under impersonation it
+    // is not, since each request is logged.
     refetchInterval: tenant.impersonatedBy === undefined ? 60_000 : false,
   });
   const readAgain = (): void => {

@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import { Dialog } from '../kit/dialog.tsx';
 import type { NavGroup } from '../pages/navigation.ts';
 
-/** ms in which the second key follows `g`. */
+/** Time (ms) within which the second key must follow `g`. */
 const SEQUENCE_MS = 1500;
 
 const isTyping = (target: EventTarget | null): boolean =>

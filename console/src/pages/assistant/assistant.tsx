@@ -153,7 +153,7 @@ const adviceFor = (error: unknown): string => {
   }
 };
 
-/** Attachments open their record at its files. */
+/** Path of a cited record, or of the files of a cited attachment's record. */
 const pathOf = ({ source_kind, entity_name, record_id }: Citation): string =>
   `/records/${entity_name}/${record_id}${source_kind === 'attachment' ? '?show=files' : ''}`;
 

@@ -18,7 +18,7 @@ const KEY = ['assistant-thread'] as const;
 /** Maximum of earlier messages that the API accepts. */
 const MOST = 50;
 
-/** The conversation, kept as long as the person is signed in: the server stores none. */
+/** The conversation, kept as long as the person is signed in: the server stores no conversation. */
 export const useThread = (): [
   readonly Turn[],
   (change: (turns: readonly Turn[]) => readonly Turn[]) => void,

@@ -18,7 +18,7 @@ import '../../styles/billing.css';
 
 const CRUMBS = [['/billing/invoices', 'Invoices']] as const;
 
-/** One invoice as it was frozen, and what may still be done with it. */
+/** One invoice as it was frozen, and the actions that its state allows. */
 export default function InvoicePage() {
   const { id = '' } = useParams();
   const read = useRead(

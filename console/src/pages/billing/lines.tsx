@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import { Badge, Count, Empty, Figures, MoneyCell } from '../../kit/index.ts';
 import { type Line, METERS, Percent, type Range, rangeQuery, type Totals, windowText } from './range.tsx';
 
-/** Where what is included and what it costs is set. */
+/** Path of the page that sets included quantities and prices. */
 const PRICES = '/billing/prices';
 
 const FIGURES = ['Count', 'Included', 'Billable', 'Wholesale rate', 'Wholesale', 'Retail rate', 'Retail'];
@@ -16,7 +16,7 @@ interface LinesProps {
   readonly totals: Totals;
   /** The page that the totals are compared on. */
   readonly totalsTo: string;
-  /** Texts as they are on the invoice. */
+  /** Whether the texts of the invoice are shown. */
   readonly texts?: boolean;
 }
 

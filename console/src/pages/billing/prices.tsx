@@ -22,7 +22,7 @@ type Body = components['schemas']['ReplaceRateCardBody'];
 const INVALIDATED = [['rate-card'], ['statements'], ['reconciliation']] as const;
 const PARTS = ['wholesale', 'retail', 'included'] as const;
 
-/** What each meter costs. */
+/** The prices of the meters. */
 export default function Prices() {
   const read = useRead(
     ['rate-card'],
@@ -39,7 +39,7 @@ export default function Prices() {
       {data === undefined ? (
         <PendingCard of={read} what="the rate card" />
       ) : (
-        // Another version begins with its own values.
+        // The key starts the form again with the values of another version.
         <Editor key={data.version} card={data} reload={() => void read.refetch()} />
       )}
     </Page>
@@ -147,7 +147,7 @@ const Price = ({ meter, part, value }: PriceProps) => (
   </Field>
 );
 
-/** @throws {RangeError} where only one of two prices is given */
+/** @throws {RangeError} when only one of two prices is given */
 const bodyOf = (values: FormValues): Body => {
   const rates = METER_NAMES.flatMap((meter) => {
     const [wholesale, retail, included] = PARTS.map((part) => values.optional(`rates.${meter}.${part}`));

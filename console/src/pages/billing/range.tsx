@@ -125,7 +125,7 @@ export const Percent = ({ of, to }: { of: number | null; to: string }) =>
     </Link>
   );
 
-/** Links between the billing pages; those with a range keep the current one. */
+/** Links between the billing pages; links to pages with a range keep the current range. */
 export const BillingLinks = ({ at }: { at: string }) => {
   const [range] = useRange();
   return (

@@ -40,7 +40,7 @@ type Scope = Reconciliation['scope'];
 
 const MONTHS = 6;
 
-/** What was used, what of it is invoiced, and what is left; by customer or by meter, and over months. */
+/** Usage, its invoiced part and the rest, by customer or by meter, and over months. */
 export default function ReconciliationPage() {
   const [range, setRange] = useRange();
   const filters = useFilters(['scope']);
@@ -51,7 +51,7 @@ export default function ReconciliationPage() {
       signal,
     }),
   );
-  // The statements of the same window know the currency.
+  // Takes the currency from the statements of the same window.
   const statements = useStatements(range);
   const currency = statements.data?.[0]?.currency ?? 'EUR';
   const table = <Buckets read={read} currency={currency} range={range} scope={scope} />;
@@ -167,7 +167,7 @@ interface BucketsProps {
 
 const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
   const most = Math.max(1, ...(read.data?.buckets ?? []).map(({ retail }) => retail));
-  /** Usage is in the statements: of the customer, else of all. */
+  /** Path of the statements with the usage: of the customer, or of all customers. */
   const statementsOf = ({ kind, id }: Bucket['scope']): string =>
     `/billing${kind === 'customer' ? `/customers/${id}` : ''}${rangeQuery(range)}`;
   const invoicesOf = ({ kind, id }: Bucket['scope']): string =>

@@ -5,7 +5,7 @@ import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.
 import { type Statement, useStatements } from './statements.tsx';
 import '../../styles/billing.css';
 
-/** The statements of one customer: of a window there is one in each currency. */
+/** The statements of one customer: a window has one statement per currency. */
 export default function CustomerStatement() {
   const { id = '' } = useParams();
   const [range, setRange] = useRange();

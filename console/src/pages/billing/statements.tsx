@@ -27,13 +27,13 @@ import '../../styles/billing.css';
 
 export type Statement = components['schemas']['Statement'];
 
-/** All statements of a window: the API answers them at once. */
+/** All statements of a window, which the API returns in one answer. */
 export const useStatements = (range: Range) =>
   useRead(['statements', range.from, range.to], (client, signal) =>
     client.get('/api/v1/partner-portal/billing/statements', { params: { query: givenOf(range) }, signal }),
   );
 
-/** What each customer used and what it costs. */
+/** The usage of each customer and its amounts. */
 export default function Statements() {
   const [range, setRange] = useRange();
   const [, navigate] = useLocation();
@@ -96,7 +96,10 @@ export default function Statements() {
   );
 }
 
-/** Sums of the statements in the currency of the first: others have one of their own. */
+/**
+ * Sums of the statements that have the currency of the first one, since amounts of different currencies cannot be
+ * added.
+ */
 const Sums = ({ of: statements, range }: { of: readonly Statement[] | undefined; range: Range }) => {
   const [first] = statements ?? [];
   if (statements === undefined || first === undefined) return null;

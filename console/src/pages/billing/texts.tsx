@@ -8,7 +8,7 @@ type Profile = components['schemas']['BillingProfile'];
 
 const VARIABLES = ['customer', 'partner', 'meter', 'quantity', 'period'] as const;
 
-/** How lines of invoices read, with a preview as they are typed. */
+/** Templates for the lines of invoices, with a preview while they are typed. */
 export default function Texts() {
   const read = useRead(
     ['billing-profile'],
@@ -33,7 +33,7 @@ interface Rendered {
   readonly unknown: readonly string[];
 }
 
-/** As the server fills a template; a variable that it does not know is refused when it is saved. */
+/** Fills a template like the server, which refuses to save a template with an unknown variable. */
 const rendered = (template: string, values: ReadonlyMap<string, string>): Rendered => {
   const unknown: string[] = [];
   const text = template.replaceAll(/\{\{(?: *([^{}]*?) *\}\}|.*$)/gs, (whole, name: string | undefined) => {

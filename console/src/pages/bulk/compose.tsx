@@ -32,7 +32,7 @@ const OPERATIONS: readonly (readonly [Operation, string])[] = [
   ['delete', 'Delete'],
 ];
 
-/** Most ids that the API takes at once. */
+/** Maximum of ids that the API takes in one request. */
 const MAX_IDS = 100_000;
 
 const readEntities = async (client: Client): Promise<Entity[]> => {
@@ -41,7 +41,7 @@ const readEntities = async (client: Client): Promise<Entity[]> => {
   return all;
 };
 
-/** Which records, and what to do with them. `?entity=` and `?filter=` come from a list of records. */
+/** Chooses records and an operation on them. `?entity=` and `?filter=` come from a list of records. */
 export default function Compose() {
   const entities = useRead(['entities', 'all'], readEntities);
   return (
@@ -150,7 +150,7 @@ interface FilterFieldProps {
   readonly onChange: (text: string) => void;
 }
 
-/** What can come next is offered, as above a list of records. */
+/** A filter input with the same suggestions as above a list of records. */
 const FilterField = ({ entity, value, onChange }: FilterFieldProps) => {
   const names = useFilterNames(entity, useWorkflow(entity.workflow).data);
   return (

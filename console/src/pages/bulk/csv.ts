@@ -1,4 +1,4 @@
-/** A field: quoted, with doubled quotes in it, or plain; then what ends it. */
+/** A field: quoted, with doubled quotes in it, or plain; then the comma or line break that ends it. */
 const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 
 /** Rows of a CSV (RFC 4180), at most `most` of them. */

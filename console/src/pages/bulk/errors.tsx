@@ -11,13 +11,13 @@ interface RowError {
   readonly message: string;
 }
 
-/** Errors that are shown; the file has all. */
+/** Maximum of errors that are shown; the file has all errors. */
 const MOST = 1000;
 
 const streamOf = (client: Client, id: string) =>
   client.stream('/api/v1/tenant/bulk-ops/sessions/{id}/errors.csv', { params: { path: { id } } });
 
-/** The first errors of a commit, which the file alone has. */
+/** Reads the first errors of a commit from the file: no other route returns them. */
 const readErrors = async (client: Client, id: string): Promise<RowError[]> => {
   const reader = (await streamOf(client, id)).getReader();
   const decoder = new TextDecoder();
@@ -38,7 +38,7 @@ const readErrors = async (client: Client, id: string): Promise<RowError[]> => {
     }));
 };
 
-/** Records that are refused, by code, with all of them as a file. */
+/** Refused records by error code, and a file of all of them. */
 export const Errors = ({ session }: { session: Session }) => {
   const { id, preview, result } = session;
   const filters = useFilters(['code']);

@@ -45,7 +45,7 @@ export const valueText = (value: unknown): string => {
 const listPath = (entity: string, filter: string): string =>
   `/records/${entity}?${new URLSearchParams({ filter })}`;
 
-/** Ids that fit into a filter. */
+/** Maximum of ids that fit into a filter. */
 const MOST_IDS = 50;
 
 /** The filter that selects the records of a session; undefined for many ids, which no filter can name. */
@@ -55,13 +55,13 @@ const filterOf = ({ selection }: Session): string | undefined => {
   return ids.length > MOST_IDS ? undefined : `id in ${JSON.stringify(ids)}`;
 };
 
-/** The list of records that the session was made of. */
+/** Path of the list of the session's records; undefined if no filter selects them. */
 export const recordsPath = (session: Session): string | undefined => {
   const filter = filterOf(session);
   return filter === undefined ? undefined : listPath(session.entity_name, filter);
 };
 
-/** A value in a filter; undefined for those that filters cannot compare. */
+/** A value in a filter; undefined for values that filters cannot compare. */
 const literalOf = (
   type: Entity['fields'][number]['type'] | undefined,
   value: unknown,
@@ -71,7 +71,7 @@ const literalOf = (
   return type === 'datetime' ? `timestamp(${JSON.stringify(value)})` : JSON.stringify(value);
 };
 
-/** Those of the selected records that have the new values already; undefined where no filter can say it. */
+/** Path of the selected records that already have the new values; undefined if no filter can express this. */
 export const skippedPath = (session: Session, fields: Entity['fields']): string | undefined => {
   const [selected, { op_params }] = [filterOf(session), session];
   // An object filter cannot be joined to a text.

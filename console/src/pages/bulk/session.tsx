@@ -30,7 +30,7 @@ import '../../styles/bulk.css';
 
 const CRUMBS = [['/bulk', 'Bulk operations']] as const;
 
-/** A session: its preview, then how far the commit is, then what it did. */
+/** A session: its preview, then the progress of the commit, then the result. */
 export default function SessionPage() {
   const { id = '' } = useParams();
   const read = useRead(
@@ -61,7 +61,7 @@ export default function SessionPage() {
   );
 }
 
-/** What is, in a sentence. */
+/** Describes the state of a session in one sentence. */
 const storyOf = ({ status, preview, result }: Session): string => {
   switch (status) {
     case 'previewed':
@@ -85,7 +85,7 @@ const CHANGES = {
   transition: { verb: 'Move', what: 'are moved' },
 } as const;
 
-/** Records that the commit leaves alone. */
+/** Records that the commit does not change. */
 const stays = ({ would_skip, would_error }: Session['preview']) => {
   const parts = [
     ...(would_skip === 0 ? [] : [`${would_skip.toLocaleString()} that have these values already`]),
@@ -94,7 +94,7 @@ const stays = ({ would_skip, would_error }: Session['preview']) => {
   return parts.length === 0 ? null : <p>Left as they are: {parts.join(', and ')}.</p>;
 };
 
-/** Commit and cancel, each with what will happen. */
+/** Buttons to commit and to cancel, each with its consequence. */
 const Decide = ({ session }: { session: Session }) => {
   const { id, operation, preview, entity_name } = session;
   const params = { path: { id } };
@@ -169,7 +169,7 @@ const Progress = ({ of: { processed, total } }: { of: { processed: number; total
   );
 };
 
-/** The counts of the result, else of the preview; each leads to its records or errors. */
+/** The counts of the result, or of the preview before there is a result. Each links to its records or errors. */
 const Counts = ({ session }: { session: Session }) => {
   const { preview, result } = session;
   const [done, skipped, failed] =

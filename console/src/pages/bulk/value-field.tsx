@@ -65,7 +65,8 @@ const Choice = ({ given, options }: { given: object; options: readonly string[] 
 );
 
 /**
- * What was typed as the API takes it; what fits no type is left to the server to refuse.
+ * Converts a typed text to a value for the API. A text that does not fit the type is sent as it is, and the server
+ * refuses it.
  * @throws {RangeError} for an empty choice and a text that is no JSON
  */
 export const typedValue = ({ type, label }: EntityField, text: string): unknown => {

@@ -3,7 +3,7 @@ import type { Client } from '../../../../client/src/index.ts';
 import { Pending, Time, useRead } from '../../kit/index.ts';
 import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
 
-/** Time before an event in which related ones are searched. */
+/** Time before an event in which related events are searched. */
 const BEFORE_MS = 60_000;
 const AFTER_MS = 5 * 60_000;
 /** Maximum of events that are searched. */
@@ -15,7 +15,7 @@ interface Related {
   readonly isCut: boolean;
 }
 
-/** Events of one request and of what followed from it: they have the same correlation. */
+/** Reads the events with the same correlation id: events of one request, and events that followed from it. */
 const relatedOf = async (client: Client, event: AuditEvent, signal: AbortSignal): Promise<Related> => {
   const { at = '', correlationId } = storyOf(event);
   const ms = Date.parse(at);

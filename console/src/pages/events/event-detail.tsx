@@ -3,7 +3,7 @@ import { Card, Copied, Facts, Json, Tabs, Time } from '../../kit/index.ts';
 import { Causes } from './causes.tsx';
 import { type AuditEvent, storyOf } from './event.ts';
 
-/** One event: its data opened, who caused it, what it belongs to, and the texts that the hash chain is over. */
+/** One event: its opened data, its cause, its subject, and the texts that the hash chain covers. */
 export const EventDetail = ({ event }: { event: AuditEvent }) => {
   const story = storyOf(event);
   return (

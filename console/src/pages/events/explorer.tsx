@@ -85,7 +85,7 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
 
 const NAMES = ['stream', 'category', 'type', 'actor', 'from', 'to'] as const;
 
-/** The tenant's log: what happens now, or a part of the past by stream, type, actor and time. */
+/** The tenant's log: new events as they happen, or past events selected by stream, type, actor and time. */
 export default function Explorer() {
   const filters = useFilters(NAMES);
   return (

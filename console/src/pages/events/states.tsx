@@ -22,12 +22,12 @@ interface StatesProps {
   readonly event: AuditEvent;
   readonly before: AuditEvent | undefined;
   readonly all: readonly AuditEvent[];
-  /** The revision to compare with; empty: the one before. */
+  /** The revision to compare with; empty: the previous revision. */
   readonly other: string;
   readonly compare: (revision: string) => void;
 }
 
-/** The state after an event, and the difference from an earlier or later one. */
+/** The state after an event, and the difference from an earlier or later state. */
 export const States = ({ stream, event, before, all, other, compare }: StatesProps) => {
   const chosen = other === '' ? before : all.find(({ revision }) => String(revision) === other);
   const after = usePastState(stream, event.position);

@@ -22,7 +22,7 @@ import '../../styles/events.css';
 
 const CRUMBS = [['/events', 'Events']] as const;
 
-/** Events that are read when neither a moment nor a revision is chosen; more on demand. */
+/** Events that are read when neither a moment nor a revision is chosen; further events are read on demand. */
 const MOST_READ = 2000;
 
 const AGO = [
@@ -31,7 +31,7 @@ const AGO = [
   ['A week ago', 604_800_000],
 ] as const;
 
-/** One stream as a timeline, with the state after each event and what it changed. */
+/** One stream as a timeline, with the state after each event and the changes that the event made. */
 export default function Stream() {
   const { stream: given = '' } = useParams();
   const stream = decodeURIComponent(given);
@@ -92,13 +92,16 @@ interface TimelineProps {
   readonly more: (() => void) | undefined;
 }
 
-/** The last event that occurred at a moment or before it. */
+/** Index of the last event that occurred at a moment or before it. */
 const indexAt = (events: readonly AuditEvent[], moment: string): number => {
   const ms = Date.parse(moment);
   return events.findLastIndex((event) => Date.parse(storyOf(event).at ?? '') <= ms);
 };
 
-/** Whether the events read so far include the chosen moment or revision: fewer would give a wrong state. */
+/**
+ * Whether the events read so far include the chosen moment or revision: with fewer events, a wrong state would be
+ * shown.
+ */
 const reaches = (events: readonly AuditEvent[], of: (name: 'revision' | 'at') => string): boolean => {
   const [revision, at] = [of('revision'), of('at')];
   if (revision !== '') return events.length > Number(revision);

@@ -200,7 +200,7 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
   );
 };
 
-/** Through which day nothing can be posted any more. */
+/** Shows and sets the lock of the books: the day through which nothing can be posted any more. */
 const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
   const [isOpen, setOpen] = useState(false);
   const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));

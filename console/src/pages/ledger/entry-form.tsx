@@ -37,7 +37,7 @@ interface Draft {
 const today = (): string => new Date().toISOString().slice(0, 10);
 const emptyLine = (key: number): Line => ({ key, account: '', debit: '', credit: '', memo: '' });
 
-/** Writes a draft, or changes one. The currency is the one of the books unless the draft has its own. */
+/** Creates or changes a draft. The currency is that of the books unless the draft has its own. */
 export default function EntryForm() {
   const { id } = useParams();
   const books = useRead(['reports', 'currency'], (client, signal) =>
@@ -210,7 +210,7 @@ const balanceText = (debit: number | undefined, credit: number | undefined, curr
   return `${moneyText(difference, currency)} missing on the ${debit > credit ? 'credit' : 'debit'} side`;
 };
 
-/** @throws {RangeError} for what is no amount */
+/** @throws {RangeError} for a text that is no amount */
 const bodyOf = (date: string, memo: string, currency: string, lines: readonly Line[]) => ({
   date,
   memo,

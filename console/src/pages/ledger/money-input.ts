@@ -3,8 +3,8 @@ export const placesOf = (currency: string): number =>
   new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 
 /**
- * "49.90" as minor units of a currency; an empty text is no amount.
- * @throws {RangeError} for what is no amount
+ * "49.90" as minor units of a currency; undefined for an empty text.
+ * @throws {RangeError} for a text that is no amount
  */
 export const minorOf = (text: string, currency: string): number | undefined => {
   const trimmed = text.trim().replaceAll(/[\s_']/g, '');
@@ -24,7 +24,7 @@ export const minorOf = (text: string, currency: string): number | undefined => {
   return minor;
 };
 
-/** Minor units as the text of a field: 4990 → "49.90"; nothing for none. */
+/** Minor units as the text of a field: 4990 → "49.90"; empty for 0. */
 export const majorText = (minor: number, currency: string): string => {
   if (minor === 0) return '';
   const places = placesOf(currency);

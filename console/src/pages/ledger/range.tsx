@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Button, Filters, PageLinks, TimeFilter, useFilters } from '../../kit/index.ts';
 
-/** What a report is about, as it is in the address of the page. */
+/** The parameters of a report, as in the address of the page. */
 export interface ReportQuery {
   /** First and last day, `YYYY-MM-DD`; an empty text: the default of the report. */
   readonly from: string;
@@ -35,7 +35,7 @@ export interface Days {
   readonly to?: string | null;
 }
 
-/** The journal entries that make up a figure: of an account, or of all (undefined). */
+/** Path of the journal entries that make up a figure: of one account, or of all accounts (undefined). */
 export const entriesPath = (account: string | undefined, { from, to }: Days): string => {
   const query = new URLSearchParams(account === undefined ? {} : { account });
   if (from) query.set('from', from);
@@ -43,7 +43,7 @@ export const entriesPath = (account: string | undefined, { from, to }: Days): st
   return `/ledger/entries?${query}`;
 };
 
-/** A report of other days, in the currency and at the position of a query. */
+/** Path of a report of other days, in the currency and at the position of a query. */
 export const reportPath = (
   report: 'trial-balance' | 'pnl' | 'balance-sheet',
   { currency, position }: ReportQuery,
@@ -65,7 +65,7 @@ interface RangeFieldsProps {
   readonly children?: ReactNode;
 }
 
-/** The range of a report, and whether it is shown as it stood earlier. */
+/** Fields for the range of a report, and for an earlier position at which it is shown. */
 export const RangeFields = ({ query, change, asOf = false, children }: RangeFieldsProps) => (
   <Filters label="Range of the report">
     {asOf ? null : <TimeFilter label="From" value={query.from} onChange={(from) => change({ from })} />}
@@ -101,5 +101,5 @@ const PAGES = [
   ['/ledger/failures', 'Failures'],
 ] as const;
 
-/** The pages of the ledger beside each other. */
+/** Links between the pages of the ledger. */
 export const LedgerLinks = ({ at }: { at: string }) => <PageLinks label="Ledger" at={at} pages={PAGES} />;

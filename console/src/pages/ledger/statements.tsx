@@ -4,7 +4,7 @@ import { givenOf, type ReportQuery, reportPath } from './range.tsx';
 import { Balanced, NoEntries, Statement, type Sum } from './report-tables.tsx';
 
 const MONTHS = 12;
-/** Before every entry: earnings of a balance sheet are of all years. */
+/** A day before every entry, since the earnings of a balance sheet are those of all years. */
 const FIRST_DAY = '0001-01-01';
 const isoDay = (date: Date): string => date.toISOString().slice(0, 10);
 
@@ -50,7 +50,7 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
     net_income,
   } = report.data;
   const major = (minor: number): string => moneyText(Math.round(minor), currency);
-  // Its accounts lead to their entries.
+  // In the trial balance, each account links to its entries.
   const to = reportPath('trial-balance', query, { from, to: last });
   const sum = (title: string, minor: number): Sum => ({ title, minor, to });
   return (

@@ -12,7 +12,7 @@ const SUMS = [
   ['closing_credit', 'Closing credit'],
 ] as const;
 
-/** The days of the entries that a sum is of. */
+/** The days of the entries that make up a sum. */
 const daysOf = (key: (typeof SUMS)[number][0], { from, to }: { from: string | null; to: string }): Days => {
   if (key.startsWith('closing')) return { to };
   if (key.startsWith('opening')) return { to: from === null ? to : dayBefore(from) };

@@ -30,7 +30,7 @@ export const Composer = ({ conversation, title }: { conversation: string; title:
       // Text typed meanwhile is kept.
       setText((present) => (present === text ? '' : present));
     } catch {
-      // Shown above the text.
+      // The error is shown above the text.
     }
   };
   return (

@@ -32,7 +32,10 @@ export const titleOf = ({ participants }: Conversation, self: string): string =>
 
 type Listed = InfiniteData<PageOf<Conversation>>;
 
-/** Changes a conversation where it is shown; `toTop` moves it to the newest. @returns whether the list holds it */
+/**
+ * Changes a conversation in the caches that hold it; `toTop` moves it to the top of the list. @returns whether the
+ * list holds it
+ */
 const change = (
   queries: QueryClient,
   id: string,
@@ -59,7 +62,7 @@ const change = (
 
 const isMessage = (envelope: Envelope): envelope is MessageEnvelope => envelope.kind === 'message';
 
-/** Follows the socket: messages come into their conversations, which move to the top with their counts. */
+/** Follows the socket: adds messages to their conversations, and moves these to the top with new unread counts. */
 export const useLiveConversations = (): void => {
   const queries = useQueryClient();
   const self = useSelf();

@@ -115,7 +115,7 @@ const Edit = ({ message, conversation, onClose }: EditProps) => {
       replaceMessage(queries, conversation, await save.mutateAsync(mentions.sent(text)));
       onClose();
     } catch {
-      // Shown below the text.
+      // The error is shown below the text.
     }
   };
   return (

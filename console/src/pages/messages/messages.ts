@@ -22,7 +22,7 @@ const keyOf = (conversation: string) => ['messages', conversation] as const;
 export const useMessages = (conversation: string): UseInfiniteQueryResult<Pages, Error> => {
   const client = useClient();
   const tenant = useTenant();
-  // Under impersonation each request is a line of the log.
+  // Under impersonation each request is recorded in the log, so messages are not polled.
   const isPolled = tenant !== undefined && tenant.impersonatedBy === undefined;
   return useInfiniteQuery({
     queryKey: keyOf(conversation),

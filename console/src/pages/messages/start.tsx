@@ -40,7 +40,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
       onClose();
       navigate(`/messages/${made}`);
     } catch {
-      // Shown below the list.
+      // The error is shown below the list.
     }
   };
   return (

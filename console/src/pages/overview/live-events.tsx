@@ -37,7 +37,7 @@ const withEvents = (seen: Seen, events: readonly AuditEvent[], dropped: number):
   };
 };
 
-/** The log as it grows: its rate, the newest events, what they are. */
+/** The log as it grows: its rate, the newest events, and the number of events by type. */
 export const LiveEvents = () => {
   const [isPaused, setPaused] = useState(false);
   const [seen, setSeen] = useState<Seen>(() => ({

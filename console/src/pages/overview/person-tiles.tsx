@@ -4,10 +4,13 @@ import { Tile, useLive, usePages, useRead } from '../../kit/index.ts';
 import { pathIfThere } from './paths.ts';
 
 const DAY_MS = 86_400_000;
-/** Subscriptions whose deliveries are counted. */
+/** Maximum of subscriptions whose deliveries are counted. */
 const SUBSCRIPTIONS = 10;
 
-/** Tiles for every person: messages, notifications, webhooks, failed postings. Envelopes refresh the first two. */
+/**
+ * Tiles for every person: messages, notifications, webhooks, failed postings. Envelopes refresh messages and
+ * notifications.
+ */
 export const PersonTiles = () => {
   const queries = useQueryClient();
   const refresh = (): void => {

@@ -13,7 +13,10 @@ const BAR = 0.7;
 const time = (seconds: number | undefined): string =>
   seconds === undefined ? '' : new Date(1000 * seconds).toTimeString().slice(0, 8);
 
-/** Bars of counts per second. One path: the overview need not wait for the library that draws the charts of other pages. */
+/**
+ * Bars of counts per second. The bars are one SVG path, so that the overview need not wait for the library that draws
+ * the charts of other pages.
+ */
 export const RateBars = ({ label, rate: { seconds, counts } }: RateBarsProps) => {
   const most = Math.max(1, ...counts);
   const bars = counts.map((count, nth) => {

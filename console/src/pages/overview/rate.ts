@@ -10,7 +10,7 @@ export const emptyRate = (now: number, length: number): Rate => ({
   counts: Array.from({ length }, () => 0),
 });
 
-/** Moves the window to `now` and adds what happened at these seconds. */
+/** Moves the window to `now`, and counts one event for each of the seconds in `at`. */
 export const moved = (rate: Rate, now: number, at: readonly number[]): Rate => {
   const { length } = rate.seconds;
   const first = now - length + 1;

@@ -27,7 +27,7 @@ interface Subscriber {
   readonly behind: number;
 }
 
-/** Read models and subscribers: how far behind they are, tenants that an event stopped, rebuild and retry. */
+/** Read models and subscribers: their lags, parked tenants, rebuild and retry. */
 const Projections = () => {
   const projections = useRead(
     ['projections'],

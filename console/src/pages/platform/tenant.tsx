@@ -33,7 +33,7 @@ const useChange = (id: string, done: string) =>
     },
   );
 
-/** One tenant: its plan, entitlements, single sign-on, status; and the way into it. */
+/** One tenant: its plan, entitlements, single sign-on and status, and a button to act in it. */
 const TenantPage = () => {
   const { id = '' } = useParams();
   const session = usePageSession();

@@ -1,6 +1,9 @@
 import type { components } from '../../../../client/src/index.ts';
 
-/** Suggests the next token of a filter from its text up to the caret. The server's grammar is the authority: docs/expressions.md. */
+/**
+ * Suggests the next token of a filter from its text up to the caret. The server's grammar is the authority:
+ * docs/expressions.md.
+ */
 
 type Kind = components['schemas']['Entity']['fields'][number]['type'];
 
@@ -166,7 +169,7 @@ export const completeFilter = (
     // A complete word needs no suggestion.
     .filter(({ text: one }) => one.trim() !== word)
     .slice(0, MOST);
-  // An operator beside a name without a space between.
+  // An operator directly after a name needs a space between them.
   const needsSpace = from > 0 && /[\w"\])]/.test(text[from - 1] ?? '') && !isWord;
   return {
     from,
@@ -190,7 +193,7 @@ const nextOf = (
   const last = tokens.at(-1);
   const named = (token: Token | undefined): FilterName | undefined =>
     token?.kind === 'name' ? names.find(({ key }) => key === token.text) : undefined;
-  // After "field.": the functions of texts.
+  // After "field.", the functions of texts are suggested.
   if (last?.text === '.') {
     const field = named(tokens.at(-2));
     if (field === undefined || !TEXTS.has(field.type)) return [];

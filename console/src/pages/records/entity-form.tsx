@@ -65,14 +65,17 @@ const fieldOf = (values: FormValues, index: number): EntityField => {
 };
 
 interface EntityDialogProps {
-  /** Undefined: a new one. */
+  /** Undefined for a new entity. */
   readonly entity?: Entity;
   readonly onClose: () => void;
 }
 
-/** Defines an entity, or adds fields and options to one. Changes that stored records could violate are not offered. */
+/**
+ * Defines an entity, or adds fields and options to an existing one. Changes that stored records could violate are not
+ * offered.
+ */
 export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
-  // As it was when the form was opened.
+  // The entity as it was when the form was opened.
   const [entity] = useState(given);
   const [, navigate] = useLocation();
   const present = entity?.fields ?? [];

@@ -25,7 +25,7 @@ const fieldsOf = (entity: Entity, values: FormValues) =>
   });
 
 interface FormDialogProps {
-  /** Undefined: a new one. */
+  /** Undefined for a new form. */
   readonly form?: FormView;
   readonly onClose: () => void;
 }

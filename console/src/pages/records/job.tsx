@@ -72,7 +72,10 @@ interface MovesProps {
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
-/** Reasons why the user cannot send an event, by the definition: the server's list does not check fields. */
+/**
+ * Reasons why the user cannot send an event, found in the definition, since the server's list of events does not
+ * check fields.
+ */
 const hindrancesOf = (
   { roles, required_fields: required = [], guard, guard_label: label }: Transition,
   { role, isListed }: { readonly role: string; readonly isListed: boolean },

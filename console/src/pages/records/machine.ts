@@ -37,7 +37,7 @@ export interface Drawing {
 
 const STATE_HEIGHT = 34;
 const LINE = 15;
-/** Longer labels are cut; the list below the drawing has them whole. */
+/** Longer labels are truncated; the list below the drawing shows whole labels. */
 const MOST_CHARACTERS = 28;
 
 const cut = (text: string): string =>

@@ -73,7 +73,7 @@ const Write = ({ name, id }: { name: string; id: string }) => {
       await add.mutateAsync(mentions.sent(text));
       setText((present) => (present === text ? '' : present));
     } catch {
-      // Shown below the text.
+      // The error is shown below the text.
     }
   };
   return (

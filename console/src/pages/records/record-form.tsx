@@ -55,7 +55,7 @@ const parsedOf = ({ type }: EntityField, text: string): unknown => {
 
 const nameOf = ({ key }: EntityField): string => `values.${key}`;
 
-/** Values of the fields that were changed; null for those that were emptied. */
+/** Values of the fields that were changed; null for fields that were emptied. */
 const changesOf = (
   fields: readonly EntityField[],
   before: EntityRecord | undefined,
@@ -80,13 +80,13 @@ class TypeErrorOfField extends Error {}
 
 interface RecordDialogProps {
   readonly entity: Entity;
-  /** Undefined: a new one. */
+  /** Undefined for a new record. */
   readonly record?: EntityRecord;
   readonly onClose: () => void;
   readonly onDone?: (record: EntityRecord) => void;
 }
 
-/** Makes or changes a record, with a field for each of its entity. */
+/** Creates or changes a record, with an input for each field of its entity. */
 export const RecordDialog = ({ entity, record: present, onClose, onDone }: RecordDialogProps) => {
   // The record when the form was opened: changes by others meanwhile must not count as input here.
   const [record] = useState(present);
@@ -116,7 +116,7 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
       onClose={onClose}
       onSubmit={async (given) => {
         const done = await save.mutateAsync(changesOf(entity.fields, record, given)).catch((error) => {
-          // The page behind the form shows what others made of it.
+          // The page behind the form then shows the changes of other people.
           if (record !== undefined) void queries.invalidateQueries({ queryKey: ['record', entity.name] });
           throw error;
         });
@@ -206,7 +206,7 @@ const UserInput = (own: OwnProps) => {
   );
 };
 
-/** An id, found by the first text of the records that it may name. */
+/** Input of the id of a referenced record. Suggests records by their first text field. */
 const ReferenceInput = ({ name, label, defaultValue, entity }: OwnProps & { readonly entity: string }) => {
   const [text, setText] = useState(defaultValue);
   const schema = useEntity(entity);

@@ -29,10 +29,10 @@ import { type Entity, type EntityRecord, titleOf, useEntity } from './schema.ts'
 import { FullValue } from './value.tsx';
 import '../../styles/records.css';
 
-/** A record: its values, its job, and what belongs to it. */
+/** A record: its values, its job, its notes and files. */
 export default function RecordPage() {
   const { entity: name = '', id = '' } = useParams();
-  // No entity has such a name.
+  // No entity has the name `by-id`.
   if (name === 'by-id') return <ById id={id} />;
   return <ReadRecord key={id} name={name} id={id} />;
 }

@@ -32,7 +32,7 @@ import { CellValue } from './value.tsx';
 import '../../styles/records.css';
 
 const CRUMBS = [['/records', 'Records']] as const;
-/** Columns of fields; the page of a record shows all. */
+/** Maximum of columns with fields; the page of a record shows all fields. */
 const MOST_COLUMNS = 12;
 /** Fewer, larger pages for long tables. */
 const PAGE = 200;
@@ -94,7 +94,7 @@ const columnsOf = (entity: Entity, workflow: Workflow | undefined): readonly Col
   ];
 };
 
-/** A bulk operation on the records that the filter shows. */
+/** Path of a new bulk operation on the records that the filter selects. */
 const bulkPath = (entity: string, filter: string): string =>
   `/bulk/new?${new URLSearchParams({ entity, ...(filter === '' ? {} : { filter }) })}`;
 

@@ -64,7 +64,10 @@ const COLUMNS: readonly Column<Delivery>[] = [
   ago('created', 'Created', ({ created_at }) => created_at),
 ];
 
-/** The deliveries of a subscription, newest first; what changes by itself is read again every five seconds. */
+/**
+ * The deliveries of a subscription, newest first. The list is read again every five seconds, since deliveries change
+ * state by themselves.
+ */
 export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
   const [, navigate] = useLocation();
   const filters = useFilters(['status', 'event', 'from']);

@@ -21,7 +21,7 @@ import { DeliveryStatus } from './deliveries.tsx';
 
 type Detail = components['schemas']['WebhookDeliveryDetail'];
 
-/** What became of a delivery, in a sentence. */
+/** Describes the state of a delivery in one sentence. */
 const storyOf = ({ status, attempts, response_code, last_error, next_attempt_at }: Detail): string => {
   const times = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   const why = last_error ?? (response_code === null ? 'no answer' : `the receiver answered ${response_code}`);

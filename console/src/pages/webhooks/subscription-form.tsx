@@ -21,7 +21,7 @@ interface Props {
   readonly onCancel: () => void;
 }
 
-/** Where events are sent, and which. */
+/** Form for the URL of a subscription and the events that are sent to it. */
 export const SubscriptionForm = ({ subscription, submit, onSave, onCancel }: Props) => (
   <Form
     submit={submit}
