@@ -27,8 +27,8 @@ const VERIFIED = 100_000;
 const FLAT_MIB = 64;
 
 /**
- * Measures an export beside plain reads of the same events, the verifier, the memory of both, and the cost of chain,
- * heads and sealing. The texts in the log are erased.
+ * Measures an export beside plain reads of the same events, the verifier, the memory of the export and of the
+ * verifier, and the cost of chain, heads and sealing. The texts in the log are erased.
  */
 export const benchAudit = async (scale: number): Promise<Line[]> => [
   ...(await inFolder((folder) => exportAndCheck(folder, scale))),

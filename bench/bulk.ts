@@ -53,7 +53,7 @@ export const benchBulk = (scale: number): Promise<Line[]> =>
     return [...rest, memory];
   });
 
-/** Best of three on either side (append.ts), since other load slows the machine at times. */
+/** Compares the best of three rounds of each side (as in append.ts), since other load slows the machine at times. */
 const rate = async (bench: Bench, rows: number): Promise<Line> => {
   const rates: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) rates.push((rows / (await bench.edited('many'))) * 1000);

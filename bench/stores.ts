@@ -115,7 +115,10 @@ const posts = async (
 const SAMPLE_MS = 100;
 const SILENCE_MS = 60_000;
 
-/** Milliseconds of a read that includes the caller's last write: it waits until the read models have folded it. */
+/**
+ * Milliseconds of a read that includes the caller's last write: the read waits until the read models have folded that
+ * write.
+ */
 const readAfterWrite = async (connection: Connection, { id, tokens }: Pair): Promise<number> => {
   const [token] = tokens;
   const post = requestBytes('POST', messagesPath(id), { token, body: BODY });

@@ -35,9 +35,9 @@ const ROUNDS = 4;
 const OF_ONE = 1.6;
 
 /**
- * Measures reads (conversations, the messages of one, records by a filter) with `WORKERS=2` beside one process, on
- * copies of one data folder. Compares each side's best round, since other load on the machine slows two processes
- * more than one.
+ * Measures reads (conversations, the messages of one conversation, records by a filter) with `WORKERS=2` beside one
+ * process, on copies of one data folder. Compares each side's best round, since other load on the machine slows two
+ * processes more than one.
  */
 export const benchWorkers = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

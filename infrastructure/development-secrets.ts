@@ -70,8 +70,8 @@ const storedOrNew = (config: Config): Secrets => {
 };
 
 /**
- * Merges the secrets of the environment and the folder; the environment takes precedence. If it has the current
- * secret, the folder's previous and next ones are ignored.
+ * Merges the secrets of the environment and the folder; the environment takes precedence. If the environment has a
+ * current secret, the folder's previous and next ones of the same name are ignored.
  */
 const joined = (config: Config, folder: Secrets): Secrets => {
   const beside = SIGNING_SECRETS.flatMap((name) =>

@@ -22,8 +22,8 @@ const RIDGE = 0.002;
 const STEPS = 60_000;
 const RATE = 1;
 /**
- * Share of the unanswerable questions that must stay below `CERTAIN`; above the required 0.9, as a reserve for other
- * questions.
+ * Share of the unanswerable questions that must stay below `CERTAIN`; above the target of 0.9 (quality.ts), as a
+ * reserve for other questions.
  */
 const REFUSED = 0.93;
 

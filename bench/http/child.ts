@@ -20,9 +20,9 @@ const STOP_MS = 12_000;
 
 /**
  * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200. `BENCH_LOG` names a file for the
- * child's standard output, which has its whole log.
+ * child's standard output, with its whole log.
  * @param script relative to `bench/`
- * @throws when the process ends or does not answer in time; its standard error is inherited
+ * @throws when the process ends or does not answer in time; the child inherits standard error
  */
 export const startChild = async (
   script: string,

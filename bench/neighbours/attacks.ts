@@ -37,7 +37,7 @@ export class Loud {
     return this.tokens[0] ?? '';
   }
 
-  /** Each account repeats its requests, `together` at a time, until the signal; a refusal pauses it shortly. */
+  /** Each account repeats its requests, `together` at a time, until the signal; a refusal pauses the account. */
   async everyone(
     signal: AbortSignal,
     ask: (token: string, nth: number) => Promise<{ readonly status: number }>,
@@ -336,7 +336,7 @@ export const attacks: readonly Attack[] = [
       loud.everyone(
         signal,
         async (token, nth) => {
-          // A report is made again only after a change.
+          // A report is computed again only after a change.
           const code = `A${nth % ACCOUNTS_OF_CHART}`;
           await loud.api.call('PATCH', `gl/accounts/${code}`, token, { name: `Changed ${nth}` });
           return loud.api.call('GET', 'reports/trial-balance', token);

@@ -22,7 +22,7 @@ const SETTLE_MS = 60_000;
 export interface Experience {
   /** p99 of each kind of request. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Maximum for each kind of background work; infinite if it did not arrive. */
+  /** Maximum for each kind of background work; infinite if a result did not arrive. */
   readonly work: Readonly<Record<string, number>>;
   /** Answers other than 2xx. */
   readonly refused: number;
@@ -151,7 +151,7 @@ export const experience = async (port: number, seconds: number): Promise<Experie
   return { requests, work, refused };
 };
 
-/** Texts that have arrived; resolves callers that wait for a part of one. */
+/** Collects the texts that arrive, and resolves callers that wait for a text with a given part. */
 class Arrivals {
   readonly #seen: { readonly text: string; readonly at: number }[] = [];
   readonly #waiting = new Map<string, (at: number) => void>();

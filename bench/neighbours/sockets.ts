@@ -6,7 +6,7 @@ import { ELSEWHERE } from './names.ts';
 
 const REOPEN_MS = 500;
 
-/** Keeps `count` connections open until the signal, and opens a new one for each that was closed. */
+/** Keeps `count` connections open until the signal, and opens a new one for each connection that was closed. */
 const keepOpen = async (
   count: number,
   port: number,

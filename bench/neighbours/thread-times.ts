@@ -7,9 +7,9 @@ import { QUIET } from './names.ts';
 
 /**
  * Imported by the server under test. Measures the processor time that its thread uses from the start of each request
- * of the quiet tenant to the answer, and in each tick. Unlike times on the clock, these do not grow when other
- * processes of the machine take the processor. Ticks are reported with and without garbage collections. Each SIGUSR2
- * writes the times measured since the previous one to the file `BENCH_THREAD_TIMES`.
+ * of the quiet tenant to the answer, and in each tick. Unlike times on the clock, processor times do not grow when
+ * other processes of the machine take the processor. Ticks are reported with and without garbage collections. Each
+ * SIGUSR2 writes the times measured since the previous one to the file `BENCH_THREAD_TIMES`.
  */
 
 const spent = (): number => {

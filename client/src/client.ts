@@ -160,7 +160,7 @@ export const createClient = ({
         },
       }),
   };
-  // The methods take what their types allow.
+  // At run time the methods take any path and options; only the types restrict them.
   return client as unknown as Client;
 };
 

@@ -75,7 +75,7 @@ const READY_MS = 15_000;
 
 export const openSocket = (options: Connecting): Socket => new ResumingSocket(options);
 
-/** Stores the position of each envelope as it hands it over, and resumes after it on the next connection. */
+/** Stores the position of each envelope that it hands over. The next connection resumes after that position. */
 class ResumingSocket implements Socket {
   readonly #options: Connecting;
   #position: string | undefined;

@@ -6,8 +6,8 @@ import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 import { transaction } from '../sqlite/transaction.ts';
 
 /**
- * Events per transaction, adapted to the transaction's duration. A long transaction blocks other writers of heads and
- * checkpoints of the log's WAL, but its events share written pages.
+ * Events per transaction, adapted to the transaction's duration. A long transaction blocks checkpoints of the log's
+ * WAL and other writers of heads, but its events share written pages.
  */
 const STEP = { least: 2000, most: 16_000, shortMs: 20, longMs: 50 };
 const BUSY_MS = 5000;

@@ -79,7 +79,7 @@ type Answered = Extract<OutboundAnswer, { kind: 'answered' }>;
 const objectIn = ({ body, truncated }: Answered): Readonly<Record<string, unknown>> | undefined => {
   if (truncated) return undefined;
   const value = parsedJson(body.toString('utf8'));
-  // Only allows reading properties, whose values stay unknown.
+  // The cast only allows reading properties, whose values stay unknown.
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 };
 

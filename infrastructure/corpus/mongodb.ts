@@ -53,7 +53,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
     return row.seq;
   };
 
-  /** Writes a source unless the stored document is at a later revision. */
+  /** Writes a source or its tombstone unless the stored document is at a later revision. */
   const replace = async (
     tenantId: string,
     key: SourceKey,

@@ -72,7 +72,7 @@ class ThreadedEmbedder implements Embedder {
       const job = { texts, vectors: [], resolve, reject };
       if (!this.#queue.add(job, urgency)) reject(new StoreUnavailable('Too many questions wait.'));
     });
-    // When `loaded` rejects, `done` rejects too, and is not awaited.
+    // When `loaded` rejects, `done` rejects too but is not awaited: that rejection is ignored.
     done.catch(() => undefined);
     await loaded;
     this.#next();

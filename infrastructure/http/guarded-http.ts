@@ -67,7 +67,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const lookUp = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
     try {
       const addresses = await resolve(name, signal);
-      // No call after the caller has aborted.
+      // Prevents a call after the caller has aborted.
       signal.throwIfAborted();
       return addresses;
     } catch (error) {

@@ -29,8 +29,8 @@ export type Row = { _id: string; [field: string]: unknown };
 export type Rows = Collection<Row>;
 
 /**
- * Retries an idempotent operation after transient errors, under one deadline for all attempts, which the driver's
- * timeouts do not give.
+ * Retries an idempotent operation after transient errors, under one deadline for all attempts; the driver's timeouts
+ * do not bound attempts together.
  * @throws {StoreUnavailable} and the operation's other errors
  */
 export async function call<T>(operation: () => Promise<T>): Promise<T> {

@@ -81,7 +81,7 @@ const checkFiles = async (from: string, { id, files }: DataManifest, keysFrom: s
   await checkLines(join(from, 'blobs.ndjson'), blobLine, files['blobs.ndjson']);
 };
 
-/** Batches of at most `most` items. */
+/** Batches of at most `most` items, with at most `MOST_UNITS` as the sum of their sizes. */
 async function* inBatches<T>(items: AsyncIterable<T>, most: number, sizeOf: (item: T) => number = () => 1) {
   let batch: T[] = [];
   let size = 0;

@@ -108,7 +108,10 @@ function asUnavailable(error: unknown): unknown {
   return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
-/** Limits rows. With a bare parameter as limit, SQLite would compile the statement again for each number. */
+/**
+ * Limits rows. With a bare parameter as limit, SQLite would compile the statement again in each run, to plan for the
+ * number.
+ */
 export const LIMITED = 'LIMIT ? + 0';
 
 /** Whether the table of a prepared statement is gone: another process has dropped a generation. */

@@ -6,7 +6,7 @@ export const anonymous: Client = createClient({ url: location.origin, retry: { t
 
 const clients = new Map<string, Client>();
 
-/** The client of a session. After a 401 it waits until the session is renewed, then repeats the request. */
+/** The client of a session. After a 401 the client waits until the session is renewed, then repeats the request. */
 export const clientOf = (session: Session): Client => {
   const identity = identityOf(session);
   const known = clients.get(identity) ?? renewing(session.kind);

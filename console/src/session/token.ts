@@ -6,7 +6,10 @@ export interface Claims {
   readonly tenantId: string;
   readonly partnerId: string;
   readonly impersonatedBy: string | undefined;
-  /** ms since 1970 on this machine's clock, which may differ from the server's: the token was minted just now. */
+  /**
+   * ms since 1970 on this machine's clock, which may differ from the server's. Calculated from the token's lifetime,
+   * since the token was minted just now.
+   */
   readonly expiresAt: number;
 }
 

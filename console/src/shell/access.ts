@@ -3,7 +3,7 @@ import type { NavGroup } from '../pages/navigation.ts';
 import { NAVIGATION } from '../pages/navigation.ts';
 import type { Session, Sessions } from '../session/store.ts';
 
-/** The session for a page's audience; undefined without one. */
+/** The session for a page's audience; undefined if there is no such session. */
 export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessions): Session | undefined => {
   switch (isFor) {
     case 'person':

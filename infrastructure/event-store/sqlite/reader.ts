@@ -44,7 +44,7 @@ export class Reader {
       );
     this.#streamForward = stream('>=', 'ASC');
     this.#streamBackward = stream('<=', 'DESC');
-    // Follows the order of the argument without sorting; events of each stream come from the index.
+    // Reads streams in the order of the argument without sorting; events of each stream come from the index.
     this.#streams = inCells(
       db.prepare(
         `SELECT j.key, e.stream_id, ${COLUMNS} FROM json_each(?) j

@@ -86,9 +86,9 @@ const versionOf = (db: DatabaseSync): unknown => db.prepare('PRAGMA user_version
 export const isPacked = (db: DatabaseSync): boolean => versionOf(db) === PACKED;
 
 /**
- * Lets a log of the first version pack its new events. Servers of this build that have it open follow at once; a former
- * build cannot read it any more. Stored events stay as they are.
- * @returns false for a log that packs them already
+ * Lets a log of the first version pack its new events. Servers of this build that have the log open pack at once; a
+ * former build can no longer read the log. Stored events stay as they are.
+ * @returns false for a log that already packs its new events
  */
 export function packNewEvents(path: string): boolean {
   using db = openDatabase(path);

@@ -20,8 +20,9 @@ export interface TransactionSession {
   /** Lets another process end the session: see {@link endTransactions}. */
   readonly id: Binary;
   /**
-   * Reads one snapshot and writes all or nothing. `work` makes one call at a time, and is repeated as a whole after
-   * errors with one of the driver's two transaction labels. After any other error the session must be ended.
+   * Reads one snapshot and writes all or nothing. `work` makes one call at a time. The caller repeats the whole
+   * transaction after errors with one of the driver's two transaction labels. After any other error the session must
+   * be ended.
    */
   run<T>(work: (session: ClientSession) => Promise<T>): Promise<T>;
   /** Aborts an open transaction. */

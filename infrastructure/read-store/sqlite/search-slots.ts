@@ -25,7 +25,7 @@ type SearchSlots = <T>(
 
 /**
  * Limits concurrent searches in total, and to one per tenant. Searches share this thread slice by slice. A tenant
- * with slow searches delays its own ones; another tenant's search gets every second slice beside it.
+ * with slow searches delays only its own; another tenant's search gets every second slice beside it.
  */
 export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): SearchSlots {
   const running = new Set<string>();

@@ -50,7 +50,8 @@ export function startOf(
   const isDown = sort?.direction === 'desc';
   const isMissing = (segment: Segment): boolean => !('ids' in segment) && segment.low?.value === MISSING;
   const first = segments.findIndex((segment) => isMissing(segment) === (value === null));
-  // Missing values come first in ascending order, else last: a cursor may be before or behind all segments.
+  // Missing values come first in ascending order, and last in descending order, so a cursor may be before or behind
+  // all segments.
   if (first < 0) return { segments: (value === null) === isDown ? [] : segments };
   const rest = segments.slice(first);
   const place: Place = [value === null ? MISSING : whole(value), after.id];
@@ -93,7 +94,7 @@ export function baseOf(tables: Tables, query: SearchQuery, direction: 'ASC' | 'D
   };
 }
 
-/** The documents of a segment. @param after a place in it */
+/** The documents of a segment. @param after the place in the segment after which the slice begins */
 export const sliceOf = (base: Base, segment: Segment, after?: Place): Slice =>
   'ids' in segment
     ? ofIds(base, segment.ids)

@@ -37,7 +37,7 @@ export const storyOf = ({ metadata }: AuditEvent): Story => {
   };
 };
 
-/** `<tenant>.<category>-<id>` in its parts. */
+/** Category and id of a stream's name, `<tenant>.<category>-<id>`. */
 export const partsOf = (stream: string): { readonly category: string; readonly id: string } => {
   const rest = stream.slice(stream.indexOf('.') + 1);
   const dash = rest.indexOf('-');
@@ -60,7 +60,7 @@ export const useStreams = (): ((category: string, id: string) => string | undefi
     tenant?.role === 'admin' ? streamPath(`${tenant.tenantId}.${category}-${id}`) : undefined;
 };
 
-/** Path of the page that shows the subject of a stream; undefined without one. */
+/** Path of the page that shows the subject of a stream; undefined if there is no such page. */
 export const subjectPath = (stream: string): string | undefined => {
   const { category, id } = partsOf(stream);
   switch (category) {

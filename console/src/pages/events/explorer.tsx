@@ -130,7 +130,7 @@ const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES
   );
 };
 
-/** The last events and those that follow, newest first. */
+/** The latest events and the events that follow, newest first. */
 const Live = () => {
   const isOff = useTenant()?.impersonatedBy !== undefined;
   const recent = useRead(

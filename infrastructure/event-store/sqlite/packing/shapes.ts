@@ -48,8 +48,8 @@ export class Shapes {
   }
 
   /**
-   * The shape of a text, added if needed; called inside a write transaction.
-   * @param isNested includes the members of objects within, for texts whose members are always the same
+   * The shape of a text, added to the table if it is new; called inside a write transaction.
+   * @param isNested includes the members of nested objects, for texts whose members are always the same
    */
   ofText(text: string, kind: number, isNested: boolean): Shape {
     const parts = partsOf(text, isNested);
