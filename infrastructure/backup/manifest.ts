@@ -44,8 +44,8 @@ const PARTS: Readonly<Record<Manifest['kind'], { must: Names; may: Names }>> = {
 };
 
 /**
- * Checks that the manifest names each required file once. Without one of them, restore would create an incomplete
- * data folder, in which the server would create the missing store anew.
+ * Checks that the manifest names each required file, no file twice, and no unknown file. Without a required file,
+ * restore would create an incomplete data folder, in which the server would create the missing store anew.
  */
 const isWhole = ({ kind, files }: Manifest): boolean => {
   const { must, may } = PARTS[kind];

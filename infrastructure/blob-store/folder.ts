@@ -59,8 +59,8 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
       const target = pathOf({ ...from, id: toId });
       if (source === target) return;
       const now = new Date();
-      // Sets the time before the rename, so that a `delete` of older files does not remove this one in place of the
-      // file that it replaces.
+      // Sets the time before the rename, so that a concurrent `delete` of older files does not remove the moved file
+      // in place of the file that it replaces.
       await utimes(source, now, now);
       await place(source, target);
       await syncFolder(dirname(source));

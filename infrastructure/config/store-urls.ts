@@ -11,7 +11,10 @@ const BOOLEAN = /^(true|false)$/;
 const WHOLE = /^-?[0-9]{1,9}$/;
 const ANY = /./;
 
-/** Options of the EventStoreDB client, in lower case without `_` and `-`, which the client ignores. */
+/**
+ * Options of the EventStoreDB client, in lower case without `_` and `-`: the client ignores case and these
+ * characters.
+ */
 const ESDB_OPTIONS: Readonly<Record<string, RegExp>> = {
   tls: BOOLEAN,
   // The client would ignore `false`.

@@ -44,7 +44,8 @@ function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore 
         return row === null ? undefined : parseAnswer(textIn(row, 'answer'));
       }),
     begin: async (scope, key, use, expiresAt) => {
-      // An insert that is repeated after a lost reply reports `first: false`, which is safe.
+      // An insert that is repeated after a lost reply reports `first: false`, which only makes the caller more
+      // careful.
       const _id = idOf(scope, key);
       const { fingerprint, nonce } = use;
       const row = { _id, fingerprint, nonce, expires_at: new Date(expiresAt) };

@@ -56,8 +56,8 @@ export function sqliteSearches(on: {
   }
 
   /**
-   * Runs a search at once if it is short, else in a slot. @param short set for a short search, with its plan if one
-   * was chosen
+   * Runs a search at once if it is short, otherwise in a slot. @param short set for a short search, with its plan if
+   * one was chosen
    */
   function run<T>(
     generation: GenerationId,
