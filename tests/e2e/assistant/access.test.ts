@@ -22,7 +22,7 @@ import {
 
 const NOT_ENTITLED = [403, 'assistant_not_entitled'];
 
-describe('Access to the assistant', function () {
+describe('The assistant with an embedding model', function () {
   this.timeout(120_000);
   let world: World;
 
@@ -74,7 +74,7 @@ describe('Access to the assistant', function () {
     }
   });
 
-  it('is granted to operators, and refused before the body is checked', async () => {
+  it('is granted to operators, and without the entitlement is refused before the body is checked', async () => {
     const tenant = await entitledTenant(world);
     const otto = await tenant.person('Otto');
     expect((await ask(otto.api, 'Is anybody there?')).retrieved_chunks).to.deep.equal([]);
@@ -103,7 +103,7 @@ describe('Access to the assistant', function () {
     expect(await backfill(b.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 1 });
   });
 
-  it('finds on one node what was written on another, and not what was deleted there', async () => {
+  it('finds on one node texts that were written on another, and none that were deleted there', async () => {
     const tenant = await entitledTenant(world);
     await defineOrders(tenant);
     const second = await startServer({ dataDir: world.server.dataDir, env: MODEL });
@@ -186,7 +186,7 @@ describe('The assistant without an embedding model', function () {
     await world.server.stop();
     await world.restart(MODEL);
     await world.ready();
-    // Found only by its vector, which it gets without a backfill.
+    // Only a vector finds the file by this question. The file gets its vector without a backfill.
     const meant = 'At what time does the shopping arcade shut?';
     await askUntil(tenant.admin, meant, (found) => sourcesOf(found).length > 0);
     const { added, updated, skipped } = await backfill(api);

@@ -56,7 +56,7 @@ describe('The backfill of the corpus', function () {
 
   /** Waits until the corpus has caught up with the log: another tenant's new record is found. */
   const passed = async (): Promise<void> => {
-    // A unique word each time, since only the first of similar passages are returned.
+    // Each call uses another word, since the assistant returns only the first of similar passages.
     const word = WORDS.pop();
     if (word === undefined) throw new Error('one more word is needed');
     const later = await newOrder(witness.admin.api, { name: `The ${word}`, promise: word });
@@ -72,7 +72,7 @@ describe('The backfill of the corpus', function () {
   /** A client of a person on the second node. */
   const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
 
-  it('counts sources exactly, and a second one changes nothing', async () => {
+  it('counts sources exactly, and a second backfill changes nothing', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const [first] = await fill(tenant, 12);
@@ -89,7 +89,7 @@ describe('The backfill of the corpus', function () {
     expect(sourcesOf(await ask(api, 'When are the pianos tuned?'))).not.to.deep.equal([]);
   });
 
-  it('updates what changed while the tenant had no assistant, and no outdated text is found until then', async () => {
+  it('updates sources changed while the tenant had no assistant; their old texts are not found before', async () => {
     const tenant = await entitle(world, await plain());
     const { api } = tenant.admin;
     const [first, deleted] = await fill(tenant, 2);
@@ -126,7 +126,7 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(api)).to.deep.equal({ added: 0, updated: 0, skipped: 3 });
   });
 
-  it('is joined by one that starts while it runs, on the same node or another', async () => {
+  it('is joined by a second request that arrives while it runs, on the same node or another', async () => {
     const tenant = await plain();
     await fill(tenant, 60);
     await entitleLater(tenant);
@@ -142,11 +142,11 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(there)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
   });
 
-  it('starts at once on a node that still knows the plan without the assistant', async () => {
+  it('starts at once on a node whose cached plan still lacks the assistant', async () => {
     const tenant = await plain();
     await fill(tenant, 1);
     const there = await onSecond(tenant);
-    // The other node knows each change of the plan at another moment.
+    // Repeats, since the other node learns of a change of the plan after a varying delay.
     for (let round = 0; round < 5; round += 1) {
       expect((await there.post(ASK, { message: 'What is lot 0?' })).status).to.equal(403);
       await entitle(world, tenant);
@@ -254,8 +254,8 @@ describe('The backfill of the corpus', function () {
     await world.restart();
     await world.ready();
     const { added, updated, skipped } = await backfill(tenant.admin.api);
-    // The subscriber restarts slightly before the kill, and finds sources stored without vectors, which count as
-    // updated.
+    // After the kill, the subscriber resumes at a slightly earlier position. Sources that it finds stored without
+    // vectors count as updated.
     expect(added + updated + skipped).to.equal(60);
     expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });

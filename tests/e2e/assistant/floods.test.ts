@@ -37,10 +37,10 @@ describe('The assistant under attack', function () {
   });
   after(endWorld);
 
-  /** Often enough to meet each delay that a person would notice, and no load of its own. */
+  /** Pause between probes: short enough to meet each delay that a person would notice, and too long to add load. */
   const PROBE_MS = 20;
 
-  /** The longest time of another request during the work. */
+  /** The longest duration (ms) of another tenant's request during the work. */
   const longestWait = async (work: Promise<unknown>): Promise<number> => {
     let longest = 0;
     let done = false;
@@ -76,7 +76,7 @@ describe('The assistant under attack', function () {
     expect((await other.admin.api.get('/health/ready')).status).to.equal(200);
   });
 
-  /** Waits for a file that was uploaded last. */
+  /** Waits until the corpus holds the file that was uploaded last: a record created after it is found. */
   const found = async (filename: string): Promise<void> => {
     const name = `Order after ${filename.replace('.', ' ')}`;
     const { id } = await newOrder(other.admin.api, { name, promise: `It came after ${filename}.` });
@@ -110,7 +110,7 @@ describe('The assistant under attack', function () {
     expect((await tenant.admin.api.post(ASK, { message: 'And now?' })).status).to.equal(200);
   });
 
-  it('is not delayed by characters that expand, or by a long conversation', async () => {
+  it('is not delayed by characters that normalization expands, or by a long conversation', async () => {
     const { api } = tenant.admin;
     for (const unit of ['\ufdfa', '\u3300', '😀', '\u0301', '漢'])
       expect((await api.post(ASK, { message: unit.repeat(4000) })).status, unit).to.equal(200);
@@ -141,7 +141,7 @@ describe('The assistant under attack', function () {
     expect(refusal(elsewhere)).to.deep.equal([403, 'tenant_mismatch']);
   });
 
-  it('answers a keyed backfill once', async () => {
+  it('runs one backfill per Idempotency-Key', async () => {
     const { api } = other.admin;
     const headers = { 'idempotency-key': 'one-backfill' };
     const first = await api.post(BACKFILL, undefined, { headers });

@@ -15,7 +15,7 @@ import {
   ORDERS,
 } from './support.ts';
 
-/** The corpus of a tenant without ids of sources. */
+/** A tenant's corpus, without the ids of its sources. */
 const corpusOf = (dataDir: string, tenant: TestTenant): readonly string[] => {
   const db = new DatabaseSync(join(dataDir, 'corpus.db'), { readOnly: true });
   try {
@@ -25,7 +25,7 @@ const corpusOf = (dataDir: string, tenant: TestTenant): readonly string[] => {
     return rows
       .map(({ kind, title, model, texts, vectors }) => {
         const found = vectors instanceof Uint8Array ? new Float32Array(new Uint8Array(vectors).buffer) : [];
-        // Batches of other sizes round the last digits differently.
+        // The last digits of a vector depend on the size of its batch.
         const rounded = Array.from(found, (value) => value.toFixed(3).replace('-0.000', '0.000'));
         return JSON.stringify([kind, title, model, texts, rounded.length, rounded.slice(0, 4)]);
       })
@@ -74,7 +74,7 @@ describe('The corpus of a killed server', function () {
     const [killed, calm] = [await world.tenant(), await world.tenant()];
     for (const tenant of [killed, calm]) await defineOrders(tenant);
     await entitle(world, killed);
-    // During records, a large file, many edits of one record, and deletions.
+    // While the server indexes records, a large file, many edits of one record, and a file after a deletion.
     const kills = [8, 12, 13, 16];
     for (const [n, step] of steps(killed).entries()) {
       await step();

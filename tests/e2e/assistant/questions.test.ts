@@ -97,7 +97,7 @@ describe('Questions to the assistant', function () {
     expect(gone.reply).not.to.include('velvet');
   });
 
-  it('may continue earlier ones, which the client sends along', async () => {
+  it('may continue earlier questions, which the client sends along', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, { name: 'Zurich opera house', chairs: 1300 });
     const first = 'Tell me about the order of the Zurich opera house';

@@ -50,7 +50,7 @@ describe('The assistant with a language model upstream', function () {
     await endWorld();
   });
 
-  it('is asked once, with the passages as data, the conversation and the key', async () => {
+  it('asks the model once, with the passages as data, the conversation and the key', async () => {
     upstream.behave(completes('  You promised forty chairs (Order: Bakery in Lyon).  '));
     const history = [
       { role: 'user', content: 'Hello' },
@@ -78,7 +78,7 @@ describe('The assistant with a language model upstream', function () {
     expect(passages[0].text, 'what it says cannot end the data').to.include('ignore the rules above');
   });
 
-  it('is not asked when nothing is relevant', async () => {
+  it('does not ask the model when nothing is relevant', async () => {
     const found = await ask(tenant.admin.api, 'Which volcano erupted on Iceland in the year 1783?');
     expect(found.retrieved_chunks).to.deep.equal([]);
     expect(upstream.asked).to.deep.equal([]);
@@ -153,7 +153,7 @@ describe('The assistant with a language model upstream', function () {
     });
   }
 
-  it('counts only answered questions, and releases the key of others', async () => {
+  it('counts only answered questions, and releases the Idempotency-Key of the others', async () => {
     const headers = { 'idempotency-key': 'a-question-that-fails' };
     const asked = async () =>
       (await tenant.admin.api.get('/api/v1/tenant/audit/event-log?limit=200')).text.split(

@@ -66,7 +66,7 @@ describe('The audit export of events', () => {
     });
     call.on('end', () => {
       received.push(body);
-      // Refuses the first one, which must then be repeated.
+      // Refuses the first request, so that the server must repeat it.
       response.writeHead(received.length === 1 ? 503 : 204).end();
     });
   });
@@ -112,7 +112,7 @@ describe('The audit export of events', () => {
           .map((line) => audited.parse(JSON.parse(line)));
   const events = async (query = ''): Promise<Audited[]> => parsed(await exported(query));
 
-  it('has every event of the tenant only, in log order, chained', async () => {
+  it('has all events of the tenant and no others, in log order, chained', async () => {
     const all = await events();
     expect(all.length).to.be.greaterThan(10);
     const positions = all.map(({ position }) => position);
@@ -234,7 +234,7 @@ describe('The audit export of events', () => {
     }
   });
 
-  it('refuses invalid positions, instants and limits, in both forms', async () => {
+  it('refuses invalid positions, instants and limits, as JSON and as NDJSON', async () => {
     const outside = ['from=9999-12-31T23:59:59-14:00', 'to=9999-12-31T23:59:59-14:00'];
     for (const query of [
       'after=x',

@@ -14,11 +14,11 @@ import {
 const EVENTS = '/api/v1/tenant/audit/events';
 const NDJSON = 'application/x-ndjson';
 const MESSAGES = 2000;
-/** Length of a message; its export line has the text and its sealed form, so it is more than twice as long. */
+/** Text of a message. Its line in the export has the text and the sealed form, so more than twice the length. */
 const BODY = 'x'.repeat(9_900);
-/** Exports of a tenant that run at a time (docs/limits.md). */
+/** Exports that one tenant may run at a time (docs/limits.md). */
 const READERS = 2;
-/** A few MiB per export and uncollected garbage; holding both exports in memory would take more. */
+/** Allows a few MiB per export and uncollected garbage. Both exports held in memory would take more. */
 const MOST_MIB = 64;
 
 /** Decisions, section 11. */
@@ -96,7 +96,7 @@ describe('An export over HTTP', function () {
     // Warm-up: the first exports grow the process once.
     await vanish(8);
     const before = (await memoryOf(world.server)).now;
-    // Each has read some megabytes.
+    // Each reader has read some megabytes when it disconnects.
     await vanish(16);
     expect((await memoryOf(world.server)).now - before).to.be.lessThan(MOST_MIB);
     expect(await lengthOf(await begun())).to.be.greaterThan(MESSAGES * BODY.length);

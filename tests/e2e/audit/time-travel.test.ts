@@ -72,7 +72,7 @@ describe('Time travel', () => {
     expect(await stateAt(stream, begun.position)).to.deep.equal(begun);
     expect(await stateAt(stream, positionOf(renamed))).to.deep.equal(now);
     if (now.at !== begun.at) expect(await stateAt(stream, begun.at)).to.deep.equal(begun);
-    // Any offset, any number of digits.
+    // `Z` and `+00:00` name the same time.
     const offset = begun.at.replace('Z', '+00:00');
     expect(await stateAt(stream, offset)).to.deep.equal(await stateAt(stream, begun.at));
     expect(await stateAt(stream, '2999-01-01T00:00:00Z')).to.deep.equal(now);
@@ -173,7 +173,7 @@ describe('Time travel', () => {
     }
   });
 
-  it('repeats each report as it was given then, without later backdated entries, reversals and names', async () => {
+  it('repeats reports as of an earlier position, without later backdated entries, reversals and names', async () => {
     const books = await withBooks(world);
     const { api } = books.admin;
     const paths = [
@@ -200,7 +200,7 @@ describe('Time travel', () => {
     };
     const post = async (date: string, debit: string, credit: string, amount: number): Promise<string> => {
       const { id } = await posted(api, { date, lines: move(debit, credit, amount) });
-      // Nothing else writes here, so the log ends with this posting.
+      // Nothing else writes here, so the position of this change is the end of the log.
       await moment(await api.patch(`${ACCOUNTS}/1000`, { name: `Cash ${told.length}` }));
       return id;
     };

@@ -91,7 +91,7 @@ export const generate = async (partner: TestPartner, customer: TestTenant, more:
 export const read = async (partner: TestPartner, { id }: Pick<Invoice, 'id'>): Promise<Invoice> =>
   (await partner.api.get(`${INVOICES}/${id}`)).as(invoice);
 
-/** Calendar months (UTC) from this one on. */
+/** Start of the calendar month (UTC) that is `ahead` months after the current one. */
 export const monthAhead = (ahead: number): string => {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)).toISOString();

@@ -157,7 +157,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(callsFor(made)).to.have.length(1);
   }).timeout(60_000);
 
-  it('or voiding wins, whichever comes first', async () => {
+  it('excludes concurrent voiding: exactly one of the two succeeds', async () => {
     for (let round = 0; round < 5; round += 1) {
       const made = await newInvoice();
       const [issued, voided] = await Promise.all([

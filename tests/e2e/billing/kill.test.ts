@@ -17,7 +17,7 @@ import {
   send,
 } from './invoice-support.ts';
 
-/** Accepts only a failed connection, since a wrong answer is not a kill. */
+/** Tolerates only a failed connection: a kill does not explain a wrong answer. */
 const unlessKilled = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {
     return await work;
@@ -39,7 +39,7 @@ const issuedAfterAll = (north: TestPartner, made: Invoice): Promise<Invoice> =>
     60_000,
   );
 
-describe('Issuing and kill -9', () => {
+describe('An invoice that is being issued when the server ends', () => {
   let world: World;
   let upstream: TestUpstream;
   let north: TestPartner;
@@ -101,7 +101,7 @@ describe('Issuing and kill -9', () => {
     }).timeout(120_000);
   }
 
-  it('continues after a clean stop, which answers requests that wait for the upstream', async () => {
+  it('is issued after a clean stop, which answers requests that wait for the upstream', async () => {
     const made = await newInvoice();
     upstream.fail('accept and hang');
     upstream.onCall(() => world.server.signal('SIGTERM'));
@@ -110,10 +110,10 @@ describe('Issuing and kill -9', () => {
   }).timeout(120_000);
 });
 
-describe('Generating and the embedded recorder, and kill -9', () => {
+describe('Generating, and issuing by the embedded recorder, under kill -9', () => {
   after(endWorld);
 
-  it('have one invoice per window, and one document per issued invoice', async () => {
+  it('make one invoice per window, and one document per issued invoice', async () => {
     const world = await startWorld();
     const north = await newPartner(world);
     await priceMessages(north);

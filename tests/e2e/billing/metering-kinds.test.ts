@@ -31,7 +31,7 @@ describe('Metering', () => {
   };
   type Customer = Awaited<ReturnType<typeof customer>>;
 
-  /** Checks counts against the listed events, without duplicates. */
+  /** Expects these counts, and as many listed events without duplicates. */
   const expectCounts = async (of: Customer, wanted: Readonly<Record<string, number>>): Promise<void> => {
     expect(await counts(of)).to.deep.equal(wanted);
     for (const [meter, quantity] of Object.entries(wanted)) {
@@ -76,7 +76,7 @@ describe('Metering', () => {
     await expectCounts(of, { active_users: 1, records_created: 4 });
   });
 
-  it('counts a submission and its record, and no person', async () => {
+  it('counts a submission and its record, but no active user', async () => {
     const of = await customer();
     const { tenant } = of;
     const form = await published(tenant, [{ key: 'name', type: 'text' }]);

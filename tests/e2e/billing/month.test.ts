@@ -48,7 +48,7 @@ const reconciliation = z.object({
 });
 
 type Line = z.output<typeof line>;
-/** meter, quantity, included, billable, wholesale, retail; `late` on late lines */
+/** Of each line: meter, quantity, included, billable, wholesale, retail, and `late` on late lines. */
 const short = (lines: readonly Line[]) =>
   lines
     .filter(({ meter }) => meter !== 'active_users')

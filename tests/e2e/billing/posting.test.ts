@@ -94,13 +94,13 @@ describe('An issued invoice in the partner’s ledger', () => {
     const south = await newPartner(world);
     await priceMessages(south);
     expect((await issue(await newInvoice(1, south), south)).status).to.equal(200);
-    // A later invoice has its entry, and this one has none.
+    // When a later invoice has its entry, the invoice above must still have none.
     expect((await issue(await newInvoice(1))).status).to.equal(200);
     const made = await entries();
     expect(made.map(({ total_debit }) => total_debit)).to.deep.equal([390, 130]);
   }).timeout(60_000);
 
-  it('is one entry when the server is killed while the upstream answers, or the event is handled', async () => {
+  it('is one entry when the server is killed while the upstream answers, or while the event is handled', async () => {
     for (const delay of [undefined, 0, 5, 20]) {
       const made = await newInvoice(1);
       const kill = () => world.server.signal('SIGKILL');

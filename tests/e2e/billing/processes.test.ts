@@ -56,7 +56,7 @@ describe('Invoices on two processes', () => {
     }
   }).timeout(60_000);
 
-  it('cover one of twenty overlapping windows requested at once', async () => {
+  it('are generated for exactly one of twenty overlapping windows requested at once', async () => {
     const customer = await newCustomer(world, north);
     await send(customer, 1);
     const answers = await Promise.all(
@@ -86,7 +86,7 @@ describe('Invoices on two processes', () => {
     }
   }).timeout(60_000);
 
-  it('are issued with one call, whichever process gets the request', async () => {
+  it('are issued by one call to the upstream, whichever process gets the request', async () => {
     for (let round = 0; round < 3; round += 1) {
       const made = await generated(round);
       const answers = await Promise.all(
@@ -98,7 +98,7 @@ describe('Invoices on two processes', () => {
     }
   }).timeout(120_000);
 
-  it('are issued by the remaining process', async () => {
+  it('are issued by the remaining process when the other is killed', async () => {
     const made = await generated(0);
     upstream.fail({ status: 503 }, 'accept and drop', { status: 503 });
     (await on(1).post(`${INVOICES}/${made.id}/issue`)).as(invoice, 202);

@@ -70,7 +70,7 @@ describe('The rate card', () => {
     expect((await putCard(north, {}, { 'if-match': '*' })).version).to.equal(3);
   });
 
-  it('lets one of many replacements of the same version win, with one card for readers', async () => {
+  it('lets one of many replacements of the same version win, and never mixes two cards in a read', async () => {
     await putCard(north, RATES);
     const cards = Array.from({ length: 20 }, (_, nth) => ({
       active_users: { wholesale: String(nth), retail: String(nth) },

@@ -336,7 +336,7 @@ describe('Partner statements', () => {
     expect((await statementsOf(south, NEVER)).map(({ customer }) => customer.id)).to.deep.equal([]);
     const people = await usageOf(south, tenant.id, 'active_users', FOREVER);
     expect(people.map(({ actor }) => actor.id)).to.deep.equal([ada.id]);
-    // A former customer's invoice, generated later, covers the former partner's time.
+    // An invoice that the former partner generates later covers only that partner's time.
     const generated = await south.api.post(GENERATE, { customer_id: tenant.id });
     expect(generated.as(invoice, 201).totals.retail).to.equal(10);
   });

@@ -54,7 +54,7 @@ describe('Bulk sessions under attack', () => {
       headers: { 'content-type': 'application/json' },
     });
 
-  describe('treat keys as data', () => {
+  describe('refuse __proto__ and other unexpected keys', () => {
     const json = (selection: string, params: string): string =>
       `{"entity_name":"${entity}","operation":"edit","selection":${selection},"op_params":${params}}`;
     const edited = (field: string) => `{"kind":"edit","fields":[${field}]}`;
@@ -76,7 +76,7 @@ describe('Bulk sessions under attack', () => {
       }
     });
 
-    it('in a filter, which would otherwise select more', async () => {
+    it('in a filter, which would select more rows without them', async () => {
       for (const filter of [
         '{"__proto__":{"$eq":1}}',
         '{"n":1,"__proto__":{"$eq":1}}',
@@ -91,7 +91,7 @@ describe('Bulk sessions under attack', () => {
       }
     });
 
-    it('in the name of a field, or in a value', async () => {
+    it('as the name of a field', async () => {
       const row = await create(tenant.admin, entity, { n: 1 });
       for (const key of ['__proto__', 'constructor', 'toString', 'id', 'version']) {
         const raw = json(
@@ -106,8 +106,8 @@ describe('Bulk sessions under attack', () => {
     });
   });
 
-  describe('limit their input', () => {
-    it('filters by length, nodes and depth', async () => {
+  describe('limit', () => {
+    it('the length, nodes and depth of filters', async () => {
       for (const filter of [
         `n == 1 ${'|| n == 1 '.repeat(500)}`,
         `${'('.repeat(200)}true${')'.repeat(200)}`,
@@ -123,7 +123,7 @@ describe('Bulk sessions under attack', () => {
       }
     });
 
-    it('bodies at 8 MiB', async () => {
+    it('bodies to 8 MiB', async () => {
       const ids = Array.from({ length: 100_000 }, (_, i) => `${i}`.padStart(76, 'x'));
       const body = JSON.stringify(bodyOf(entity, DELETE, ids));
       expect(body.length).to.be.within(7.5 * 1_048_576, 8 * 1_048_576);
@@ -192,7 +192,7 @@ describe('Bulk sessions under attack', () => {
       const done = await committed(tenant.admin, made.id);
       const rows = (await csvOf(tenant.admin, made.id)).map((row) => row.split(',').slice(0, 3));
       expect(rows[0]).to.deep.equal([moved, 'b', 'invalid_fsm_from_state']);
-      // As for a single transition, the job's own version of the workflow decides.
+      // The job's own version of the workflow decides, as it does for a single transition.
       const single = await startJob(tenant.admin, name, { title: 't', amount: 8 });
       expect((await move(tenant.admin, single, 'go')).status).to.equal(422);
       expect(done.result?.errored).to.equal(rows.length);
@@ -201,7 +201,7 @@ describe('Bulk sessions under attack', () => {
       expect((await readJob(tenant.admin, dear)).state).to.be.oneOf(['a', 'b']);
     });
 
-    it('of previews made while rows are being changed', async () => {
+    it('when rows were being changed during the preview', async () => {
       const own = await define(tenant.admin, { key: 'n', type: 'integer' });
       const ids = await createMany(tenant.admin, own, 200, () => ({ n: 0 }));
       const changes = ids.map((id, i) => change(tenant.admin, { entity_name: own, id }, { n: (i % 2) + 1 }));
@@ -251,7 +251,7 @@ describe('Bulk sessions under attack', () => {
       expect(metadata.parse(JSON.parse(last?.metadata ?? '')).$causationId).to.equal(`bulk:${made.id}:${id}`);
     });
 
-    it('in turn by tenant, even if one of them has many', async () => {
+    it('in turn by tenant, even when one tenant has many sessions', async () => {
       const flood = await world.tenant();
       const many = await define(flood.admin, { key: 'n', type: 'integer' });
       await createMany(flood.admin, many, 1_000, () => ({ n: 0 }));

@@ -35,7 +35,7 @@ describe('Bulk commits', () => {
     expect(await csvOf(tenant.admin, made.id)).to.deep.equal([]);
   });
 
-  it('skip rows with equal values, and decide changed ones again', async () => {
+  it('skip rows with equal values, and decide changed rows again', async () => {
     const [same, changed, gone, late] = await records('same', 'changed', 'gone', 'late');
     if (!same || !changed || !gone || !late) throw new Error('no records');
     const made = await preview(
@@ -84,7 +84,7 @@ describe('Bulk commits', () => {
     expect((await committed(tenant.admin, made.id)).result).to.include({ succeeded: 50, errored: 0 });
   });
 
-  it('keep concurrent changes and their own', async () => {
+  it('lose neither concurrent changes nor their own', async () => {
     const own = await define(tenant.admin, { key: 'n', type: 'integer' }, { key: 'mark', type: 'text' });
     const ids = await createMany(tenant.admin, own, 150, () => ({ n: 0 }));
     const byId = await preview(tenant.admin, own, edit({ mark: 'by id' }), ids.slice(0, 75));
@@ -105,7 +105,7 @@ describe('Bulk commits', () => {
     }
   });
 
-  it('report each of the eight codes', async () => {
+  it('report each of the eight error codes', async () => {
     const flow = `f_${entity}`.slice(0, 40);
     await defineEntity(tenant, flow, {
       definition: {

@@ -14,7 +14,7 @@ describe('Bulk deletions', () => {
   });
   after(endWorld);
 
-  it('count a cascade of three levels, and end after it', async () => {
+  it('count a cascade of three levels, and end once it is done', async () => {
     const top = await define(tenant.admin, { key: 'n', type: 'integer' });
     const middle = await define(tenant.admin, pointing('of', top, 'cascade'));
     const bottom = await define(
@@ -96,7 +96,7 @@ describe('Bulk deletions', () => {
     await read(tenant.admin, held);
   });
 
-  it('succeed for a record and its restricting one, in either order', async () => {
+  it('delete a record and the record that restricts it, in either order', async () => {
     const own = await define(tenant.admin, { key: 'title', type: 'text' });
     (
       await tenant.admin.api.patch(`/api/v1/tenant/entities/${own}`, {

@@ -11,7 +11,7 @@ import { csvOf, type Session } from './support.ts';
 /** Total number of rounds. Each round kills a session once or twice, and compares it with an undisturbed one. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 3);
 
-/** One of several equal runs; only names of entities differ. */
+/** The records of one of several equal runs. The runs differ only in the names of their entities. */
 export interface Side {
   readonly entity: string;
   readonly ids: readonly string[];
@@ -85,7 +85,7 @@ export class Killer {
     for (let nth = 0; nth < most; nth += 1) {
       if (nth === 0) {
         await isUnderWay();
-        // Within the time of a few rows.
+        // Kills while one of the next rows is processed.
         await pause(random(40));
       } else if (Math.random() < 0.5) await pause(random(1500));
       else {
@@ -124,7 +124,7 @@ export class Killer {
   }
 
   /**
-   * Events of each record from revision `since` on, with their sources. Ids become indexes of the records, and both
+   * Events of each record from revision `since` on, with their origins. Ids become indexes of the records, and both
    * entities get the same name, so that two runs can be compared.
    */
   histories(
@@ -149,7 +149,7 @@ export class Killer {
     });
   }
 
-  /** A session's own facts, with ids as indexes of their records. */
+  /** Result and errors of a session, with each id replaced by the index of its record. */
   async plain({ id, result }: Session, { ids }: Side) {
     const index = indexed(ids);
     const rows = await csvOf(this.#tenant.admin, id);
@@ -160,7 +160,7 @@ export class Killer {
   }
 }
 
-/** Repeats rounds until enough of them were killed; one that ended first does not count. */
+/** Repeats rounds until `count` of them were hit by a kill; a round that ended before its kill does not count. */
 export const rounds = async (count: number, round: (nth: number) => Promise<number>): Promise<void> => {
   let hit = 0;
   for (let nth = 0; hit < count; nth += 1) {

@@ -20,7 +20,7 @@ import {
   transition,
 } from './support.ts';
 
-/** Leads back, so that a repeated transition is detected. */
+/** `flip` leads from each state to the other, so that a transition made twice is detected. */
 const LOOP: Definition = {
   initial: 'a',
   states: [
@@ -34,7 +34,7 @@ const LOOP: Definition = {
 };
 
 const ROWS = 1_050;
-/** Rows before the first id without a record. */
+/** Index of the first row without a record. */
 const FOUND = 1_000;
 const EACH = Math.ceil(KILL_ROUNDS / 3);
 const TIMEOUT_MS = 60_000 + EACH * 60_000;
@@ -79,7 +79,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     const since = { torn: await killer.lengths(torn.ids), twin: await killer.lengths(twin.ids) };
     const made = await previewed(torn, operation, select(torn));
     expect((await commit(tenant.admin, made.id)).status).to.equal(202);
-    // A changed row of the first two thirds (those at 3 of ten are unchanged).
+    // A row in the first two thirds that changes; of each ten rows, the one at index 3 does not.
     const aim = 10 * random(ROWS / 15) + 4;
     const hits = await killer.fireAt(made.id, () =>
       killer.rowIsDone(torn.ids[aim] ?? '', type, since.torn[aim] ?? 0),
@@ -117,7 +117,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
         return compare(sides, 'RecordUpdated', edit(values), () => ({ filter: { title: `n${nth}` } }));
       }
       for (const { entity, ids } of sides) {
-        // Rows that stay unchanged.
+        // These rows get the new values before the commit, which then leaves them unchanged.
         const own = Array.from({ length: ROWS / 10 }, (_, i) => ids[i * 10 + 3] ?? '');
         const answers = own.map((id) => change(tenant.admin, { entity_name: entity, id }, values));
         for (const answer of await Promise.all(answers)) answer.as(z.unknown());
@@ -149,8 +149,8 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
   }).timeout(TIMEOUT_MS);
 
   /**
-   * Records with referrers that cascade, clear or restrict. Each cascading referrer has two of its own, one that
-   * cascades and one that clears.
+   * Records with referrers that cascade, clear or restrict. Each cascading referrer has two referrers of its own: one
+   * that cascades and one that clears.
    */
   const family = async ({ entity, ids: parents }: Side) => {
     const child = await define(
@@ -182,7 +182,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     return { entity, ids, parents, since: await killer.lengths(ids) };
   };
 
-  /** The rows of the other tests at first. */
+  /** Round 0 uses rows of the other tests; each later round creates its own. */
   const parentsOf = async (nth: number, { entity, ids }: Side): Promise<Side> => {
     if (nth === 0) return { entity, ids: ids.slice(0, FOUND) };
     const own = await define(tenant.admin, { key: 'n', type: 'integer' });
@@ -197,7 +197,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
       ];
       const made = await previewed(torn, DELETE, torn.parents);
       expect((await commit(tenant.admin, made.id)).status).to.equal(202);
-      // An odd index, since only parents with even ones can be restricted.
+      // An odd index, since only parents with an even index can be restricted.
       const aim = torn.parents[2 * random(350) + 1] ?? '';
       const hits = await killer.fireAt(made.id, () => killer.rowIsDone(aim, 'RecordDeleted', 0));
       const done = await ended(tenant.admin, made.id, LONG);
@@ -210,7 +210,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
         const kinds = result?.cascade_applied?.by_entity.map(({ action, count }) => `${action} ${count}`);
         expect(kinds).to.have.members(['delete 17', 'clear 17', 'delete 17', 'clear 17']);
       }
-      // An attempt cut off by a kill may be abandoned and repeated, so its marks are ignored.
+      // A kill may cut off an attempt to delete, which is then repeated: its `RecordDeletion…` events are ignored.
       const lasting = async (side: typeof torn) =>
         (await killer.histories(side, side.since)).events.map((events) =>
           events.map(({ type }) => type).filter((type) => !type.startsWith('RecordDeletion')),

@@ -45,7 +45,7 @@ describe('A bulk commit during an outage of its store', () => {
     }
   };
 
-  /** Edits all records. @returns the session, once some of them are done, and the numbers of events before it */
+  /** Edits all records. @returns once some are edited: the session, and each record's number of events before it */
   const begun = async (n: number) => {
     const since = await killer.lengths(ids);
     const made = await preview(tenant.admin, entity, edit({ n }), ids);
@@ -54,7 +54,7 @@ describe('A bulk commit during an outage of its store', () => {
     return { id: made.id, since };
   };
 
-  it('above the limit ends as errored, and lists what was done', async () => {
+  it('longer than the limit ends as errored, and counts the rows that were done', async () => {
     // The store gives up a write after five seconds, and the commit gives up the store after two more.
     const { id } = await begun(1);
     await outOfReach(14_000);
@@ -75,7 +75,7 @@ describe('A bulk commit during an outage of its store', () => {
     }
   }).timeout(120_000);
 
-  it('below the limit continues', async () => {
+  it('shorter than the limit continues', async () => {
     const { id, since } = await begun(2);
     await outOfReach(1_500);
     const { status, result } = await ended(tenant.admin, id, 60_000);

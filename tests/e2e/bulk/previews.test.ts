@@ -17,7 +17,7 @@ describe('Bulk previews', () => {
   });
   after(endWorld);
 
-  it('show the outcome of each row, and write none', async () => {
+  it('show the outcome of each row, and write nothing', async () => {
     const [one, two, three] = await records('one', 'two', 'three');
     if (!one || !two || !three) throw new Error('no records');
     const made = await preview(tenant.admin, entity, edit({ title: 'two', n: null }), [
@@ -59,7 +59,7 @@ describe('Bulk previews', () => {
     expect(rows.map((row) => row.split(',')[0])).to.deep.equal(unknown);
   });
 
-  it('of a filter freeze its matches, in either form', async () => {
+  it('of a filter freeze the matching rows, in either form of the filter', async () => {
     const own = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, own, 30, (n) => ({ n }));
     const text = await preview(tenant.admin, own, edit({ n: 0 }), 'n >= 10');

@@ -19,7 +19,7 @@ import {
 
 const ROWS = 1_000;
 
-describe('Bulk commits by number of rows, on two processes', () => {
+describe('Bulk commits on two processes', () => {
   let world: World;
   let other: Server;
   let tenant: TestTenant;
@@ -36,7 +36,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
   });
   after(endWorld);
 
-  it('run within the request up to 999', async () => {
+  it('of up to 999 rows run within the request', async () => {
     const made = await preview(tenant.admin, entity, edit({ n: 1 }), ids.slice(1));
     const answer = await commit(tenant.admin, made.id);
     const done = answer.as(session, 200);
@@ -46,7 +46,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     expect((await read(tenant.admin, { entity_name: entity, id: ids.at(-1) ?? '' })).values.n).to.equal(1);
   });
 
-  it('are queued from 1,000, show their progress, and refuse other commands meanwhile', async () => {
+  it('of 1,000 rows are queued, show their progress, and refuse other commands meanwhile', async () => {
     const made = await preview(tenant.admin, entity, edit({ n: 2 }), 'true');
     const started = (await commit(tenant.admin, made.id)).as(session, 202);
     expect(started).to.include({ id: made.id, status: 'committing' });
@@ -63,7 +63,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     }
   });
 
-  it('let one of two concurrent commits win', async () => {
+  it('let exactly one of concurrent commits and a cancel win', async () => {
     for (const rows of [ids.slice(0, 20), ids]) {
       const n = 3 + rows.length;
       const made = await preview(tenant.admin, entity, edit({ n }), rows);

@@ -3,7 +3,7 @@ import { create, define } from '../entities/support.ts';
 
 export interface Crates {
   readonly tenant: TestTenant;
-  /** Its name. */
+  /** Name of the entity. */
   readonly entity: string;
   /** Makes a record for each title. */
   readonly records: (...titles: string[]) => Promise<Awaited<ReturnType<typeof create>>[]>;

@@ -41,7 +41,7 @@ describe('Bulk sessions', () => {
     }
   };
 
-  it('lead from previewed to cancelled or committed only', async () => {
+  it('go from previewed to cancelled or committed only', async () => {
     const [row] = await records('state');
     const ids = [row?.id ?? ''];
     const one = await preview(tenant.admin, entity, edit({ n: 1 }), ids);
@@ -85,7 +85,7 @@ describe('Bulk sessions', () => {
     expect(second.header('link')).to.equal(undefined);
   });
 
-  it('are admins in person; others are refused, and unknown sessions are not found', async () => {
+  it('are for admins; a session of another tenant is not found', async () => {
     const [row] = await records('mine');
     const made = await preview(tenant.admin, entity, DELETE, [row?.id ?? '']);
     const operator = await tenant.person('Op');

@@ -35,7 +35,7 @@ describe('Webhooks of bulk operations', () => {
   afterEach(closeReceivers);
   after(endWorld);
 
-  /** Events and records of all deliveries, once the last write was delivered: deliveries follow the log. */
+  /** Events and records of all deliveries, once a last write is delivered: deliveries are made in log order. */
   const told = async (receiver: Receiver, hook: string): Promise<string[]> => {
     const { id } = await create(tenant.admin, marks);
     const isLast = () => receiver.received.some(({ envelope }) => envelope.data.entity_id === id);
@@ -43,7 +43,7 @@ describe('Webhooks of bulk operations', () => {
     const isOver = async () =>
       (await deliveries(tenant.admin, hook)).every(({ status }) => status === 'delivered');
     await eventually('all deliveries', isOver, 60_000);
-    // A request may be repeated after a kill; one id is one delivery.
+    // A kill may make the server send a request again, with the same id: this counts as one delivery.
     const bodies = new Map(receiver.received.map(({ envelope }) => [envelope.id, envelope]));
     expect((await deliveries(tenant.admin, hook)).map((each) => each.id)).to.have.members([...bodies.keys()]);
     return [...bodies.values()]

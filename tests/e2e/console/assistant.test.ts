@@ -88,7 +88,7 @@ describe('The assistant page', function () {
       [409, 'assistant_upstream_unexpected', /answered something that is no answer/],
     ] as const;
     for (const [status, error, advice] of answers) {
-      // The client tries a 503 again: each of its tries is answered alike.
+      // The client retries a 503: each retry gets the same answer.
       await page.route('**/api/v1/tenant/ai/assistant/ask', (route) =>
         route.fulfill({ status, json: { error, message: 'It did not work.', request_id: 'r' } }),
       );

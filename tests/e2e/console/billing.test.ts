@@ -73,7 +73,7 @@ describe('The billing pages', () => {
     };
     const byCustomer = `/console/billing/customers/${customer.id}`;
     const invoices = `/console/billing/invoices?customer=${customer.id}`;
-    // Retail, invoiced, not invoiced, wholesale and margin.
+    // Links of retail, invoiced, not invoiced, wholesale and margin.
     expect(await hrefs(XSS)).to.deep.equal([byCustomer, invoices, byCustomer, byCustomer, byCustomer]);
     await page.getByRole('tab', { name: 'By meter' }).click();
     await page.getByRole('gridcell', { name: 'Records created' }).waitFor();
@@ -86,7 +86,7 @@ describe('The billing pages', () => {
     expect(await readFile(await file.path(), 'utf8')).to.contain('records_created');
   }).timeout(60_000);
 
-  it('change prices, say what is refused at its field, and notice a newer card', async () => {
+  it('change prices, show a refusal at its field, and notice a newer card', async () => {
     const page = await open('Rate card');
     await page.getByLabel('Messages sent, wholesale').fill(XSS);
     await page.getByLabel('Messages sent, retail').fill('2.5');
@@ -164,7 +164,7 @@ describe('The billing pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('ask for a new assertion when the session has ended, and go on', async () => {
+  it('ask for a new assertion when the session has ended, and then continue', async () => {
     const page = await signIn();
     await page.route(
       '**/billing/rate-card',
@@ -184,7 +184,7 @@ describe('The billing pages', () => {
     await page.getByLabel('Records created, retail').waitFor();
   }).timeout(60_000);
 
-  it('say so where the person has no permission for billing', async () => {
+  it('say when the person has no permission for billing', async () => {
     const page = await signIn({ permissions: [] });
     await page.getByRole('alert').first().waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);

@@ -53,7 +53,7 @@ describe('The bulk pages', () => {
     for (let weight = 1; weight <= 6; weight += 1) ids.push(await addRecord({ title: XSS, weight }));
   });
 
-  it('edit fields by their types: a preview, a question, a commit and its counts', async () => {
+  it('edit fields by their types, with a preview, a confirmation, a commit and its counts', async () => {
     const page = await site.browser.openAs(admin.token, '/bulk');
     await page.getByText('No bulk operation yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
@@ -125,7 +125,7 @@ describe('The bulk pages', () => {
     });
   }).timeout(60_000);
 
-  it('move pasted ids, say by code what is refused, and give it as a file', async () => {
+  it('move pasted ids, and show refusals by code and as a file', async () => {
     const unknown = '01890000-0000-7000-8000-000000000000';
     const page = await site.browser.openAs(admin.token, '/bulk/new');
     await page.getByLabel('A list of ids').check();
@@ -144,7 +144,7 @@ describe('The bulk pages', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Move 2 records' }).click();
     await page.getByText('It is done: 2 records of 5 were changed.').waitFor();
     await page.getByRole('heading', { name: 'Refused', exact: true }).waitFor();
-    // The errors of the commit are in its file alone.
+    // The page reads the errors of the commit from errors.csv.
     await page.getByRole('gridcell', { name: 'guard_failed' }).first().waitFor();
     const [file] = await Promise.all([
       page.waitForEvent('download'),
@@ -155,7 +155,7 @@ describe('The bulk pages', () => {
     expect(text).to.contain(unknown).and.contain('guard_failed');
   }).timeout(60_000);
 
-  it('delete after its name was typed, and cancel', async () => {
+  it('delete only after the entity’s name was typed, and cancel', async () => {
     const gone = await addRecord({ title: 'gone', weight: 90 });
     const page = await site.browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3E+80');
     await page.getByLabel('Delete').check();
@@ -178,7 +178,7 @@ describe('The bulk pages', () => {
     expect((await admin.api.get(`${ENTITIES}/parcel/records/${gone}`)).status).to.equal(404);
   }).timeout(60_000);
 
-  it('show how far 1,200 records are, and go on when the token expires meanwhile', async () => {
+  it('ask for a sign-in when the token expires during 1,200 records, which the server completes', async () => {
     const { admin: own } = await site.world.tenant();
     const fields = [{ key: 'n', label: 'Number', type: 'integer' }];
     (await own.api.post(ENTITIES, { name: 'many', label: 'Many', fields })).as(z.looseObject({}), 201);
@@ -199,7 +199,7 @@ describe('The bulk pages', () => {
     const ended = page.getByRole('dialog', { name: 'Your session has ended' });
     await ended.getByRole('button', { name: 'Sign in at the identity provider' }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
-    // The work goes on at the server.
+    // The server continues the commit meanwhile.
     const again = await site.browser.openAs(own.token, '/bulk');
     await again.getByRole('gridcell', { name: '1,200 changed' }).waitFor();
   }).timeout(60_000);
@@ -218,7 +218,7 @@ describe('The bulk pages', () => {
     const { id } = (await own.api.post('/api/v1/tenant/bulk-ops/preview', wanted)).as(withId, 201);
     (await own.api.post(`/api/v1/tenant/bulk-ops/sessions/${id}/commit`)).as(withId);
     const page = await site.browser.openAs(own.token, '/bulk');
-    // The server is done at once: the page is told of the stages of a long commit instead.
+    // The server has committed already, so the route imitates the stages of a long commit.
     let processed: number | undefined = 300;
     await page.route(`**/bulk-ops/sessions/${id}`, async (route) => {
       const session = z.looseObject({}).parse(await (await route.fetch()).json());

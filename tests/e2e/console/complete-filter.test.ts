@@ -21,7 +21,7 @@ const NAMES: readonly FilterName[] = [
   { key: 'created_at', label: 'created_at', type: 'datetime' },
 ];
 
-/** `^` is the caret. */
+/** The completion of `text` at the caret, which `^` marks. */
 const at = (text: string) => {
   const caret = text.indexOf('^');
   return completeFilter(text.replace('^', ''), caret, NAMES, NOW);
@@ -54,7 +54,7 @@ describe('The completion of filters', () => {
     expect(offered('urgent == ^')).to.include('true');
   });
 
-  it('offers nothing in a text, in the object form, and in what is no expression', () => {
+  it('offers nothing in a text, in the object form, or after an invalid expression', () => {
     for (const text of ['name == "a^', '{"name": ^', 'worth > #^', 'unknown ^']) {
       expect(offered(text), text).to.deep.equal([]);
     }

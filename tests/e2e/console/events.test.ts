@@ -18,7 +18,7 @@ describe('The pages on the log', () => {
   const heading = (page: Page, name: string): Promise<void> =>
     page.getByRole('heading', { level: 1, name }).waitFor();
 
-  /** A record whose only field was changed once, and the name of the field. */
+  /** Creates a record, and changes its only field once. @returns its id */
   const changedRecord = async (): Promise<string> => {
     const id = await addRecord(tenant.admin, 'crate', XSS);
     const { values } = (await tenant.admin.api.get(`${ENTITIES}/crate/records/${id}`)).as(
@@ -31,7 +31,7 @@ describe('The pages on the log', () => {
     return id;
   };
 
-  it('follow the log live, and lead from an event to its stream, what it changed and its causes', async () => {
+  it('follow the log live, and lead from an event to its stream, its changes and its causes', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/events');
     await page.getByText('Following').waitFor();
     const id = await changedRecord();
@@ -56,11 +56,11 @@ describe('The pages on the log', () => {
     await page.getByRole('tab', { name: 'Hash chain' }).click();
     await page.getByRole('link', { name: 'How to verify them' }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
-    // The address brings back what is shown.
+    // The address names the shown revision, so that a reload shows it again.
     expect(new URL(page.url()).searchParams.get('revision')).to.equal('0');
   }).timeout(60_000);
 
-  it('show a record as it was at a moment, and that it was not there before', async () => {
+  it('show a record as it was at a moment, and that it did not exist before', async () => {
     const id = await changedRecord();
     const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
     await heading(page, 'Time travel');
@@ -103,7 +103,7 @@ describe('The pages on the log', () => {
     expect(await flawsOf(log)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('sign the present state, and offer the files of an offline check', async () => {
+  it('sign the present state, and offer the files for an offline check', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/events/verification');
     await page.getByText('Ed25519').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);

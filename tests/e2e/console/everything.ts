@@ -18,10 +18,10 @@ import { ENTITIES, JOBS, publish } from '../workflow/support.ts';
 export type Audience = 'tenant' | 'platform' | 'partner';
 
 export interface ListedPage {
-  /** As `console/src/pages/index.ts` lists it. */
+  /** Pattern of the page's path, as in `console/src/pages/index.ts`. */
   readonly pattern: string;
   readonly audience: Audience;
-  /** Admins of the tenant only. */
+  /** Whether only admins of the tenant see the page. */
   readonly isForAdmins: boolean;
 }
 
@@ -38,7 +38,7 @@ export const allPages = (): readonly ListedPage[] => {
 export interface Everything {
   readonly tenant: TestTenant;
   readonly partner: TestPartner;
-  /** The address of a page that has something to show, by its pattern. */
+  /** Address of each page, by its pattern. Each of these pages has something to show. */
   readonly addresses: Readonly<Record<string, string>>;
 }
 
@@ -56,8 +56,8 @@ const FIELDS = [
 ] as const;
 
 /**
- * A tenant, which is a customer of a partner, with one of everything.
- * @param text in every text that people give, such as names, memos and notes
+ * Creates a tenant, customer of a partner, with one resource of every kind.
+ * @param text put into every text that people write, such as names, memos and notes
  */
 export const everything = async (world: World, text: string): Promise<Everything> => {
   const { partner, tenants } = await partnerWith(world, 1);

@@ -8,14 +8,14 @@ import { type Audience, allPages, type Everything, everything } from './everythi
 
 const TEXTS =
   'input:is(:not([type]), [type=text], [type=email], [type=url], [type=password], [type=search]), textarea';
-/** Elements that only markup in a text would have made. */
+/** Elements that exist only when the browser has interpreted markup of a text. */
 const MADE = 'img[src="x"], [onerror], script:not([src])';
 const BUTTONS = 'main button:not([type=submit])';
 
 /** Number of texts that were filled with markup, and of visited pages. */
 let [count, visited] = [0, 0];
 
-/** Fills each text of a part of a page with markup. @returns their number */
+/** Fills each text field in a part of a page with markup. @returns the number of fields */
 const fill = async (part: Locator): Promise<number> => {
   let filled = 0;
   for (const field of await part.locator(TEXTS).all()) {
@@ -29,11 +29,11 @@ const fill = async (part: Locator): Promise<number> => {
   return filled;
 };
 
-/** Otherwise the browser would refuse to send an invalid URL. */
+/** Turns off the browser's validation, which would refuse to send an invalid URL. */
 const withoutValidation = (page: Page): Promise<unknown> =>
   page.evaluate('for (const form of document.forms) form.noValidate = true');
 
-/** Fills and sends what a button opened, and closes it. @returns whether there was a text in it */
+/** Fills, sends and closes the dialog that a button opened. @returns whether the dialog had a text field */
 const answerDialog = async (page: Page): Promise<boolean> => {
   const dialog = page.locator('dialog[open]').last();
   if ((await dialog.count()) === 0) return false;
@@ -75,7 +75,7 @@ const press = async (page: Page, button: Locator): Promise<number> => {
   return forms;
 };
 
-/** Distinct texts and labels of buttons. */
+/** Texts of buttons. */
 const labels = z.array(z.string());
 
 describe('Markup in every text of the Console', () => {
@@ -99,7 +99,7 @@ describe('Markup in every text of the Console', () => {
     return site.browser.openAs(all.tenant.admin.token, '/overview');
   };
 
-  it('has an address for each page', () => {
+  it('is tried on every page', () => {
     expect(Object.keys(all.addresses).sort()).to.deep.equal(
       allPages()
         .map(({ pattern }) => pattern)
@@ -122,7 +122,7 @@ describe('Markup in every text of the Console', () => {
       };
       await go();
       await isClean();
-      // Filters, and forms of the page itself.
+      // Fills the filters, and the forms of the page itself.
       const main = page.getByRole('main');
       await fill(main);
       await withoutValidation(page);
@@ -148,7 +148,7 @@ describe('Markup in every text of the Console', () => {
     }).timeout(180_000);
   }
 
-  it('was put into the fields of filters, forms and dialogues', () => {
+  it('was put into more than two text fields per page', () => {
     expect(count / visited).to.be.greaterThan(2);
   });
 });

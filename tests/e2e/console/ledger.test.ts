@@ -51,7 +51,7 @@ describe('The ledger pages', () => {
     );
     await page.getByRole('heading', { name: 'Profit and loss from 2026-01-01 to 2026-12-31' }).waitFor();
     await page.getByRole('img', { name: /^Revenue, expenses and net income/ }).waitFor();
-    // Not `waitForFunction`: where the first try fails, it evaluates a text, which the policy refuses.
+    // `waitForFunction` would evaluate a text when its first try fails, and the policy refuses that.
     await eventually('months on the axis', () =>
       page.evaluate(`globalThis.written.some((text) => /^(Jan|Apr|Jul|Oct)/.test(text))`),
     );
@@ -64,7 +64,7 @@ describe('The ledger pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('write a draft, say what is refused at its field, post it and reverse it', async () => {
+  it('write a draft, show a refusal at its field, and post and reverse the entry', async () => {
     const page = await site.browser.openAs(admin.token, '/ledger/new-entry');
     await page.getByLabel('Memo', { exact: true }).fill(XSS);
     await page.getByRole('combobox', { name: 'Account' }).nth(0).fill('no-such');
@@ -91,7 +91,7 @@ describe('The ledger pages', () => {
     await page.getByText('Reverses', { exact: true }).waitFor();
   }).timeout(60_000);
 
-  it('open accounts, lock the books, and discard a draft', async () => {
+  it('open accounts, lock a period, and discard a draft', async () => {
     const { id } = await drafted(admin.api, {});
     const page = await site.browser.openAs(admin.token, '/ledger/accounts');
     await page.getByRole('gridcell', { name: '4000', exact: true }).waitFor();
@@ -112,7 +112,7 @@ describe('The ledger pages', () => {
     await heading(other, 'Entries');
   }).timeout(60_000);
 
-  it('show rules, what they would write, and failures', async () => {
+  it('show rules, the entries that they would make, and failures', async () => {
     await admin.api.post('/api/v1/tenant/gl/posting-rules', {
       name: XSS,
       source_kind: 'job.transition',

@@ -12,11 +12,11 @@ import type { Audience } from './everything.ts';
 
 interface List {
   readonly audience: Audience;
-  /** Its page; `{name}` is the id of a resource. */
+  /** Path of its page; `{name}` stands for the id of a resource. */
   readonly at: string;
-  /** The API path that it reads, without the common prefix. */
+  /** API path that the list reads, without the common prefix. */
   readonly reads: string;
-  /** Its text when it is empty; undefined: it is never empty. */
+  /** Text of the empty list; undefined for a list that is never empty. */
   readonly empty?: string;
 }
 
@@ -27,10 +27,10 @@ const list = (audience: Audience, at: string, reads: string, empty?: string): Li
 
 const RECORD = '/entities/thing/records/{record}';
 const BILLING = '/partner-portal/billing';
-/** Not the month that the first page after the sign-in has read. */
+/** Another month than the one that the first page after the sign-in has read and cached. */
 const MONTH = 'from=2026-02-01&to=2026-03-01';
 
-/** Every list, and the pages of single things, which are read like lists. */
+/** Every list, and the pages of single resources, which load like lists. */
 const LISTS: readonly List[] = [
   list('tenant', '/api-tokens', '/api-tokens', 'No tokens yet'),
   list('tenant', '/bulk', '/bulk-ops/sessions', 'No bulk operation yet'),
@@ -99,9 +99,9 @@ const BEGINNINGS: Readonly<Record<Audience, string>> = {
 const withId = z.looseObject({ id: z.string() });
 
 describe('Lists of the Console', () => {
-  /** Has nothing but its admin. */
+  /** A tenant with nothing but its admin. */
   let bare: TestTenant;
-  /** Has one resource of each kind with lists. */
+  /** A tenant with one resource of each kind that has lists. */
   let tenant: TestTenant;
   let partner: TestPartner;
   const ids = new Map<string, string>();
@@ -138,7 +138,7 @@ describe('Lists of the Console', () => {
       return id;
     });
 
-  /** Signed in, at a page that reads nothing of what is tested. */
+  /** Signs in, at a page that reads none of the tested lists. */
   const open = async (audience: Audience, of: TestTenant): Promise<Page> => {
     if (audience === 'platform') return site.openPlatform('/platform/none');
     if (audience === 'tenant') return site.browser.openAs(of.admin.token, '/time-travel');
@@ -148,7 +148,7 @@ describe('Lists of the Console', () => {
   };
 
   for (const { audience, at, reads, empty } of LISTS) {
-    it(`show that they are loading, why that failed, and that they are empty: ${at}, ${reads}`, async () => {
+    it(`show that they are loading, why loading failed, and that they are empty: ${at}, ${reads}`, async () => {
       const page = await open(audience, /\{|thing/.test(at) ? tenant : bare);
       await page.getByRole('heading', { level: 1 }).waitFor();
       const path = `${BEGINNINGS[audience]}${filled(reads)}`;
@@ -176,7 +176,7 @@ describe('Lists of the Console', () => {
       await problem.getByText('internal_error').waitFor();
       fails = false;
       await problem.getByRole('button', { name: 'Try again' }).waitFor();
-      // Also those of other parts of the page that read the same.
+      // Clicks all of them, since several parts of the page may read the same list.
       await page.evaluate(
         `for (const each of document.querySelectorAll('main [role=alert] button')) each.click()`,
       );

@@ -73,7 +73,7 @@ describe('The message pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('count what is unread live, and mark what is open as read', async () => {
+  it('count unread messages live, and mark those of the open conversation as read', async () => {
     const open = await talk(ada, ben);
     const other = await talk(ben, tenant.admin);
     const page = await site.browser.openAs(ben.token, `/messages/${open}`);
@@ -113,7 +113,7 @@ describe('The message pages', () => {
     }
   }).timeout(60_000);
 
-  it('read older pages, and keep place and text when connections are cut', async () => {
+  it('read older messages, and show and send each message once when connections are cut', async () => {
     const [carl, dora] = [await tenant.person('Carl'), await tenant.person('Dora')];
     const id = await talk(carl, dora);
     for (let n = 1; n <= 70; n += 1) await say(carl, id, `number ${n}`);

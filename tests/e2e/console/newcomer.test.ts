@@ -42,7 +42,7 @@ describe('A newcomer with a mouse alone', () => {
     expect(await page.getByRole('cell', { name: 'HTTP 503' }).count()).to.be.at.least(5);
   }).timeout(60_000);
 
-  it('finds what a record looked like before, and yesterday', async () => {
+  it('finds the state of a record before a change, and yesterday', async () => {
     const id = await addRecord(tenant.admin, 'crate', 'The old title');
     const change = { values: { title: 'The new title' } };
     expect((await tenant.admin.api.patch(`${ENTITIES}/crate/records/${id}`, change)).status).to.equal(200);

@@ -6,7 +6,7 @@ import { closeReceivers } from '../../support/webhook-receiver.ts';
 import { OPEN } from '../webhooks/support.ts';
 import { allPages, type Everything, everything } from './everything.ts';
 
-/** Not figures: times, names and texts of people and programs, headings of what follows, and places of a slider. */
+/** Elements without figures: times, names and texts of people and programs, headings, and positions of a slider. */
 const NO_FIGURES = [
   ...[
     'time',
@@ -26,7 +26,7 @@ const NO_FIGURES = [
   ...['.json', '.chart', '.crumbs', '.table-foot', '.empty', '.field-hint', '[aria-live]'],
 ].join(', ');
 
-/** Numbers that need no link because they are the source, by page: values of records, attempts, samples of the server. */
+/** Parts of a page, by its pattern, whose numbers are the source itself: values of records, attempts, samples. */
 const SOURCES: Readonly<Record<string, string>> = {
   '/platform/overview': '[aria-label="Samples"]',
   '/records/:entity': '.page-header p, [role=gridcell]',

@@ -86,7 +86,7 @@ describe('The overview of the Console', () => {
     const { updates, seconds } = z
       .object({ updates: z.number(), seconds: z.number() })
       .parse(await page.evaluate('({ updates: window.updates, seconds: window.seconds() })'));
-    // And once a second the window moves on.
+    // Four updates a second for events, and one more each second when the window moves on.
     expect(updates)
       .to.be.greaterThan(0)
       .and.at.most(5 * seconds + 5);

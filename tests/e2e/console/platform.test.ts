@@ -38,7 +38,7 @@ describe('The platform’s pages of the Console', () => {
     expect(await read()).to.have.property('status', 'suspended');
   }).timeout(60_000);
 
-  it('adds a partner, says why an id is refused, and changes its name', async () => {
+  it('adds a partner, says why an id is refused, and changes the partner’s name', async () => {
     const id = randomName('p');
     const page = await site.openPlatform('/platform/partners');
     await page.getByRole('button', { name: 'Add a partner' }).click();
@@ -68,7 +68,7 @@ describe('The platform’s pages of the Console', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('takes up again a tenant that an event stopped', async () => {
+  it('retries a tenant that is parked at an event', async () => {
     const page = await site.browser.open('/platform/projections');
     const parked = {
       tenant: 'stopped',
@@ -101,7 +101,7 @@ describe('The platform’s pages of the Console', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('keeps only the rows in view in the document, of a table of 100,000', async () => {
+  it('keeps only the rows in view of a table of 100,000 in the document', async () => {
     const page = await site.browser.open('/platform/projections');
     const rows = Array.from({ length: MANY }, (_, nth) => ({
       name: `model ${nth}`,

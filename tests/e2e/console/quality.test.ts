@@ -6,7 +6,7 @@ import { atPresentPace } from '../../support/pace.ts';
 import type { TestTenant } from '../../support/world.ts';
 
 /**
- * Processor time of a page's main thread. Not wall-clock time, so that other work of the machine does not count.
+ * Measures the processor time of a page's main thread, not wall-clock time: other work of the machine does not count.
  */
 
 const SLOWER = 4;
@@ -49,8 +49,8 @@ describe('The quality of the Console', () => {
   };
 
   /**
-   * ms by the clock until the page is there and its last long task has ended, with the processor throttled by the browser. What
-   * else runs on the machine counts: a figure for quiet machines, not a limit.
+   * Wall-clock time (ms) until the page is shown and its last long task has ended, with the processor throttled by the
+   * browser. Other work of the machine counts, so this is a figure for quiet machines, not a limit.
    */
   const interactiveAfter = async (address: string, title: string): Promise<number> => {
     const page = await site.browser.open('/assets/none');
@@ -81,7 +81,7 @@ describe('The quality of the Console', () => {
       [`/signed-in#${token.toString()}`, 'Overview'],
     ] as const) {
       let spent = Number.POSITIVE_INFINITY;
-      // Other work on the processor slows a run down a little, too.
+      // Repeats a slow run: other work on the processor slows down its processor time a little, too.
       for (let run = 0; run < 5 && spent >= 1000; run += 1) spent = await costOf(address, title);
       if (SHOWS) {
         console.log(`${title}: ready after ${Math.round(spent)} ms of a slower processor`);
@@ -121,7 +121,7 @@ describe('The quality of the Console', () => {
     const each = ((await used()) - before) / FRAMES;
     if (SHOWS) console.log(`${each.toFixed(1)} ms for each frame of scrolling`);
     expect(reached).to.equal(30_000 * FRAMES);
-    // Each step shows other rows than the one before; a task of 50 ms is one that a reader notices.
+    // Each step shows new rows. A reader notices a task of 50 ms.
     expect(each).to.be.greaterThan(0).and.lessThan(50);
   }).timeout(120_000);
 });

@@ -56,7 +56,7 @@ describe('The page of a record', () => {
     await page.getByRole('heading', { level: 1, name: XSS }).waitFor();
   }).timeout(60_000);
 
-  it('says what an operator needs, and shows no override', async () => {
+  it('tells an operator what a transition needs, and offers no override', async () => {
     const id = await startJob(ben, 'expense', { amount: 1 });
     const page = await site.browser.openAs(ben.token, `/records/expense/${id}`);
     await page.getByText('needs Title').waitFor();

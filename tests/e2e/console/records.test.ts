@@ -26,7 +26,7 @@ describe('The pages of records', () => {
   const filterOf = (page: Page) => page.getByRole('combobox', { name: 'Filter' });
   const cell = (page: Page, text: string) => page.getByRole('gridcell', { name: text, exact: true });
 
-  it('define an entity, extend it, and make a record with issues at its fields', async () => {
+  it('define an entity, extend it, and make a record, with issues shown at its fields', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/records');
     await page.getByText('No entity yet').waitFor();
     await page.getByRole('button', { name: 'New entity' }).click();
@@ -100,7 +100,7 @@ describe('The pages of records', () => {
     await filterOf(page).pressSequentially('ki');
     await page.getByRole('option', { name: /^kind/ }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
-    // The first suggestion, then the first operator.
+    // Takes the first suggestion, then the first operator.
     for (const key of ['ArrowDown', 'Tab', 'ArrowDown', 'Tab']) await filterOf(page).press(key);
     await page.getByRole('option', { name: '"warm"' }).click();
     expect((await filterOf(page).inputValue()).trim()).to.equal('kind == "warm"');
@@ -195,7 +195,7 @@ describe('The pages of records', () => {
     );
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByRole('alert').getByText('conflict').waitFor();
-    // The page behind shows it; the form still holds what was typed, and is refused again.
+    // The page behind the dialog shows the other change; the form still holds the typed text, and is refused again.
     await page.getByRole('heading', { level: 1, name: 'theirs', includeHidden: true }).waitFor();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByRole('alert').getByText('conflict').waitFor();
@@ -262,7 +262,7 @@ describe('The pages of records', () => {
     }
     expect(pages).to.be.at.least(50);
     const stalls = z.array(z.number()).parse(await page.evaluate('window.stalls'));
-    // On a busy machine with two cores; the point is that it does not grow with the rows.
+    // Allows for a busy machine with two cores: a stall must only not grow with the number of rows.
     expect(Math.max(0, ...stalls)).to.be.lessThan(1000);
   }).timeout(120_000);
 });

@@ -22,7 +22,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** `fetch` decompresses on its own. */
+/** Gets a body without decompressing it, as `fetch` would. */
 const raw = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
   new Promise((resolve, reject) => {
     get(`${world.server.base}${path}`, { headers }, (answer) => {
@@ -51,7 +51,7 @@ describe('The Console as it is served', () => {
     expect([slash.status, slash.headers.location]).to.deep.equal([302, '../console']);
   });
 
-  it('sends its files compressed and cacheable for ever, and no others', async () => {
+  it('serves its files compressed and cacheable for ever, and no other files', async () => {
     const path = scriptOf((await raw('/console')).body);
     const plain = await raw(path);
     expect(plain.headers['cache-control']).to.contain('immutable');
@@ -74,7 +74,7 @@ describe('The Console as it is served', () => {
     }
   });
 
-  it('answers 404 with the reason where it is not built', async () => {
+  it('answers 404 with the reason when it is not built', async () => {
     const [page] = consoleRoutes('no-such-folder');
     const request = { headers: {} } as unknown as never;
     const refused = await page?.handle(request).catch((error: unknown) => error);
@@ -82,7 +82,7 @@ describe('The Console as it is served', () => {
     expect(refused).to.have.property('message').that.contains('npm run console:build');
   });
 
-  it('is built with the licences of its dependencies', () => {
+  it('is built with the licences of its dependencies, and without source maps', () => {
     expect(existsSync('console/dist/assets/licences.md')).to.equal(true);
     expect(globSync('console/dist/**/*.map')).to.deep.equal([]);
   });
@@ -99,13 +99,13 @@ describe('The Console in Chromium', () => {
   });
   after(() => browser?.close());
 
-  it('starts under its policy', async () => {
+  it('starts under its content security policy', async () => {
     const page = await browser.open();
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(browser.problems).to.deep.equal([]);
   });
 
-  it('notices a violation of the policy', async () => {
+  it('reports a violation of that policy', async () => {
     const page = await browser.open();
     await page.evaluate(
       'document.head.append(Object.assign(document.createElement("style"), { textContent: "a {}" }))',

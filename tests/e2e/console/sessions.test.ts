@@ -17,13 +17,13 @@ interface Act {
   readonly send: (page: Page) => Promise<void>;
   /** Waits until the page shows the result. */
   readonly done: (page: Page, text: string) => Promise<void>;
-  /** The number of times that the server has done it. */
+  /** How often the server has carried out the act for this text. */
   readonly times: (text: string) => Promise<number>;
 }
 
 const items = z.array(z.looseObject({}));
 
-describe('What is sent from the Console', () => {
+describe('Requests of the Console', () => {
   let tenant: TestTenant;
   let conversation = '';
   let admin: Member;
@@ -93,7 +93,7 @@ describe('What is sent from the Console', () => {
       at: '/assistant',
       type: (page, text) => page.getByLabel('Question').fill(text),
       send: (page) => page.getByRole('button', { name: 'Ask', exact: true }).click(),
-      // The tenant has no assistant: the answer of the server is that refusal.
+      // The tenant has no assistant, so the server answers with this refusal.
       done: async (page, text) => {
         await page.getByText('assistant_not_entitled').waitFor();
         await page.getByRole('log', { name: 'Conversation' }).getByText(text).waitFor();
@@ -115,7 +115,7 @@ describe('What is sent from the Console', () => {
     );
     const opened = at === '' ? `/messages/${await joined(made.id)}` : at;
     const page = await site.browser.open(opened);
-    // The server's own socket would announce the end before anything is sent.
+    // Replaces the socket, since the server would announce the end of the session before anything is sent.
     await page.routeWebSocket('**/api/v1/ws*', () => {});
     await page.reload();
     await signIn(page, email, PASSWORD);
@@ -142,7 +142,7 @@ describe('What is sent from the Console', () => {
   for (const act of ACTS) {
     it(`${act.name} is sent once when the session ended meanwhile`, async () => {
       const { page, text, email } = await typed(act);
-      // Only the request under test meets the end of the session.
+      // Holds reads back, so that only the request under test meets the ended session.
       const again = Promise.withResolvers<void>();
       await page.route('**/api/v1/**', async (route) => {
         if (route.request().method() === 'GET') await again.promise;
@@ -151,7 +151,7 @@ describe('What is sent from the Console', () => {
       const login = await site.world.anybody.post('/auth/login', { email, password: PASSWORD });
       const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
       const signedIn = now();
-      // Tokens issued in the second of the change stay valid.
+      // A change of the password leaves the tokens valid that were issued in the same second.
       await eventually('a later second', () => now() > signedIn);
       const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
       expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);

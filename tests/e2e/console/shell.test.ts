@@ -10,7 +10,7 @@ import type { TestTenant } from '../../support/world.ts';
 
 const PASSWORD = 'a-long-password-1';
 
-/** Bytes of the files that a first visit loads: the page, its scripts and styles compressed, and the font of Latin texts. */
+/** Bytes that a first visit loads: the page, its compressed scripts and styles, and the font of Latin texts. */
 const firstLoad = (): number => {
   const page = readFileSync('console/dist/index.html', 'utf8');
   const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+)"/g)].map(([, file = '']) => file);
@@ -74,7 +74,7 @@ describe('The shell of the Console', () => {
     );
   }).timeout(60_000);
 
-  it('signs in by password, says why not, and shows what the role may see', async () => {
+  it('signs in by password, explains a refusal, and shows only the pages of the role', async () => {
     const page = await site.browser.open();
     expect(await flawsOf(page)).to.deep.equal([]);
     await signIn(page, email(), 'a-wrong-password');
@@ -84,7 +84,7 @@ describe('The shell of the Console', () => {
     await page.getByText('Live', { exact: true }).waitFor();
     expect(await page.getByRole('link', { name: 'Users' }).count()).to.equal(0);
     await page.goto(`${site.world.server.base}/console/users`);
-    // The tokens were in memory only.
+    // A reload asks again, since the tokens were in memory only.
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await signIn(page, email(), PASSWORD);
     await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor();
@@ -122,7 +122,7 @@ describe('The shell of the Console', () => {
     const ends = { email: mail('ends'), display_name: 'Ends', role: 'admin', password: PASSWORD };
     await tenant.admin.api.post('/api/v1/tenant/users', ends);
     const page = await site.browser.open('/users');
-    // The server's own socket would announce the end before the form is sent.
+    // Replaces the socket, since the server would announce the end of the session before the form is sent.
     await page.routeWebSocket('**/api/v1/ws*', () => {});
     await page.reload();
     await signIn(page, ends.email, PASSWORD);
@@ -130,11 +130,11 @@ describe('The shell of the Console', () => {
     const signedIn = now();
     await page.getByLabel('Name').fill('Zoe Typed');
     await page.getByLabel('E-mail').fill(mail('zoe'));
-    // A new password ends the sessions of before.
+    // A new password ends all earlier sessions.
     const login = await site.world.anybody.post('/auth/login', { email: ends.email, password: PASSWORD });
     const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
     const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
-    // Tokens issued in the second of the change stay valid.
+    // A change of the password leaves the tokens valid that were issued in the same second.
     await eventually('a later second', () => now() > signedIn);
     expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);
     await page.getByRole('button', { name: 'Add', exact: true }).click();

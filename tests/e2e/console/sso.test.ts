@@ -33,7 +33,7 @@ describe('Single sign-on in the Console', () => {
     await page.getByText('Live', { exact: true }).waitFor();
     const signedIn = now();
 
-    // A new password ends the person's sessions, except those of its own second.
+    // A new password ends the person's sessions, except those that began in the same second.
     await eventually('a later second', () => now() > signedIn);
     const people = (await tenant.admin.api.get(USERS)).as(users);
     const kim = people.find(({ email }) => email === 'kim@corp.example')?.id;

@@ -67,7 +67,7 @@ describe('Pages of other origins', () => {
     }
   });
 
-  it('get the headers with every answer, errors and refusals of methods included', async () => {
+  it('that are allowed get the CORS headers with every answer, also with errors and refused methods', async () => {
     const { world, tenant } = here();
     const headers = { origin: APP };
     for (const [answer, status] of [
@@ -86,7 +86,7 @@ describe('Pages of other origins', () => {
     }
   });
 
-  it('that are not in the list get none, whatever they look like', async () => {
+  it('that are not in the list get no CORS headers, whatever they look like', async () => {
     const { tenant } = here();
     for (const origin of [
       OTHER,
@@ -108,7 +108,7 @@ describe('Pages of other origins', () => {
     }
   });
 
-  it('open a WebSocket when they are in the list or the server’s own, else 403', async () => {
+  it('open a WebSocket when they are in the list or of the server’s own origin, and get 403 otherwise', async () => {
     const { world, tenant } = here();
     const { server } = world;
     const { token } = tenant.admin;
@@ -133,7 +133,7 @@ describe('Pages of other origins', () => {
     }
   });
 
-  it('are all refused when the variable is unset', async () => {
+  it('are all refused when CORS_ORIGINS is unset', async () => {
     const world = await sharedWorld();
     const { admin } = await world.tenant();
     const headers = { origin: APP };
@@ -148,7 +148,7 @@ describe('Pages of other origins', () => {
     (await listen(world.server, admin.token, { headers: { origin: world.server.base } })).close();
   });
 
-  it('prevent the start when the variable is not a list of origins', async () => {
+  it('prevent the start when CORS_ORIGINS is not a list of origins', async () => {
     const { code, output } = await startAndExit({ CORS_ORIGINS: `${APP}/path` });
     expect(code).to.equal(1);
     expect(output).to.contain('CORS_ORIGINS must be a list of origins such as https://app.example');

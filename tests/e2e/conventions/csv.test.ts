@@ -61,7 +61,7 @@ describe('Every CSV of the product in an independent parser', function () {
     const csv = (await books.admin.api.get(`${SESSIONS}/${id}/errors.csv`)).text;
     expectInert(csv);
     const rows = rowsOf(csv);
-    // Different ids may have one cell: an apostrophe stands before a formula.
+    // One row for each stored id. Different ids may have equal cells, since an apostrophe is put before a formula.
     const stored = new Set(ids.map((each) => each.toWellFormed().replaceAll('\0', '\ufffd')));
     expect(rows.map(({ record_id }) => record_id)).to.deep.equal([...stored].map(cellOf));
     for (const { current_state, code, message } of rows) {

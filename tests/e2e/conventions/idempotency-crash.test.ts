@@ -20,7 +20,7 @@ describe('Idempotency-Key and kill -9', () => {
         ada.api.post(`${BASE}/${id}/messages`, { body: `for ${key}` }, keyed(key));
       const answered = new Map<string, string>();
       let arrived = 0;
-      // Kills after some answers: other requests are at any point between arrival and answer.
+      // Kills after some answers, while other requests are at any point between arrival and answer.
       const flight = keys.map((key) =>
         send(key).then(
           (answer) => {

@@ -54,7 +54,7 @@ describe('One resource', () => {
     expect((await api.get(`${ACCOUNTS}/CASH-1`)).json).to.include({ code: 'Cash-1' });
   });
 
-  it('shows no secret of a token, and a deactivated person', async () => {
+  it('is shown without secrets for a token, and also for a deactivated person', async () => {
     const { tenant, ben } = here();
     const { id, token } = await mintToken(tenant.admin.api);
     const shown = (await tenant.admin.api.get(`${API_TOKENS}/${id}`)).text;
@@ -63,7 +63,7 @@ describe('One resource', () => {
     expect((await tenant.admin.api.get(`${USERS}/${ben.id}`)).json).to.include({ status: 'deactivated' });
   });
 
-  it('is 404 for an unknown and a malformed id, and a conversation of others 403', async () => {
+  it('is 404 under an unknown or malformed id, and 403 for a conversation of others', async () => {
     const { tenant, ada } = here();
     for (const base of [USERS, API_TOKENS, ACCOUNTS, RULES, FILES, BASE]) {
       for (const id of [randomUUID(), 'x'.repeat(40), '%00', '__proto__', 'constructor', '%F0%9F%98%80']) {

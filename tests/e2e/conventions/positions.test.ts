@@ -8,7 +8,7 @@ import { BASE, NOTIFICATIONS, say, token, USERS } from '../../support/world.ts';
 describe('Positions', () => {
   const here = forSuite(adaAndBen);
 
-  it('are on every write, also without a change, and grow', async () => {
+  it('are in the answer to every write, also to one without a change, and grow', async () => {
     const { world, tenant, ada, ben, id } = here();
     const sent = await say(ada, id, 'x');
     const path = `${BASE}/${id}/messages/${sent.id}`;
@@ -43,7 +43,7 @@ describe('Positions', () => {
     }
   });
 
-  it('are on a mark-read of a person without notifications', async () => {
+  it('are in the answer to a mark-read of a person without notifications', async () => {
     const { tenant } = here();
     const nobody = await tenant.person('Nobody');
     const answer = await nobody.api.post(`${NOTIFICATIONS}/mark-read`, { all: true });
@@ -61,7 +61,7 @@ describe('Positions', () => {
     }
   });
 
-  it('of a notification make a read wait for it', async () => {
+  it('of a message may be given when its notification is read', async () => {
     const { ada, ben, id } = here();
     const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: token(ben) });
     await eventually('the notification', async () => {

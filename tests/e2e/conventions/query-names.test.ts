@@ -23,7 +23,7 @@ const operations = z.object({
   ),
 });
 
-/** Routes that ignore unknown parameters: links that others extend, probes, and answers of identity providers. */
+/** Routes that ignore unknown parameters: links to which others add some, probes, and answers of identity providers. */
 const OPEN = /^\w+ (\/api\/v1)?\/(auth\/sso\/callback|public\/forms\/.*|health\/.*|metrics|docs(\/.*)?)$/;
 
 describe('Query parameters', () => {
@@ -80,12 +80,12 @@ describe('Query parameters', () => {
     }
   }).timeout(60_000);
 
-  it('may repeat the own tenant anywhere', async () => {
+  it('may name the caller’s own tenant on any route', async () => {
     const { tenant } = here();
     expect((await tenant.admin.api.get(`/api/v1/tenant/me?tenant_id=${tenant.id}`)).status).to.equal(200);
   });
 
-  it('are repeated in the error by name only, truncated, and in bounded number', async () => {
+  it('are listed in the error by name only, truncated, and 100 at most', async () => {
     const { tenant } = here();
     const many = Array.from({ length: 150 }, (_, i) => `${'n'.repeat(60)}${i}=secret-value`).join('&');
     const answer = await tenant.admin.api.get(`/api/v1/tenant/users?${many}`);

@@ -79,7 +79,7 @@ describe('Requests', () => {
     expect(codeOf(nowhere)).to.deep.equal([403, 'tenant_mismatch']);
   });
 
-  it('may have the own tenant_id or null', async () => {
+  it('may have the caller’s own tenant_id, or null', async () => {
     const { tenant, ada } = here();
     for (const [method, path, body] of calls()) {
       const own = await ada.api.request(

@@ -16,7 +16,7 @@ describe('Lists of records', () => {
   const nextOf = (link: string | undefined): string | undefined =>
     /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
-  it('of large records end a page early, and continue', async () => {
+  it('of large records end a page early, and continue on the next page', async () => {
     const name = await define(admin, { key: 'n', type: 'integer' }, { key: 'a', type: 'long_text' });
     const a = '😀'.repeat(90_000);
     const ids: string[] = [];
@@ -65,7 +65,7 @@ describe('Lists of records', () => {
     }
     const changing = await pages('body', 4, async (page) => {
       if (page > 0) return;
-      // The last row shown is deleted, and the one before moves to the end.
+      // Deletes the last row of the page, and moves the row before it to the end of the list.
       await admin.api.delete(at(name, b));
       await admin.api.patch(at(name, a), { values: { body: `${long}z` } });
     });

@@ -7,7 +7,7 @@ describe('Queries of records', () => {
   let world: World;
   let admin: Member;
   let name: string;
-  /** By number, in the order of creation. */
+  /** Ids of the records in the order of creation; the index is the number in `code`. */
   const ids: string[] = [];
   const ROWS = 40;
 

@@ -130,7 +130,7 @@ describe('Records', () => {
       });
     }
 
-    it('of a reference name a record of its entity', async () => {
+    it('of a reference field name a record of the field’s entity', async () => {
       const { admin, ada, task } = here();
       const other = await define(admin);
       const wrong = await create(ada, other);
@@ -140,7 +140,7 @@ describe('Records', () => {
       expect(await kept('reference', right.id, more)).to.equal(right.id);
     });
 
-    it('of a user name any person of the tenant only', async () => {
+    it('of a user field name a person of the tenant', async () => {
       const { world, ada } = here();
       const stranger = await (await world.tenant()).person('Stranger');
       expect(await kept('user', ada.id)).to.equal(ada.id);

@@ -115,7 +115,7 @@ describe('Records', () => {
       });
     }
 
-    it('list at most 1,000 issues, and truncate long keys', async () => {
+    it('report at most 1,000 issues, and truncate long keys', async () => {
       const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]));
@@ -133,7 +133,7 @@ describe('Records', () => {
       expect(await read(ada, made)).to.deep.equal(made);
     });
 
-    it('are refused above the size of an event, which is named', async () => {
+    it('are refused above the maximum size of an event, which the error names', async () => {
       const { admin, ada } = here();
       const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
       const wide = await define(admin, ...keys.map((key) => ({ key, type: 'long_text' })));
@@ -156,7 +156,7 @@ describe('Records', () => {
   });
 
   describe('changed', () => {
-    it('merge values, and null clears', async () => {
+    it('merge values, and null clears a value', async () => {
       const { admin, ada, task } = here();
       const made = await create(ada, task, { title: 'x', size: 1, extra: { a: [1, 2] } });
       const answer = await change(admin, made, { size: 2, extra: null });

@@ -62,7 +62,7 @@ describe('References', () => {
     expect([refused.status, refused.error]).to.deep.equal([409, 'in_use']);
     expect(z.object({ message: z.string() }).parse(refused.json).message).to.include(referrer.id);
     expect(refused.json).to.have.nested.property('details.field', 'keeper');
-    // It is unchanged.
+    // The refused deletion changed nothing.
     expect(await read(ada, target)).to.deep.equal(target);
     expect((await change(ada, target, { name: 'x' })).as(record).version).to.equal(2);
     await create(ada, order, { keeper: target.id });
@@ -82,7 +82,7 @@ describe('References', () => {
     expect((await remove(ada, target)).status).to.equal(404);
   });
 
-  it('are cleared by a change of the referrer', async () => {
+  it('are cleared when their record is deleted, which changes the referrer', async () => {
     const target = await create(ada, customer);
     const referrer = await create(ada, order, { billed_to: target.id, title: 'kept' });
     expect((await remove(ada, target)).status).to.equal(204);

@@ -146,7 +146,7 @@ describe('Schemas', () => {
     expect((await post([], { icon: 'x' })).status).to.equal(400);
   });
 
-  it('refuse references to unknown entities, all at once', async () => {
+  it('report all references to unknown entities at once', async () => {
     const answer = await post(fieldsOf(pointing('a', 'nothing', 'clear'), pointing('b', 'nowhere', 'clear')));
     expect([answer.status, answer.error]).to.deep.equal([422, 'constraint_violated']);
     expect(issuesOf(answer.json)).to.deep.equal([

@@ -87,7 +87,7 @@ export const define = async (admin: Member, ...fields: readonly FieldInput[]): P
   return name;
 };
 
-/** A tenant's admin, Ada, an operator, and the entity `task`, with fields of many types. */
+/** A tenant's admin, the operator Ada, and the entity `task` with fields of many types. */
 export const adaWithTasks = async () => {
   const { boss: admin, ...rest } = await bossAndAda();
   const task = await define(

@@ -11,7 +11,7 @@ import { at, define, ENTITIES } from './support.ts';
 const record = z.looseObject({ id: z.string(), values: z.record(z.string(), z.unknown()) });
 const ORDER = ['zebra', 'apple', 'mango', 'beta'];
 
-/** The log sorts keys, so that hashes are of one form; answers have them as the schema does. */
+/** The log sorts keys, so that equal values have equal hashes; answers have the keys in the order of the schema. */
 describe('Values keep the order of the schema', () => {
   const here = forSuite(
     async () => {
@@ -54,7 +54,7 @@ describe('Values keep the order of the schema', () => {
     expect(body.toString()).to.match(/"values":\{"zebra":"1","apple":"2","mango":"3","beta":"4"\}/);
   });
 
-  it('in the sample of a bulk edit, and for a new order after a change of the schema', async () => {
+  it('in the sample of a bulk edit, also in the new order after a change of the schema', async () => {
     const { tenant, api, fruit, records } = here();
     const { id } = (
       await api.post(records, { values: { zebra: '1', apple: '2', mango: '3', beta: '4' } })

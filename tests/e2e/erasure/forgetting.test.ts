@@ -87,7 +87,7 @@ describe('A forgotten person', () => {
     expect(findInText((await tenant.admin.api.get(EXTENSIONS)).text, person.traces)).to.deep.equal([]);
   });
 
-  it('must exist and not be the caller; repeating it gives the same answer', async () => {
+  it('must exist and not be the caller; a repeated request gets the same answer', async () => {
     const person = await known(world, tenant);
     const own = await forget(tenant.admin, tenant.admin);
     expect([own.status, own.error]).to.deep.equal([409, 'conflict']);
@@ -283,7 +283,7 @@ describe('A forgotten person', () => {
     ).to.deep.equal([]);
   });
 
-  it('is not the oldest admin any more, and is not recreated as the first one', async () => {
+  it('is no longer the oldest admin, and is not recreated as the first admin', async () => {
     const email = `${mark('forgetfirst')}@people.example`;
     const admin = { email, password: PASSWORD, display_name: mark('Forgetfirst') };
     const id = `${tenant.id}x`;

@@ -126,7 +126,7 @@ describe('Erasures, crashes and restored backups', () => {
     // Starts twice: the second start finds a key store that the first has brought up to date.
     for (let nth = 0; nth < 2; nth += 1) {
       await world.restart();
-      // Already erased before the server is ready.
+      // The erasure is applied before the server is ready.
       expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
       await world.ready();
       expect((await listed()).find(({ id }) => id === person.id)).to.deep.include(GONE);
@@ -170,7 +170,7 @@ describe('Erasures, crashes and restored backups', () => {
     await world.ready();
     for (let nth = 0; nth < 3; nth += 1) await known(world, tenant);
     await world.server.kill();
-    // The key store records its position here.
+    // The key store records its position in the log at this start.
     await world.restart();
     await world.ready();
     await world.server.stop();

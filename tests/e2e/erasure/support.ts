@@ -14,7 +14,7 @@ export const GONE = { email: '[erased]', display_name: '[erased]', status: 'deac
 export const mark = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
 
 export interface Known extends Member {
-  /** Texts that must not be found afterwards. */
+  /** Texts and key that must not be found after the erasure. */
   readonly traces: Readonly<Record<string, string | Buffer>>;
   /** Key of the request that created the person. */
   readonly idempotencyKey: string;

@@ -8,7 +8,7 @@ import { follow, post, RESUME } from './support.ts';
 const FROZEN_MS = 12_000;
 /** With answers this slow, a node's cached states are at times older than the 5 s for which it trusts them. */
 const SLOW_READ_MS = 3000;
-/** An envelope that needs no read is sent sooner. */
+/** An envelope that is not sent within this time waits for a read of the store. */
 const WAITS_MS = 300;
 
 describe('A server whose EventStoreDB is frozen for 12 s while frames wait for it', () => {

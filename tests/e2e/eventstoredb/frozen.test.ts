@@ -18,7 +18,7 @@ import { follow, post, RESUME } from './support.ts';
 
 const FORBIDDEN = 4403;
 const FROZEN_MS = 7000;
-/** Of a read of the slow store. */
+/** Duration of a read of the slow store. */
 const READ_MS = 2500;
 
 describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
@@ -71,7 +71,7 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
       expect(new Set(frames.map(({ message }) => message.id)).size, 'each once').to.equal(frames.length);
       for (const code of client.codes) expect(code).to.equal(RESUME);
     }
-    // Each request that was answered 503 has a line.
+    // Leaves out the lines of requests, since each request that was answered 503 has one.
     const lines = problems(world)
       .slice(before)
       .filter((line) => !line.includes('"route"'));
@@ -93,7 +93,7 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
       await say(ada, room, 'before');
       await socket.messages(1);
       await store.setPace({ readMs: READ_MS });
-      // The node no longer trusts its memory, so the frames of these wait for reads.
+      // By now the node no longer trusts its cached states, so frames of the next messages wait for reads.
       await setTimeout(1000);
       const sending = Promise.all([1, 2, 3].map((n) => say(ada, room, `waits ${n}`).catch(() => undefined)));
       await revoke(tenant, ben);
@@ -108,7 +108,7 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
   }
 });
 
-/** Lines of the log from warnings on. */
+/** Lines of the log with the level `warn` or higher. */
 const problems = (world: World): string[] =>
   world.server
     .output()

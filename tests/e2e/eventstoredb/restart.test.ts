@@ -46,13 +46,13 @@ describe('A server that restarts over EventStoreDB without its read models', () 
     }
     const [room = ''] = rooms;
     const { appended } = await store.counts();
-    // More than a process keeps in memory for its followers.
+    // More events than a process keeps in memory for its followers.
     expect(appended).to.be.greaterThan(3000);
     const counted = await countedDuring(store, async () => {
       await world.restart();
       await world.ready();
       await say(ada, room, `hello ${token(ben)}`);
-      // Subscribers have had the whole log when one of them has notified Ben.
+      // Once a subscriber has notified Ben, the subscribers have received the whole log.
       await eventually(
         'a notification',
         async () => (await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread === 1,

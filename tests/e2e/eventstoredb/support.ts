@@ -18,11 +18,11 @@ export interface Posted {
 interface Load {
   readonly writers: number;
   readonly each: number;
-  /** Between two messages of one writer; default 0. */
+  /** Pause between two messages of one writer; default 0. */
   readonly pauseMs?: number;
 }
 
-/** Posts `each` messages by every writer, one after the other; `writers` at the same time. */
+/** Posts `each` messages per writer, one after the other; the `writers` work at the same time. */
 export const postAll = async (
   sender: Member,
   conversations: readonly string[],
@@ -42,7 +42,7 @@ export const postAll = async (
   return posted;
 };
 
-/** Counts of the test server during `work`; the peak is since its start. */
+/** Counts of the test server during `work`; the peak is counted since the server's start. */
 export const countedDuring = async (store: TestEventStoreDb, work: () => Promise<void>): Promise<Counts> => {
   const before = await store.counts();
   await work();
@@ -66,7 +66,7 @@ export const countedDuring = async (store: TestEventStoreDb, work: () => Promise
 /** The close code that asks a client to reconnect from its last position. */
 export const RESUME = 1012;
 
-/** A client that reconnects from its last position whenever the server asks; the frames that it got, in order. */
+/** Connects a client that reconnects from its last position whenever the server asks, and keeps its frames in order. */
 export const follow = async (world: World, who: Member) => {
   const frames: MessageEnvelope[] = [];
   const codes: number[] = [];
@@ -103,7 +103,7 @@ export const follow = async (world: World, who: Member) => {
   };
 };
 
-/** Posts until `stopped`, each message again under its key until it is acknowledged; ids of those that were. */
+/** Posts until `stopped`; repeats each message under its key until acknowledged. @returns ids of the acknowledged. */
 export const post = async (
   who: Member,
   room: string,

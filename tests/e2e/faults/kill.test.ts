@@ -34,7 +34,7 @@ describe('kill -9 under load', () => {
   interface Sent {
     readonly text: string;
     readonly room: string;
-    /** Undefined without an answer. */
+    /** Undefined until the server has acknowledged the message. */
     id: string | undefined;
   }
 
@@ -50,7 +50,7 @@ describe('kill -9 under load', () => {
         if (i % 7 === 0) await who.api.post(`${BASE}/${room}/read`);
         if (i % 11 === 0) await who.api.delete(`${BASE}/${room}/messages/${one.id}`);
       } catch (error) {
-        // Only the connection may fail: a wrong answer is not a kill.
+        // Only the connection may fail: a kill does not explain a wrong answer.
         if (error instanceof TypeError) return;
         throw error;
       }
@@ -121,7 +121,7 @@ describe('kill -9 under load', () => {
           next = /^<([^>]+)>/.exec(answer.header('link') ?? '')?.[1];
         }
         const count = (await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount);
-        // Sent without an acknowledgement, or deleted since: these also mention, and may arrive later.
+        // Messages that were never acknowledged, or are deleted now, also notify, and perhaps later.
         return wanted.every((id) => ids.includes(id)) && count.unread === ids.length ? ids : undefined;
       },
       60_000,

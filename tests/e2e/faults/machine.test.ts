@@ -25,7 +25,7 @@ describe('A full disk', () => {
     ada = await tenant.person('Ada');
     id = await talk(ada, await tenant.person('Ben'));
     await say(ada, id, 'before');
-    // The read model has stored it before the disk is filled by others.
+    // The read model must have stored the message before the disk is full.
     await eventually('the read model', async () => (await read()).text.includes('before'));
   });
   after(async () => {
@@ -88,7 +88,7 @@ describe('A start', () => {
     expect([code, output]).to.deep.equal([1, sentence]);
   });
 
-  it('ends with one sentence for a data folder where none can be made', async () => {
+  it('ends with one sentence for a data folder that cannot be made', async () => {
     const { code, output } = await startAndExit({ DATA_DIR: '/proc/data/of-the-product' });
     expect(`${code},${output}`).to.match(
       /^1,DATA_DIR must be a folder that this user can write \([A-Z]+\)\.\n$/,
@@ -112,21 +112,21 @@ describe('A start', () => {
     }
   });
 
-  it('ends with one sentence for a key folder where none can be made', async () => {
+  it('ends with one sentence for a key folder that cannot be made', async () => {
     const { code, output } = await startAndExit({ KEYSTORE_URL: '/proc/data-keys/of-the-product' });
     expect(`${code},${output}`).to.match(
       /^1,KEYSTORE_URL must be a folder that this user can write \([A-Z]+\)\.\n$/,
     );
   });
 
-  it('ends with one sentence for a key store that is not the one of the log, and leaves it empty', async () => {
+  it('ends with one sentence for a key store that does not belong to the log, and leaves it empty', async () => {
     const world = await startWorld();
     const tenant = await world.tenant();
     const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
     await say(ada, await talk(ada, ben), 'sealed');
     await world.server.stop();
     const { dataDir } = world.server;
-    // A folder whose volume is not mounted, twice: the first start must not make keys there.
+    // An empty folder, as without its mounted volume. Starts twice: the first start must not make keys there.
     const env = { DATA_DIR: dataDir, KEYSTORE_URL: await newDataFolder() };
     for (let nth = 0; nth < 2; nth += 1) {
       const { code, output } = await startAndExit(env);
@@ -142,7 +142,7 @@ describe('A start', () => {
     const world = await startWorld();
     const { code, output } = await startAndExit({ PORT: String(world.server.port) });
     expect(code).to.equal(1);
-    // A stack may follow, as the level of the log says.
+    // A stack may follow, depending on the level of the log.
     expect(output).to.match(
       /^The server could not start: .*EADDRINUSE.* \(another process uses PORT: stop it, or set another one\)\.$/m,
     );

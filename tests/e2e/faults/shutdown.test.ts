@@ -101,7 +101,7 @@ describe('SIGTERM', () => {
           const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: requestId }, { headers });
           answered.set(requestId, answer.status);
         } catch (error) {
-          // No connection, or one that the server had not accepted yet.
+          // The connection was refused, or the server had not accepted it yet.
           if (!(error instanceof TypeError)) throw error;
           isOver = true;
         }

@@ -9,7 +9,7 @@ import { type OwnMongo, startOwnMongo } from '../../support/mongodb-server.ts';
 import { eventually } from '../../support/server.ts';
 import { BASE, endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
 
-/** A store's server dies and comes back after longer than a node trusts what it has in memory (5 s). */
+/** Time without the store's server: longer than a node trusts its cached states (5 s). */
 const AWAY_MS = 7000;
 
 interface Away {
@@ -18,8 +18,8 @@ interface Away {
 }
 
 /**
- * @param refused the calls that need the store at once. With the log embedded, writes go on until the keys that a process
- * has prepared are used up
+ * @param refused the calls that fail at once without the store. With an embedded log, writes continue until the
+ * process has used up its prepared keys
  */
 const goesAndComesBack = (
   start: () => { readonly world: World; readonly store: Away },

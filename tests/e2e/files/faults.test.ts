@@ -61,7 +61,7 @@ describe('Files under faults', () => {
     );
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(12).fill(201));
     const { highest } = await memoryOf(world.server);
-    // Buffered in memory they would be 300 MiB.
+    // Twelve uploads buffered in memory would take 300 MiB.
     expect(highest - before.now, 'MiB').to.be.lessThan(200);
     const digest = sha256(content);
     for (const { json } of answers) expect(json).to.have.property('sha256', digest);
@@ -116,7 +116,7 @@ describe('Files under faults', () => {
           );
           return true;
         } catch (error) {
-          // Only the connection may fail: a wrong answer is not a kill.
+          // Only the connection may fail: a kill does not explain a wrong answer.
           if (error instanceof TypeError) return false;
           throw error;
         }

@@ -43,7 +43,7 @@ await describeWithMongo('Files in GridFS', (title, start) => {
       expect(part.bytes.equals(content.subarray(1_000_000, 2_000_000))).to.equal(true);
       expect((await api.delete(`${FILES}/${made.id}`)).status).to.equal(204);
       expect((await download(world.server, token, made.id)).status).to.equal(404);
-      // The request and the subscriber both delete; the later one does not wait for the earlier.
+      // The request and the subscriber both delete, and neither waits for the other.
       await eventually('nothing is left', async () => {
         return (await count('files')) + (await count('chunks')) + (await count('unfinished')) === 0;
       });

@@ -1,7 +1,7 @@
 import { newRecord } from '../../support/records.ts';
 import { startWorld } from '../../support/world.ts';
 
-/** A tenant with Ann, an operator, and a record for files. */
+/** A tenant with the operator Ann, and a record for files. */
 export const annAndRecord = async () => {
   const world = await startWorld();
   const tenant = await world.tenant();

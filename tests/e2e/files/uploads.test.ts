@@ -24,7 +24,7 @@ import { annAndRecord } from './support.ts';
 describe('Uploading files', () => {
   const here = forSuite(annAndRecord);
 
-  it('answers with the file’s facts, and returns the same bytes', async () => {
+  it('answers with name, type, size, digest and time, and returns the same bytes', async () => {
     const { world, ann, record } = here();
     const content = randomBytes(300_000);
     const began = Date.now();
