@@ -39,7 +39,7 @@ describe('Forms', () => {
   const read = async (id: string) => (await admin.api.get(`${FORMS}/${id}`)).as(form);
   const open = async (slug: string) => (await world.anybody.get(publicPath(tenant, { slug }))).status;
 
-  it('begin as hidden drafts, with the entity’s labels unless they have their own', async () => {
+  it('begin as hidden drafts, with the entity’s labels unless the form gives its own', async () => {
     const slug = newSlug();
     const answer = await make({
       slug,
@@ -332,7 +332,7 @@ describe('Forms', () => {
     expect(put.status).to.equal(200);
     const shown = await world.anybody.get(publicPath(tenant, made));
     expect(shown.json).to.have.nested.property('fields.length', 1);
-    // It can still be renamed and archived, and fixed by a full list of fields.
+    // The form can still be renamed and archived, and a full list of fields repairs it.
     expect((await admin.api.patch(`${FORMS}/${made.id}`, { title: 'Renamed' })).status).to.equal(200);
     const same = await admin.api.patch(`${FORMS}/${made.id}`, { fields: made.fields });
     expect(issuesOf(same.json)).to.deep.equal(['fields.1.field_key unknown_field']);

@@ -35,7 +35,7 @@ describe('Submissions with an Idempotency-Key', () => {
     api.post(`${at}/submissions`, body, { headers: { 'idempotency-key': key } });
   const ANN = { values: { name: 'Ann' } };
 
-  it('are made once and answered alike, concurrently and later', async () => {
+  it('are made once and answered alike, when repeated concurrently or later', async () => {
     const before = await count();
     const key = randomUUID();
     const answers = await Promise.all(Array.from({ length: 10 }, () => keyed(key, ANN)));
@@ -52,7 +52,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before + 2);
   });
 
-  it('are refused with another body, and change nothing', async () => {
+  it('are refused when the key is reused with another body, and change nothing', async () => {
     const key = randomUUID();
     await keyed(key, ANN);
     const before = await count();
@@ -83,7 +83,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before);
   });
 
-  it('may be corrected under the key, in JSON and as a form', async () => {
+  it('may be corrected under the same key after a refusal, in JSON and as a form', async () => {
     const key = randomUUID();
     expect((await keyed(key, { values: {} })).status).to.equal(400);
     const { submission_id } = (await keyed(key, ANN)).as(submitted, 201);
@@ -146,7 +146,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(writes.map(has)).to.deep.equal([false, false, false]);
   });
 
-  it('send Referrer-Policy, like every public answer, also errors', async () => {
+  it('are answered with Referrer-Policy, like every public request, also after errors', async () => {
     for (const at of [
       path,
       `${path}-x`,
@@ -175,7 +175,7 @@ describe('Submissions with an Idempotency-Key', () => {
         answered.set(key, submission_id);
         return true;
       } catch (error) {
-        // Only the connection may fail: a wrong answer is not a kill.
+        // Only the connection may fail: a kill does not explain a wrong answer.
         if (error instanceof TypeError) return false;
         throw error;
       }

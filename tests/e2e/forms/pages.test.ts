@@ -216,7 +216,7 @@ describe('The page of a public form', () => {
     expectSafe(sent.page);
     expect(await recordsOf(tenant.admin, form.entity_name)).to.have.length(before);
 
-    // It is sent to the same address, as the same submission.
+    // The returned form is sent to the same address, as the same submission.
     const again = formOn(sent.page, `${path}/submissions`);
     expect(again).to.deep.equal({ action: `${path}/submissions`, hidden });
     const mended = { ...again.hidden, name: 'Mended', terms: 'true' };
@@ -235,7 +235,7 @@ describe('The page of a public form', () => {
     for (const key of ['name', 'people', 'price']) expect(sent.page).to.contain(`href="#field-${key}"`);
   });
 
-  it('reports problems of no field: unknown names, an invalid submission_id', async () => {
+  it('reports problems that belong to no field: unknown names, an invalid submission_id', async () => {
     const values = { name: 'x', terms: 'true', secret: 'y', '<b>': 'z' };
     const unknown = await sendForm(world.server, `${path}/submissions`, values);
     expect(unknown.status).to.equal(400);
@@ -307,12 +307,12 @@ describe('The page of a public form', () => {
     for (const { page } of [shown, refused]) {
       expect(page.match(/<\/textarea>/g)).to.have.length(1);
       expect(page.match(/<\/title>/g)).to.have.length(1);
-      // No attribute comes from a value.
+      // No value has become an attribute.
       for (const [tag] of page.matchAll(/<[a-z][^>]*>/g)) {
         expect(tag.replaceAll(/="[^"]*"/g, ''), tag).not.to.match(/\bon\w+|\bsrc\b/);
       }
     }
-    // Stored as written: escaping is up to the client.
+    // The text is stored as written: clients must escape it.
     const sent = await sendForm(world.server, `${at}/submissions`, { text: evil });
     expect([sent.status, await latest(own)]).to.deep.equal([201, { text: evil, tick: false }]);
     expectSafe(sent.page.replaceAll(/onerror=alert/g, ''));

@@ -155,7 +155,7 @@ describe('Public forms', () => {
         const body = { values: VALUES, submission_id: wrong };
         const answer = await world.anybody.post(`${path}/submissions`, body);
         expect(answer.as(validationFailed, 400).details.field).to.equal('submission_id');
-        // Issues of the values are reported too; a missing form comes later.
+        // Issues of the values are reported too. A missing form is reported only after these checks.
         const both = await world.anybody.post(`${path}/submissions`, { ...body, values: { amount: 'x' } });
         expect([both.status, ...issuesOf(both.json)]).to.deep.equal([
           400,
@@ -225,7 +225,7 @@ describe('Public forms', () => {
     });
   }
 
-  it('ignore __proto__', async () => {
+  it('refuse __proto__ as an unknown field', async () => {
     const { world, path } = here();
     const raw = `{"values":{"name":"Bob","mail":"x","__proto__":{"amount":5}}}`;
     const answer = await world.anybody.post(`${path}/submissions`, undefined, { raw });

@@ -64,7 +64,7 @@ export const draft = async (who: Member, own: Draft): Promise<Form> => {
 export const act = (who: Member, id: string, what: 'publish' | 'archive', options?: Options) =>
   who.api.post(`${FORMS}/${id}/${what}`, undefined, options);
 
-/** A published form over a new entity with one field each. */
+/** A published form of a new entity with these fields; by default the form shows each of them. */
 export const published = async (
   tenant: TestTenant,
   entity: readonly FieldInput[],
@@ -103,7 +103,7 @@ export const submissionsIn = ({ dataDir }: Server, tenantId: string) =>
       actor: metadata.parse(JSON.parse(event.metadata)).actor,
     }));
 
-/** A published form of a tenant, with its entity and values. */
+/** A world, a tenant, and the tenant's published form of claims with its path. */
 export const withClaims = async () => {
   const world = await startWorld();
   const tenant = await world.tenant();
@@ -136,7 +136,7 @@ export const VALUES = { name: 'Bob', mail: 'bob@people.example' };
 
 // Pages
 
-/** A browser without scripts: every answer must be HTML, also errors. */
+/** Visits a page like a browser without scripts, which needs HTML in every answer, also in errors. */
 export const visit = async (server: Server, path: string): Promise<Response & { page: string }> => {
   const response = await fetch(server.base + path, { headers: { accept: BROWSER } });
   return Object.assign(response, { page: await response.text() });

@@ -105,7 +105,7 @@ describe('The operators’ command line', () => {
       PLATFORM_ADMIN_EMAIL: ROOT.email,
       PLATFORM_ADMIN_PASSWORD: 'a-changed-password',
     };
-    // Restarting with another password does not change it; the command does.
+    // A restart with another password in the environment keeps the old one; the command changes it.
     const done = await admin(['set-platform-admin-password', '--email', ROOT.email.toUpperCase()], changed);
     expect([done.code, done.stdout], done.stderr).to.deep.equal([0, '']);
     await eventually('the new one', async () => (await signIn(ROOT.email, 'a-changed-password')) === 200);

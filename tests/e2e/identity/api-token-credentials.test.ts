@@ -57,7 +57,7 @@ describe('API tokens as credentials', () => {
     });
   }
 
-  it('are refused with a space in them or after another one', async () => {
+  it('are refused with a space inside, beside another token, and in the Basic scheme', async () => {
     const { world, token } = here();
     for (const authorization of [
       `Bearer ${token.slice(0, 16)} ${token.slice(16)}`,
@@ -103,7 +103,7 @@ describe('API tokens as credentials', () => {
     expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
   });
 
-  it('are refused for other families and the WebSocket', async () => {
+  it('are refused by routes of other families and by the WebSocket', async () => {
     const { world, token } = here();
     expect((await as(token).get('/super/tenants')).error).to.equal('invalid_credential');
     for (const by of ['query', 'header', 'subprotocol'] as const) {

@@ -51,7 +51,7 @@ describe('API tokens', () => {
       });
     }
 
-    it('with expires_in never gives no end', async () => {
+    it('with expires_in never gives a token that does not expire', async () => {
       const { ada } = here();
       expect((await mintToken(ada.api, { expires_in: 'never' })).expires_at).to.equal(null);
     });
@@ -201,7 +201,7 @@ describe('API tokens', () => {
       }
     });
 
-    it('and not to mint under impersonation, also with a test token', async () => {
+    it('but not to mint under impersonation, even with a test token', async () => {
       const { ada } = here();
       for (const own of [{}, { token_use: 'api_test' }]) {
         const api = as(

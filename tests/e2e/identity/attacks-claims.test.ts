@@ -10,7 +10,7 @@ const ME = '/api/v1/tenant/me';
 const HEADER = { alg: 'HS256', typ: 'JWT' };
 const KEY = KEYS.TENANT_JWT_SECRET;
 
-/** Beyond `refused-tokens`: headers of tokens, unusual claims, and what refusals reveal. */
+/** Cases that `refused-tokens.test.ts` lacks: headers of tokens, unusual claims, and the contents of refusals. */
 describe('Claims and headers of tokens', () => {
   let world: World;
   let tenant: TestTenant;
@@ -40,7 +40,7 @@ describe('Claims and headers of tokens', () => {
     { zip: 'DEF' },
     { typ: 'at+jwt' },
   ];
-  it('select no key: headers are ignored, signed with our key or the attacker’s', async () => {
+  it('select no key: headers are ignored, whether our key or an attacker’s key has signed', async () => {
     for (const own of ASKED_FOR) {
       const header = { ...HEADER, ...own };
       for (const key of ['x', '', '\0', KEYS.MASTER_KEY]) {
@@ -106,7 +106,7 @@ describe('Claims and headers of tokens', () => {
     ]);
   });
 
-  it('of an extension do not become a person’s without its claims', async () => {
+  it('of an extension cannot be replaced by a person’s under the same signature', async () => {
     const [header = '', , signature = ''] = extensionToken(ada, 'crm').split('.');
     const payload = Buffer.from(JSON.stringify(tenantClaims(ada))).toString('base64url');
     expect(coded(await me(`${header}.${payload}.${signature}`))).to.deep.equal([401, 'invalid_credential']);

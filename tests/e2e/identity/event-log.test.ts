@@ -49,7 +49,7 @@ describe('The event log', () => {
     const lines: LogLine[] = [];
     for (const line of await newest(50)) {
       if (line.position === before?.position) break;
-      // Subscribers append their events later.
+      // Skips lines of other requests: subscribers append their events later.
       if (line.request_id === answer.header('x-request-id')) lines.unshift(line);
     }
     return { answer, lines };
@@ -99,7 +99,7 @@ describe('The event log', () => {
       action,
       subject,
     });
-    /** Without members that differ between runs. */
+    /** A line without the members that differ between runs. */
     const shown = ({ at: _at, position: _position, request_id: _id, ...line }: LogLine) => line;
 
     it('has one line for each read, with its resource', async () => {
@@ -213,7 +213,7 @@ describe('The event log', () => {
       expect(again.lines.map(({ action }) => action)).to.deep.equal(['send_message']);
     });
 
-    it('has lines for requests with test and extension tokens minted under it', async () => {
+    it('has lines for requests with test and extension tokens that were minted under impersonation', async () => {
       const mint = async (path: string): Promise<Client> => {
         const answer = await admin.post(path);
         expect(answer.status, answer.text).to.equal(201);
@@ -316,7 +316,7 @@ describe('The event log', () => {
       (await wholeLog(tenant.admin.api)).map(({ position }) => position);
     const [first, second] = [await ids(one), await ids(other)];
     expect(first.filter((position) => second.includes(position))).to.deep.equal([]);
-    // A cursor of another tenant gives one's own lines from that position.
+    // A cursor of another tenant gives the caller's own lines from that position on.
     const { next } = await logPage(one.admin.api, `${EVENT_LOG}?limit=1`);
     const { lines } = await logPage(other.admin.api, next ?? '');
     for (const line of lines) expect(second).to.include(line.position);

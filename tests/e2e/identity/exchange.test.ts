@@ -66,7 +66,7 @@ describe('The exchange of the partner portal', () => {
     for (const iat of [now() - 290, now() + 50]) {
       (await exchange(assertion(north.id, { iat, exp: now() + 100 }))).as(exchanged);
     }
-    // Its age counts, not its stated expiry.
+    // The age of the assertion counts, not its `exp`.
     (await exchange(assertion(north.id, { exp: now() + 86_400 }))).as(exchanged);
   });
 
@@ -192,7 +192,7 @@ describe('The exchange of the partner portal', () => {
       expect((await north.api.get(PROFILE)).status).to.equal(200);
     });
 
-    it('need the permission for billing only', async () => {
+    it('need a permission for billing routes only', async () => {
       for (const permissions of [[], ['other'], ['Partner-Billing'], ['partner-billing ']]) {
         const api = world.anybody.with(partnerToken(north.id, { permissions }));
         expect((await api.get(`${PORTAL}/me`)).as(session).permissions).to.deep.equal(permissions);

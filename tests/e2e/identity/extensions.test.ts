@@ -47,7 +47,7 @@ describe('Extensions', () => {
       expect((await elsewhere.admin.api.get(EXTENSIONS)).json).to.deep.equal([]);
     });
 
-    it('once at a time; after uninstalling again', async () => {
+    it('once, and again after uninstalling', async () => {
       const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('once'))).as(extension, 201);
       const twice = await ada.api.post(EXTENSIONS, manifestOf('once', { version: '2' }));
@@ -177,7 +177,7 @@ describe('Extensions', () => {
       expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
     });
 
-    it('of an operator have the operator’s role, and the list is readable', async () => {
+    it('of an operator have the operator’s role, and the operator can read the list of extensions', async () => {
       const { tenant, ada } = here();
       const ben = await tenant.person('Ben');
       await activeExtension(ada.api, 'desk', { scopes: ['data:read', 'workflow:read'] });
@@ -219,7 +219,7 @@ describe('Extensions', () => {
       expect(claimsOf(await loadExtension(session, 'crm'))).to.include({ impersonated_by });
     });
 
-    it('are minted for active ones only', async () => {
+    it('are minted for active extensions only', async () => {
       const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('asleep'))).as(extension, 201);
       const answer = await act('asleep', 'token');

@@ -165,7 +165,7 @@ describe('Impersonation', () => {
     expect((await wholeLog(tenant.admin.api, '&action=impersonation_started')).length).to.equal(1);
   });
 
-  it('registers nobody, and keeps the admin’s e-mail like a minted token', async () => {
+  it('with a token minted elsewhere registers an unknown person, and logs the impersonator', async () => {
     const tenant = await world.tenant();
     const person = {
       tenantId: tenant.id,

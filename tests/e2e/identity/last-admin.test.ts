@@ -86,7 +86,7 @@ describe('The last admin of a tenant under kill -9', () => {
     return { ann: tenant.admin, ben: await tenant.person('Ben', 'admin'), how };
   };
 
-  /** Reads with the token of whichever person is still an admin. */
+  /** Number of active admins, read with the token of a person who is still an admin. */
   const activeAdmins = async (...people: readonly Member[]): Promise<number> => {
     for (const person of people) {
       const answer = await person.api.get(USERS);

@@ -101,11 +101,11 @@ describe('Signing in', () => {
       known = Math.min(known, await time(email));
       unknown = Math.min(unknown, await time(fresh()));
     }
-    // Each takes three verifications: a skipped one would show as a third.
+    // Each sign-in takes three verifications of a password: skipping one would change the time by a third.
     expect(known / unknown).to.be.within(0.75, 1.35);
   });
 
-  it('asks for the tenant when several match, and accepts it', async () => {
+  it('asks for the tenant when several match, and accepts the named one', async () => {
     const other = await world.tenant();
     const email = fresh();
     await account(tenant, email);

@@ -29,7 +29,7 @@ describe('Every kind of credential', () => {
   const SOCKET: ReadonlySet<Kind> = new Set(['tenant', 'impersonation', 'test']);
 
   for (const kind of KINDS) {
-    it(`${kind}: at the WebSocket, in each of the three places`, async () => {
+    it(`${kind}: opens the WebSocket only for a person, from each of the three places`, async () => {
       for (const by of ['query', 'header', 'subprotocol'] as const) {
         if (SOCKET.has(kind)) (await listen(world.server, credentials[kind], { by })).close();
         else {
@@ -39,7 +39,7 @@ describe('Every kind of credential', () => {
       }
     });
 
-    it(`${kind}: as the token of a public link`, async () => {
+    it(`${kind}: opens a public link only as a link’s token`, async () => {
       const answer = await world.anybody.get(`/public/validate/${credentials[kind]}`);
       if (kind === 'link') expect(answer.status).to.equal(200);
       else {
@@ -48,7 +48,7 @@ describe('Every kind of credential', () => {
       }
     });
 
-    it(`${kind}: as the partner portal’s assertion, as a password, and as a single sign-on code`, async () => {
+    it(`${kind}: is refused as the portal’s assertion, as a password, and as a single sign-on code`, async () => {
       const token = credentials[kind];
       expect(coded(await world.anybody.post(EXCHANGE, { assertion: token }))).to.deep.equal([
         401,
@@ -58,7 +58,7 @@ describe('Every kind of credential', () => {
         ['/auth/login', home.id],
         ['/super/auth/login', undefined],
       ] as const) {
-        // Above the maximum length of a password it is also 400.
+        // A credential longer than the maximum of a password gets 400.
         const answer = await world.anybody.post(path, { email: home.admin.email, password: token, tenant });
         expect(answer.status, path).to.be.oneOf([400, 401]);
       }
@@ -109,7 +109,7 @@ describe('Every kind of credential', () => {
     }
   }).timeout(40_000);
 
-  it('except the portal’s assertion, which is never a bearer', async () => {
+  it('does not include the portal’s assertion, which is never a bearer', async () => {
     const { id } = await newPartner(world);
     const api = world.anybody.with(assertion(id));
     for (const path of [`${PORTAL}/me`, '/api/v1/tenant/me', '/super/tenants']) {

@@ -11,9 +11,9 @@ export type Rule =
   | { readonly family: 'partner'; readonly billing: boolean }
   | {
       readonly family: 'tenant';
-      /** Persons only. */
+      /** Role that a person needs. */
       readonly role: 'any' | 'admin';
-      /** Extensions and API tokens; without a scope neither is allowed. */
+      /** Scope that extensions and API tokens need; without it in the row neither is allowed. */
       readonly scope?: Scope;
       /** Error of an API token that is not allowed; default `tenant_session_required`. */
       readonly apiToken?: 'delegated_credential_refused';
@@ -187,5 +187,5 @@ export const TABLE: Table = {
   ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
 };
 
-/** Rows of routes that need not exist yet, checked once they do; then they belong in the table above. */
+/** Rows of planned routes. They are checked once the routes exist, and then belong in the table above. */
 export const PLANNED: Table = {};

@@ -42,7 +42,8 @@ describe('Every route and every kind of credential', () => {
   /** Token of a partner without the permission for billing. */
   let bare: string;
   /**
-   * By scope: tokens of an API token and an extension with only this scope, and with all but this one and the wildcard.
+   * By scope: an API token and an extension's token with only this scope, and both with all scopes except this one and
+   * the wildcard.
    */
   const byScope = new Map<Scope, Record<'api_token' | 'extension', Record<'with' | 'without', string>>>();
 

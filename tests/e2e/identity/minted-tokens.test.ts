@@ -27,13 +27,13 @@ interface MintedKind {
   /** The documented claims, without times. */
   readonly claims: z.ZodRawShape;
   readonly seconds: number;
-  /** A route that accepts it. */
+  /** A route that accepts the token. */
   readonly opens: string;
 }
 
-/** Specification, Authentication 1 to 4 and 7: every kind of JWT that the server mints. */
 const headerOf = z.looseObject({ session: z.literal(0).optional() });
 
+/** Specification, Authentication 1 to 4 and 7: every kind of JWT that the server mints. */
 describe('Each JWT that the server mints', () => {
   let world: World;
   let tenant: TestTenant;
@@ -140,11 +140,11 @@ describe('Each JWT that the server mints', () => {
   ];
 
   for (const { kind, mint, key, claims, seconds, opens } of KINDS) {
-    it(`${kind}: HS256 with the family’s key, exactly the documented claims, its lifetime`, async () => {
+    it(`${kind}: has HS256 with the family’s key, exactly the documented claims, and its lifetime`, async () => {
       const token = await mint();
       const [header = '', payload = '', signature = ''] = token.split('.');
       const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-      // Sign-ins are counted in the header, since the specification lists the claims.
+      // The count of sign-ins is in the header, since the specification fixes the claims.
       const { session: _, ...rest } = headerOf.parse(read(header));
       expect(rest).to.deep.equal({ alg: 'HS256', typ: 'JWT' });
       const mac = createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url');
@@ -154,7 +154,7 @@ describe('Each JWT that the server mints', () => {
       expect(iat).to.be.within(now() - 30, now() + 1);
 
       expect((await world.anybody.with(token).get(opens)).status).to.equal(200);
-      // Minted elsewhere with the key: the same claims are accepted, and refused with another family's key.
+      // A token minted elsewhere with these claims is accepted with this key, and refused with another family's key.
       const again = signed({ ...own, iat: now(), exp: now() + 60 }, key);
       expect((await world.anybody.with(again).get(opens)).status).to.equal(200);
       for (const other of Object.values(KEYS).filter((one) => one !== key)) {

@@ -129,7 +129,7 @@ describe('Partners', () => {
       refused(await world.platform.patch(`/super/partners/${id}`, { name: 'half', home_tenant_id }));
     }
     expect((await world.platform.get(`/super/partners/${id}`)).as(partner).name).to.equal('Größe & Söhne');
-    // Unknown and existing ids are reported first.
+    // An unknown and an existing partner id are reported before the home tenant.
     const nowhere = { name: 'x', home_tenant_id: 'nowhere' };
     expect((await world.platform.patch('/super/partners/nobody', nowhere)).status).to.equal(404);
     expect((await create({ id, home_tenant_id: 'nowhere' })).status).to.equal(409);

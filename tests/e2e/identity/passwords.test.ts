@@ -53,7 +53,7 @@ describe('A password', () => {
     expect((await signIn(ann, 'a-second-password')).status).to.equal(200);
   });
 
-  it('is not changed with a wrong current one, a short new one, or under impersonation', async () => {
+  it('is not changed with a wrong current password, with a short new one, or under impersonation', async () => {
     const { world, tenant } = here();
     const bob = await person('Bob');
     const wrong = await bob.api.post(OWN, { current_password: 'wrong', new_password: 'a-second-password' });

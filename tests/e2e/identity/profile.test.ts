@@ -137,7 +137,7 @@ describe('The billing profile', () => {
       expect((await twin.get(PROFILE)).as(profile)).to.deep.equal(MINE);
     });
 
-    it('cannot be named: partner_id in a body or query is refused, even the own one', async () => {
+    it('cannot be named: partner_id in a body or query is refused, even the caller’s own', async () => {
       const before = await read(north);
       const issue = z.object({
         error: z.literal('validation_failed'),

@@ -19,7 +19,7 @@ describe('Rate limits', () => {
   let ada: Member;
 
   before(async () => {
-    // Set up without limits, then restarted with them.
+    // The data is set up without limits, then the server restarts with them.
     world = await startWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
@@ -42,10 +42,10 @@ describe('Rate limits', () => {
     return true;
   };
 
-  it('allow a burst of a fifth of the minute, then give the wait', async () => {
+  it('allow a burst of a fifth of the minute’s requests, then answer with the time to wait', async () => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => ada.api.get(BASE)));
     const passed = answers.filter((answer) => answer.status === 200).length;
-    // Twelve at once, and one more per second of the requests.
+    // Twelve at once, and one more for each second that the requests take.
     expect(passed).to.be.within(12, 15);
     expect(answers.filter(limited)).to.have.length(40 - passed);
   });
@@ -102,7 +102,7 @@ describe('Rate limits', () => {
       ['IPv4 network of 24 bits', '203.0.113.1', '203.0.113.200', '198.51.100.7'],
       ['IPv6 network of 48 bits', '2001:db8:1:1::1', '2001:db8:1:2::1', '2001:db8:2::1'],
     ] as const) {
-      it(`apply to one ${what}, and let the owner in from any other`, async () => {
+      it(`apply to one ${what}, and let the owner in from another network`, async () => {
         for (const email of SPELLINGS) {
           expect((await login(attacker, email, 'not it')).status).to.equal(401);
         }
@@ -118,7 +118,7 @@ describe('Rate limits', () => {
         ),
       );
       const passed = answers.filter(({ status }) => status === 401).length;
-      // Thirty at once, and one more per two seconds of the requests.
+      // Thirty at once, and one more for each two seconds that the requests take.
       expect(passed).to.be.within(30, 35);
       expect(answers.filter(limited)).to.have.length(45 - passed);
       expect((await login('198.51.100.7', 'other@people.example', 'x')).status).to.equal(401);

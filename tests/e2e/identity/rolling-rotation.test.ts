@@ -15,7 +15,7 @@ describe('A rotation in two steps', () => {
   let other: Server;
   let ada: Member;
   let folder: string;
-  /** Secrets unknown to the tests, so that people must sign in. */
+  /** Tokens of all sign-ins so far: the tests do not know the secrets, so people must sign in. */
   const tokens: string[] = [];
 
   before(async () => {
@@ -46,7 +46,7 @@ describe('A rotation in two steps', () => {
     expect(ended.code, ended.stderr).to.equal(0);
   };
 
-  /** Signs in at both, and returns the statuses of every token so far at both. */
+  /** Signs in at both servers. @returns the statuses of every token so far at both servers */
   const outcomes = async (): Promise<Set<number>> => {
     const person = { email: ada.email, password: PASSWORD, tenant: ada.tenantId };
     for (const at of [world.server, other]) {

@@ -64,7 +64,7 @@ describe('A rotation of the signing keys', () => {
     return found;
   };
 
-  /** Tokens that the server now signs; each is accepted. */
+  /** Clients with tokens that the server signs now. */
   const given = async (): Promise<Client[]> => {
     const { anybody } = world;
     const person = { email: ada.email, password: PASSWORD, tenant: ada.tenantId };

@@ -5,13 +5,13 @@ import type { Client } from '../../support/client.ts';
 import { activeExtension, extensionToken, mintToken } from '../../support/delegation.ts';
 import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
-/** The table of decisions, section 3: scopes that routes require of extensions and API tokens. */
 const ID = '01900000-0000-7000-8000-000000000000';
 const ENTITIES = '/api/v1/tenant/entities';
 const RECORDS = `${ENTITIES}/unknown/records`;
 const WORKFLOWS = '/api/v1/tenant/workflows';
 const JOBS = '/api/v1/tenant/jobs';
 
+/** The table of decisions, section 3: scopes that routes require of extensions and API tokens. */
 const TABLE: readonly (readonly [string, string, Scope])[] = [
   ['GET', ENTITIES, 'data:read'],
   ['GET', `${ENTITIES}/unknown`, 'data:read'],

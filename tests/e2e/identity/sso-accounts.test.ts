@@ -51,7 +51,7 @@ describe('Accounts of single sign-on', () => {
     expect(rightful.id).to.equal(victim.id);
   });
 
-  it('with an unverified address are not its later owner’s', async () => {
+  it('with an unverified address are not given to the later owner of the address', async () => {
     const { tenant } = scene();
     const email = 'late@owner.example';
     const squatter = await enter({ sub: 'squatter', email, email_verified: false, name: 'S' });
@@ -132,7 +132,7 @@ describe('Accounts of single sign-on', () => {
     const gone = (await allUsers()).filter(({ id }) => seen.has(id) || id === first.id);
     expect(gone).to.have.length(4);
     for (const each of gone) expect(each).to.deep.include({ email: '[erased]', status: 'deactivated' });
-    // Linked to an account that an admin had created, then forgotten: also a new person.
+    // A person whom an admin created, who signed in and was forgotten, is also a new person.
     const grace = await tenant.person('Gone Grace', 'admin');
     const linked = { sub: 'gone-grace', email: grace.email, email_verified: true };
     expect((await enter(linked)).id).to.equal(grace.id);

@@ -31,7 +31,7 @@ describe('Single sign-on refuses', () => {
 
   const start = (path: string) => scene().world.anybody.get(path, { redirect: 'manual' });
 
-  it('unknown tenants, malformed ones and those without it, with the same answer', async () => {
+  it('unknown tenants, malformed ids and tenants without it, with the same answer', async () => {
     const { world } = scene();
     const without = await world.tenant();
     const bodies = new Set<string>();
@@ -43,7 +43,7 @@ describe('Single sign-on refuses', () => {
     expect(bodies.size).to.equal(1);
   });
 
-  it('a suspended tenant, at both ends', async () => {
+  it('a suspended tenant, at the start and at the callback', async () => {
     const { world, provider } = scene();
     const closed = await tenantAt(world, provider);
     const browser = newBrowser(world);
@@ -91,7 +91,7 @@ describe('Single sign-on refuses', () => {
     const victim = newBrowser(world);
     await victim.visit(startOf(world, tenant));
     refused(await victim.visit(callback));
-    // Not used up by others' attempts.
+    // The refused attempts have not used up the callback.
     expect((await attacker.visit(callback)).status).to.equal(200);
   });
 
@@ -106,7 +106,7 @@ describe('Single sign-on refuses', () => {
     refused(await browser.visit(callback));
   });
 
-  it('a state that is missing, malformed, or another one', async () => {
+  it('a state that is missing, malformed, or of another sign-in', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, browser);
@@ -118,7 +118,7 @@ describe('Single sign-on refuses', () => {
       if (state !== undefined) url.searchParams.set('state', state);
       refused(await browser.visit(url.href));
     }
-    // The cookie of one sign-in under the name of another.
+    // Gives the cookie of one sign-in the name of the other's cookie.
     const [name] = browser.cookies
       .filter((cookie) => cookie.name.startsWith('sso_'))
       .map((cookie) => cookie.name);
@@ -183,7 +183,7 @@ describe('Single sign-on refuses', () => {
     refused(await browser.visit(url.href));
   });
 
-  it('one tenant’s sign-in at another', async () => {
+  it('one tenant’s sign-in for another tenant', async () => {
     const { world, provider, tenant } = scene();
     const other = await startProvider({ redirectUri: callbackOf(world) });
     const there = await tenantAt(world, other);
@@ -199,7 +199,7 @@ describe('Single sign-on refuses', () => {
       refused(await browser.visit(mixed.href));
       expect(a).not.to.equal(b);
     }
-    // A completed sign-in belongs to the tenant where it began, whatever the address.
+    // A completed sign-in belongs to the tenant where it began, whatever tenant the address names.
     foreign.searchParams.set('tenant', tenant.id);
     expect(login.parse((await browser.visit(foreign.href)).json).user.tenant_id).to.equal(there.id);
   });
@@ -267,7 +267,7 @@ describe('Single sign-on refuses', () => {
     }
   });
 
-  it('with 503 a provider of another issuer', async () => {
+  it('with 503 a provider that names another issuer', async () => {
     const { world, provider } = scene();
     const lying = await world.tenant();
     const issuer = provider.issuer.replace('127.0.0.1', 'localhost');

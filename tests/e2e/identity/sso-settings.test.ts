@@ -36,7 +36,7 @@ describe('Settings of single sign-on', () => {
     expect((await configure(world, { id }, { ...other, client_secret: 's' })).sso).to.deep.equal(other);
     const list = (await world.platform.get('/super/tenants?limit=200')).as(shape.array());
     expect(list.find((each) => each.id === id)?.sso).to.deep.equal(other);
-    // Changes of other members leave them unchanged.
+    // Changes of the tenant's other members leave the settings unchanged.
     expect((await world.platform.patch(path, { name: 'Y' })).as(shape).sso).to.deep.equal(other);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
@@ -137,7 +137,7 @@ describe('Settings of single sign-on', () => {
     await production.stop();
   });
 
-  /** The address that a new server with `env` gives the provider, and its cookie. */
+  /** Begins a sign-in at a new server with `env`. @returns the redirect address that it gives, and its cookie */
   const begun = async (env: Record<string, string>, headers: Record<string, string> = {}) => {
     const server = await startServer({ env });
     const id = randomName('t');
@@ -172,7 +172,7 @@ describe('Settings of single sign-on', () => {
     expect(behind.cookie).to.contain('; Secure');
   });
 
-  it('have the rate limits of logins, at both ends', async () => {
+  it('have the rate limits of logins, at the start and at the callback', async () => {
     const tenant = await world.tenant();
     await configure(world, tenant, settings(provider));
     await world.server.stop();

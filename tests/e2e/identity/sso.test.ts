@@ -184,7 +184,7 @@ describe('Single sign-on', () => {
     await world.restart({ LOG_LEVEL: 'trace' });
     const browser = newBrowser(world);
     const secrets = [settings(provider).client_secret];
-    // The port has changed, so the provider needs the new callback.
+    // The restarted server has another port, so the provider needs the new callback.
     const fresh = await startProvider({ redirectUri: callbackOf(world) });
     await configure(world, tenant, settings(fresh));
     const callback = await sentBack(world, fresh, tenant, ada, browser);
@@ -193,7 +193,7 @@ describe('Single sign-on', () => {
     for (const { value } of browser.cookies) secrets.push(value);
     const { token } = login.parse((await browser.visit(callback)).json);
     secrets.push(token);
-    // Refused with all of it in the address again; then without the provider.
+    // A used callback is refused with these secrets in the address. Another one fails without the provider.
     expect((await browser.visit(callback)).status).to.equal(401);
     const lost = newBrowser(world);
     const unanswered = await sentBack(world, fresh, tenant, ada, lost);

@@ -7,7 +7,7 @@ import { eventually, randomName } from '../../support/server.ts';
 import { login, tenant as shape, validationFailed } from '../../support/shapes.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 
-/** Number of tenants to find that were completed after a kill. */
+/** More tenants than this must exist after the kills. */
 const ENOUGH = 4;
 
 describe('The creation of a tenant', () => {
@@ -59,7 +59,7 @@ describe('The creation of a tenant', () => {
 
   it('completes with its first admin, at any moment of a crash', async () => {
     const found: string[] = [];
-    // Repeats with later kills until enough tenants got through.
+    // Repeats with later kills until enough tenants were stored.
     for (let afterMs = 0; afterMs <= 8 || (found.length <= ENOUGH && afterMs < 100); afterMs += 8) {
       const ids = Array.from({ length: 12 }, () => randomName('t'));
       const creating = ids.map((id) =>
@@ -68,7 +68,7 @@ describe('The creation of a tenant', () => {
           if (!(error instanceof TypeError)) throw error;
         }),
       );
-      // Hashing passwords takes the time; the kill hits the steps after it.
+      // Hashing the passwords takes most of the time; the kill must hit the steps after it.
       await Promise.race(creating);
       setTimeout(() => world.server.signal('SIGKILL'), afterMs);
       await Promise.all(creating);
@@ -84,12 +84,12 @@ describe('The creation of a tenant', () => {
       expect(again.error).to.equal('already_exists');
     }
     expect(found.length).to.be.greaterThan(ENOUGH);
-    // The key of an abandoned tenant seals nothing.
+    // Checks found tenants only: the key of a creation that was never stored seals nothing.
     await eventually('the end of the first keys', () => found.every((id) => firstKeys(id) === 0), 15_000);
     expect(destroyedKeys('')).to.be.at.least(found.length);
   }).timeout(120_000);
 
-  /** Keys of first admins in first events, of one tenant or (with an empty id) of all. */
+  /** Number of keys that sealed first admins in the first events, of one tenant or (with an empty id) of all. */
   const keysWhere = (id: string, condition: string): number => {
     const db = new DatabaseSync(join(world.server.dataDir, 'keys.db'), { readOnly: true });
     try {

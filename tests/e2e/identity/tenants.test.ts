@@ -97,7 +97,7 @@ describe('Tenants', () => {
     });
   }
 
-  it('may be called partner, platform_x and 40 characters', async () => {
+  it('may have ids such as partner and platform_x, and of 1 to 40 characters', async () => {
     for (const id of ['partner', 'partners', 'platform_x', 'a', `z${'9'.repeat(39)}`])
       (await create({ id })).as(shape, 201);
   });
@@ -168,7 +168,7 @@ describe('Tenants', () => {
     await eventually(
       'the new generations',
       async () => {
-        // Reads work meanwhile.
+        // Reads work during the rebuild.
         expect(await allMessages(ben, id)).to.deep.equal(before);
         return (await states()).every(
           ({ generation, state }) => generation.endsWith('.1') && state === 'active',

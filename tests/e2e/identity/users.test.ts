@@ -88,7 +88,7 @@ describe('Users', () => {
     }
   });
 
-  it('change field by field, not by equal values, and unknown ones are 404', async () => {
+  it('change field by field, and not by equal values; unknown users are 404', async () => {
     const { boss } = here();
     const made = (await boss.api.post(USERS, newcomer())).as(user, 201);
     let wanted = made;

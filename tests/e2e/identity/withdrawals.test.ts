@@ -66,7 +66,7 @@ describe('Withdrawals', () => {
     for (const token of tokens) expect((await outcome(as(token)))[0]).to.be.oneOf([200, 403]);
   });
 
-  it('of the admin’s role end admin sessions, and extension tokens that claim it', async () => {
+  it('of the admin’s role end admin sessions, and extension tokens that claim the role', async () => {
     const ada = await tenant.person('Ada', 'admin');
     const loaded = await loadExtension(ada.api, 'crm');
     const asOperator = extensionToken(ada, 'crm', { role: 'operator' });

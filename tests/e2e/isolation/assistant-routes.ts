@@ -2,9 +2,9 @@ import { ASK, BACKFILL } from '../assistant/support.ts';
 import type { Attack } from './routes.ts';
 
 /**
- * Attacks on the assistant. Only the tenant could be named, so the question consists of words from A's texts. Both
+ * Attacks on the assistant. A request can name only the tenant, so the question consists of words of A's texts. Both
  * calls ask the same question, since its words decide which of B's own texts are found.
- * `tests/e2e/assistant/access.test.ts` shows that A finds its texts with it.
+ * `tests/e2e/assistant/access.test.ts` shows that a tenant finds its own texts by such a question.
  */
 export const ASSISTANT_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/ai/assistant/ask': ({ tenant }) => [

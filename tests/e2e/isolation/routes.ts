@@ -23,7 +23,7 @@ export interface Things {
   readonly apiToken: string;
   /** An `ext_id`. */
   readonly extension: string;
-  /** Names. */
+  /** Names, not ids. */
   readonly workflow: string;
   readonly entity: string;
   /** Id of the job and of its record. */
@@ -32,7 +32,7 @@ export interface Things {
   /** A file of the record. */
   readonly file: string;
   readonly form: string;
-  /** The code of an account, a posted entry, and a draft. */
+  /** An account's code; `entry` is the id of a posted entry, and `draft` of a draft. */
   readonly account: string;
   readonly entry: string;
   readonly draft: string;
@@ -193,7 +193,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
 };
 
 /**
- * Routes of no tenant: key families isolate them, tested with credentials and partner routes (`tests/e2e/identity`).
+ * Routes of no tenant. Key families isolate them: see the tests of credentials and partner routes (`tests/e2e/identity`).
  */
 export const OUTSIDE =
   /^\w+ (\/api\/v1)?\/(auth\/login|auth\/sso\/.*|auth\/password-reset|super\/.*|partner-portal\/.*|public\/.*|health\/.*|version|metrics|openapi\.json|asyncapi\.json|docs(\/.*)?)$/;

@@ -96,7 +96,7 @@ describe('Isolation of tenants', () => {
     const [failure] = await failuresOf(tenant.admin.api, rule, 1);
     await tenant.admin.api.patch(`${RULES}/${rule.id}`, { active: false });
     await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
-    // The corpus holds everything created before.
+    // Puts everything created so far into the corpus.
     await tenant.admin.api.post(BACKFILL);
     const receiver = await startReceiver();
     const { id: webhook } = await subscribe(tenant.admin, receiver.url, {
@@ -161,7 +161,7 @@ describe('Isolation of tenants', () => {
       .map(([name, value]) => `${name}: ${value}`),
   });
 
-  /** Removes the given id where it is only text: the request's own path in a Link. */
+  /** Replaces the given ids, which a Link header repeats from the request's own path. */
   const neutral = (seen: ReturnType<typeof visible>, things: Things): string =>
     Object.values(things).reduce((text, id) => text.replaceAll(id, '<id>'), JSON.stringify(seen));
 
@@ -200,7 +200,7 @@ describe('Isolation of tenants', () => {
     });
   }
 
-  /** Everything that B's people see. */
+  /** Everything that A's admin sees, which no attack may change. */
   const snapshot = async (): Promise<unknown> => {
     const paths = [
       BASE,

@@ -3,7 +3,7 @@ import type { Attack } from './routes.ts';
 const stateOf = (stream: string): string =>
   `/api/v1/tenant/audit/streams/${encodeURIComponent(stream)}/state`;
 
-/** States of another tenant's streams, by their full names and by their ids under the own name. */
+/** States of another tenant's streams, by their full names, and by their ids under the caller's own tenant. */
 export const TIME_TRAVEL_ROUTES: Readonly<Record<string, Attack>> = {
   'GET /api/v1/tenant/audit/streams/{stream}/state': (foreign, own) =>
     [

@@ -124,7 +124,7 @@ describe('The chart of accounts', () => {
     expect(answers.filter(({ error }) => error === 'already_exists')).to.have.length(19);
   });
 
-  it('is changed by code, in any case', async () => {
+  it('is changed by code, in upper or lower case', async () => {
     const made = (await open({ code: 'C1', category: 'Current' })).as(account, 201);
     const change = async (path: string, body: object) =>
       (await tenant.admin.api.patch(`${ACCOUNTS}/${path}`, body)).as(account);
@@ -241,7 +241,7 @@ describe('The period lock', () => {
         expect(refused(answer)).to.deep.include({ status: 422, error: 'period_locked' });
     }
     await lock(null);
-    // Refused ones are drafts again, and are posted now.
+    // Refused entries are drafts again, and can be posted now.
     const left = drafts.filter((_, nth) => answers[nth]?.status !== 200);
     for (const { id } of left) expect((await api.post(`${ENTRIES}/${id}/post`)).status).to.equal(200);
     const numbers = (await api.get(`${ENTRIES}?state=posted&limit=200`))

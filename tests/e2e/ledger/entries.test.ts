@@ -70,7 +70,7 @@ describe('Ledger entries', () => {
       expect(await read(admin.api, made.id)).to.deep.equal(made);
     });
 
-    it('uses its currency, and real days only', async () => {
+    it('takes its own currency, and real days only', async () => {
       const { admin } = here();
       expect((await drafted(admin.api, { currency: 'JPY' })).currency).to.equal('JPY');
       expect((await drafted(admin.api, { date: '2028-02-29' })).date).to.equal('2028-02-29');
@@ -189,7 +189,7 @@ describe('Ledger entries', () => {
       });
     });
 
-    it('names accounts in any case', async () => {
+    it('names accounts in upper or lower case', async () => {
       const { admin } = here();
       await admin.api.post(ACCOUNTS, { code: 'Bank.Main', name: 'Bank', type: 'Asset' });
       const made = await drafted(admin.api, { lines: move('bank.MAIN', '4000', 1) });
@@ -248,7 +248,7 @@ describe('Ledger entries', () => {
     });
   });
 
-  it('is not found for an unknown id', async () => {
+  it('are not found under an unknown id', async () => {
     const { admin } = here();
     for (const id of [randomUUID(), 'no-id', 'A0000000-0000-4000-8000-000000000000']) {
       for (const [method, path] of [

@@ -17,7 +17,7 @@ import { ENTRIES, entry, LOCK } from './support.ts';
 const ROUNDS = 5;
 const WRITERS = 6;
 
-/** Creates records concurrently, runs an action after some of them, and continues until it ends. @returns how many */
+/** Creates records, runs `act` after `some` of them, and continues until `act` ends. @returns the number of records */
 const writeAround = async (
   api: Client,
   entity: string,
@@ -60,7 +60,7 @@ describe('kill -9 during a period lock', () => {
       expect((await api.request('PUT', LOCK, { locked_through })).status).to.equal(200);
     };
     const seen = new Map<string, 'posted' | Failure>();
-    /** The newest of each list, once every created record has its outcome. */
+    /** Waits until each created record has an outcome in the newest entries or failures, which `seen` keeps. */
     const outcomes = (count: number) =>
       eventually(
         'an outcome of each event',

@@ -83,7 +83,7 @@ describe('Ledger entries', () => {
       expect(lost.every(({ status, error }) => status === 409 && error === 'immutable')).to.equal(true);
     });
 
-    it('is repeated with its key, also after a reversal', async () => {
+    it('replays its answer for its Idempotency-Key, also after a reversal', async () => {
       const { admin } = here();
       const { id } = await drafted(admin.api, {});
       const key = { headers: { 'idempotency-key': randomUUID() } };
@@ -209,7 +209,7 @@ describe('Ledger entries', () => {
       expect(lost.every(({ status, error }) => status === 409 && error === 'immutable')).to.equal(true);
     });
 
-    it('of a draft that is being posted is ordered', async () => {
+    it('of a draft that is being posted is refused, or reverses the posted entry', async () => {
       const { admin } = here();
       for (let round = 0; round < 10; round += 1) {
         const { id } = await drafted(admin.api, {});

@@ -19,7 +19,7 @@ describe('The ledger on two processes', () => {
 
   it('gives each number once, and each entry to one caller', async () => {
     const drafts = await Promise.all(Array.from({ length: 60 }, () => drafted(tenant.admin.api, {})));
-    // A slow store may have a request answered 503: it is sent again under its key.
+    // A slow store may make a request answer 503: the test repeats it under its key.
     const posted = (id: string, which: number) =>
       eventually('an answer', async () => {
         const answer = await on(which).post(`${ENTRIES}/${id}/post`, undefined, keyed(`${id} ${which}`));

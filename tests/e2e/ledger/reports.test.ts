@@ -183,7 +183,7 @@ describe('Ledger reports', () => {
     expect((await report('balance-sheet')).as(balanceSheet)).to.include({ total_equity: 0, balanced: true });
   });
 
-  it('show every posting and change of an account that was answered, however often they were read before', async () => {
+  it('show every answered posting and change of an account, however often they were read before', async () => {
     const books = await withBooks(world);
     const { api } = books.admin;
     const range = 'to=2026-12-31';
@@ -242,7 +242,7 @@ describe('Ledger reports', () => {
   });
 
   describe('as files', () => {
-    it('the trial balance', async () => {
+    it('list the trial balance', async () => {
       const answer = await get('trial-balance.csv?from=2026-02-01&to=2026-02-28');
       expect(answer.header('content-type')).to.equal('text/csv; charset=utf-8');
       expect(answer.header('content-disposition')).to.equal('attachment; filename=trial-balance.csv');
@@ -258,7 +258,7 @@ describe('Ledger reports', () => {
       ]);
     });
 
-    it('entries, filtered, and without formulas', async () => {
+    it('list filtered entries, without formulas', async () => {
       const books = await withBooks(world);
       const { api } = books.admin;
       await openedBefore(world, books, { code: '-1', name: '=cmd()' });
@@ -287,7 +287,7 @@ describe('Ledger reports', () => {
       expect((await api.get(`${ENTRIES}.csv?state=nonsense`)).status).to.equal(400);
     });
 
-    it('the journal as plain text, by number and without drafts', async () => {
+    it('list the journal as plain text, by number and without drafts', async () => {
       const books = await withBooks(world);
       const { api } = books.admin;
       await posted(api, {

@@ -174,7 +174,7 @@ describe('Posting rules', () => {
       await off(changed);
     });
 
-    it('each when several match, and none from entries of other rules', async () => {
+    it('by each of several matching rules, and of no entry of another rule', async () => {
       const { tenant, entity } = here();
       const rules = [];
       for (const name of ['one', 'two']) rules.push(await makeRule(api(), { name }));
@@ -199,7 +199,7 @@ describe('Posting rules', () => {
     }).timeout(60_000);
   });
 
-  it('only with the ledger entitlement, and without failures otherwise', async () => {
+  it('make entries only with the ledger entitlement, and no failures without it', async () => {
     const { world } = here();
     const { tenant: other, entity: things } = await withSales(world);
     const made = await makeRule(other.admin.api);
@@ -213,7 +213,7 @@ describe('Posting rules', () => {
     expect((await other.admin.api.get(`${ENTRIES}?limit=1`)).status).to.equal(200);
   });
 
-  it('of forms too', async () => {
+  it('make entries of submitted forms too', async () => {
     const { world, tenant } = here();
     const form = await publishedForm(tenant, [{ key: 'total', type: 'integer' }]);
     const made = await makeRule(api(), { source_kind: 'form.submitted' });

@@ -68,7 +68,7 @@ describe('A failure of a posting rule', () => {
     await entriesOf(api(), failing, 1);
     await entriesOf(other.admin.api, theirs, 1);
     const failures = await failuresOf(api(), failing, 4);
-    // Newest first.
+    // The list is newest first.
     expect(failures.map(({ code }) => code)).to.have.members(all.map(([, code]) => code));
     const times = failures.map(({ created_at }) => created_at);
     expect(times).to.deep.equal([...times].sort().reverse());
@@ -82,7 +82,7 @@ describe('A failure of a posting rule', () => {
     expect(await failuresOf(other.admin.api, theirs, 0)).to.deep.equal([]);
   });
 
-  it('covers a missing account; attempts count, and a success resolves it', async () => {
+  it('of an inactive account counts its attempts, and is resolved by a success', async () => {
     const rule = await makeRule(api());
     await account('1200', false);
     await create(tenant.admin, entity, { total: 5 });
@@ -149,7 +149,7 @@ describe('A failure of a posting rule', () => {
     expect(after.every(({ resolved_at }) => resolved_at !== undefined)).to.equal(true);
   }).timeout(60_000);
 
-  it('is retried once for one key', async () => {
+  it('is retried once for one Idempotency-Key', async () => {
     const rule = await makeRule(api());
     await create(tenant.admin, entity, {});
     const { id } = oneOf(await failuresOf(api(), rule, 1));

@@ -110,7 +110,7 @@ describe('Posting rules', () => {
       });
     });
 
-    it('with a payload, for an existing rule', async () => {
+    it('only with a payload, and only for an existing rule', async () => {
       const made = await makeRule(api(), { active: false });
       for (const body of [{}, { payload: null }, { payload: [] }, { payload: {}, more: 1 }]) {
         expect((await api().post(`${RULES}/${made.id}/preview`, body)).error).to.equal('validation_failed');

@@ -132,7 +132,7 @@ export const allEntries = (api: Client): Promise<Entry[]> =>
 export const allFailures = (api: Client): Promise<Failure[]> =>
   pages(api, `${FAILURES}?limit=200`, failure.array());
 
-/** A rule's entries by number, once there are enough; an entry is a draft for a moment before it is posted. */
+/** A rule's entries by number, once there are `count`, and none is a draft: posting follows a moment later. */
 export const entriesOf = (
   api: Client,
   { id, mode = 'post' }: Pick<Rule, 'id'> & Partial<Rule>,

@@ -99,7 +99,7 @@ describe('Posting rules', () => {
       expect(refused(answer)).to.deep.include({ status: 422, error: 'unknown_account' });
     });
 
-    it('once for one key', async () => {
+    it('once for one Idempotency-Key', async () => {
       const options = { headers: { 'idempotency-key': randomUUID() } };
       const body = { ...SALE, active: false };
       const [one, two] = await Promise.all([0, 1].map(() => api().post(RULES, body, options)));

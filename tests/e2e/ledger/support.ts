@@ -141,7 +141,7 @@ export const openedBefore = async (
   await events.close();
 };
 
-/** A tenant with a ledger, its admin, and Olga, an operator. */
+/** A tenant with a ledger, its admin, and its operator Olga. */
 export const olgaWithBooks = async () => {
   const world = await sharedWorld();
   const tenant = await withBooks(world);

@@ -154,11 +154,11 @@ describe('A small company’s year', () => {
     expect(april.net_income).to.equal(18_000);
   });
 
-  it('balances within it and at its end', async () => {
+  it('balances in its middle and at its end', async () => {
     const middle = (await report('balance-sheet?as_of=2026-06-30')).as(balanceSheet);
     expect(middle).to.deep.include({
       balanced: true,
-      // 500,000 less 300,000 of materials, 102,000 of rent and 700,000 of wages.
+      // Revenue of 500,000 less 300,000 of materials, 102,000 of rent and 700,000 of wages.
       current_earnings: -602_000,
       total_assets: 5_866_000,
       total_liabilities: 218_000,
@@ -187,7 +187,7 @@ describe('A small company’s year', () => {
     expect(bank).to.include({
       opening_debit: 5_000_000,
       opening_credit: 0,
-      // The customers, and the reversal of the mistyped rent.
+      // Payments of the customers, and the reversal of the mistyped rent.
       debit: 915_000,
       credit: 1_647_500,
       closing_debit: 4_267_500,
@@ -202,7 +202,7 @@ describe('A small company’s year', () => {
     expect(trial.balanced).to.equal(true);
   });
 
-  it('equals hledger’s, account by account', async function () {
+  it('has the balances that hledger computes, account by account', async function () {
     if (hledgerVersion() === undefined) this.skip();
     const trial = (await report('trial-balance?to=2026-12-31')).as(trialBalance);
     const ours = trial.accounts
