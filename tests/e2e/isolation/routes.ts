@@ -193,7 +193,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
 };
 
 /**
- * Routes of no tenant. Key families isolate them: see the tests of credentials and partner routes (`tests/e2e/identity`).
+ * Routes of no tenant. Key families isolate them: see the tests of credentials and partners (`tests/e2e/identity`).
  */
 export const OUTSIDE =
   /^\w+ (\/api\/v1)?\/(auth\/login|auth\/sso\/.*|auth\/password-reset|super\/.*|partner-portal\/.*|public\/.*|health\/.*|version|metrics|openapi\.json|asyncapi\.json|docs(\/.*)?)$/;

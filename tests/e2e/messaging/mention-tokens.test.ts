@@ -4,7 +4,7 @@ import { messages } from '../../support/shapes.ts';
 import { bossAndAda, forSuite } from '../../support/suite.ts';
 import { BASE, say, talk, token, USERS } from '../../support/world.ts';
 
-describe('Tokens of mentions', () => {
+describe('Mentions as tokens in a text', () => {
   const here = forSuite(bossAndAda);
 
   for (const [what, text] of [

@@ -16,7 +16,7 @@ import {
 interface Step {
   readonly kind: 'send' | 'read' | 'delete' | 'edit';
   readonly who: number;
-  /** Index of the own message to change. */
+  /** Selects one of the actor's own messages to change. */
   readonly pick: number;
 }
 
@@ -76,7 +76,7 @@ describe('Unread counts', () => {
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
         const { people, id } = await trio();
         const sent: Message[] = [];
-        // A second model without times: messages sent after the read.
+        // A second model without times: for each person, the messages that were sent after the last read.
         const unread = new Map(people.map((person) => [person.id, new Set<string>()]));
         for (const one of steps) {
           const before = sent.length;
@@ -116,7 +116,7 @@ describe('Unread counts', () => {
     );
   });
 
-  it('decrease when an unread message is deleted, and not for a read one', async () => {
+  it('decrease when an unread message is deleted, but not when a read message is', async () => {
     const { people, id } = await trio();
     const [a, b] = people;
     if (a === undefined || b === undefined) throw new Error('nobody');

@@ -32,7 +32,7 @@ import {
 /** A dead node's leases lapse after 6 s; machines that run tests are slow. */
 const TAKE_OVER_MS = 60_000;
 
-/** Every counter of the conversation is what the definition says of the messages that its readers see. */
+/** Expects the unread count of each person to be that of the definition for the messages that the person sees. */
 const expectUnreadByDefinition = async (people: readonly Member[], id: string): Promise<void> => {
   for (const person of people) {
     const entry = await listed(person, id);
@@ -42,7 +42,7 @@ const expectUnreadByDefinition = async (people: readonly Member[], id: string): 
   }
 };
 
-/** Waits until a read that a projection of a dead node must answer is answered again. */
+/** Repeats a read while it is 503, until another node has taken over the projections of a dead one. */
 const untilAnswered = (who: Member, path: string): Promise<Answer> =>
   eventually(
     `an answer to ${path}`,
@@ -65,7 +65,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
       tenant = await on().world.tenant();
       ada = await tenant.person('Ada');
       ben = await tenant.person('Ben');
-      // 503 as long as the read models have not caught up.
+      // The answer is 503 until the read models have caught up.
       id = await eventually('a conversation', () => talk(ada, ben).catch(() => undefined));
     });
 
@@ -192,7 +192,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       ada = await tenant.person('Ada');
       ben = await tenant.person('Ben');
       people = [ada, ben];
-      // 503 as long as the worker has not caught up.
+      // The answer is 503 until the worker has caught up.
       id = await eventually('a conversation', () => talk(ada, ben).catch(() => undefined));
     });
 
@@ -213,7 +213,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       await expectUnreadByDefinition(people, id);
     });
 
-    it('goes on after kill -9 of the worker when another is there: nothing lost, nothing twice', async () => {
+    it('continues with another worker after kill -9 of one, without loss or duplicate', async () => {
       const next = await join('worker');
       const notified = (await inbox(ben)).length;
       const before = (await allMessages(ada, id)).map((message) => message.id);
@@ -241,7 +241,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       const raised = (await inboxOf(ben, notified + mentions + 1, TAKE_OVER_MS)).slice(0, mentions + 1);
       expect(new Set(raised.map(({ note_id }) => note_id)).size).to.equal(mentions + 1);
       expect(await inbox(ben)).to.have.length(notified + mentions + 1);
-      // A batch's documents are written one after the other: the list may show what the count does not hold yet.
+      // A batch's documents are written one after the other, so the list may show a notification that the count lacks.
       const unread = async (): Promise<number> =>
         (await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread;
       await eventually('the count', async () => (await unread()) >= notified + mentions + 1, TAKE_OVER_MS);

@@ -42,11 +42,11 @@ describe('Answers that are never read', function () {
     );
   };
 
-  it('take no more memory than the limit of their caller, and close its connections beyond', async () => {
+  it('take no more memory than the limit of their caller, and close the caller’s connections beyond it', async () => {
     const before = await cut();
     const request = getOf(`${ENTITIES}/${entity}/records?limit=200`, tenant.admin.token);
     const { result, grownMiB } = await meanwhile(world.server, async () => {
-      // All at once, and more than the buffers of the operating system take.
+      // Sends all requests at once, for more answers than the buffers of the operating system take.
       const burst = Array.from({ length: 60 }, () => readNothing(world.server, request.repeat(16)));
       const silent = await Promise.all(burst);
       await eventually('connections are closed', async () => (await cut()) > before, 60_000);
@@ -87,7 +87,7 @@ describe('Answers that are never read', function () {
   });
 
   it('limit further copies for their address, but not health checks', async () => {
-    // More than the buffers of the operating system take.
+    // Asks for more answers than the buffers of the operating system take.
     const silent = await flood(300, getOf('/openapi.json').repeat(16));
     const ask = () => world.anybody.get('/openapi.json');
     await eventually('the document is refused', async () => (await ask()).status === 503);

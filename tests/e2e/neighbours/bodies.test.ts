@@ -27,7 +27,7 @@ describe('A request body with millions of elements', () => {
     ['texts', '""'],
     ['lists', '[]'],
   ] as const) {
-    it(`is refused at once, without its memory: ${kind}`, async () => {
+    it(`is refused at once, without memory for its elements: ${kind}`, async () => {
       const count = Math.trunc(8_000_000 / (element.length + 1));
       const selection = `[${`${element},`.repeat(count - 1)}${element}]`;
       const { result, blockedBy, grownMiB } = await meanwhile(world.server, () => preview(selection));

@@ -2,7 +2,7 @@ import { withLogOf } from '../../support/log-of.ts';
 import { eventually } from '../../support/server.ts';
 import type { TestTenant, World } from '../../support/world.ts';
 
-/** Runs `work` on each item, some at a time, in order of their start. */
+/** Runs `work` on the items, at most `atOnce` at a time; they start in order. */
 export const pooled = async <T>(
   items: readonly T[],
   atOnce: number,
@@ -27,7 +27,7 @@ const countOf = (world: World, { id }: TestTenant, type: string): Promise<number
     return (await log.readAll({ filter, limit: 1_000_000 })).length;
   });
 
-/** Waits until a tenant's log holds so many events of a type: its work is done. */
+/** Waits until a tenant's log holds `count` events of a type, which means that the work is done. */
 export const allDone = (world: World, tenant: TestTenant, type: string, count: number, withinMs: number) =>
   eventually(
     `${count} events ${type}`,

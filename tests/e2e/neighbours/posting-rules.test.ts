@@ -6,7 +6,7 @@ import { makeRule, withSales } from '../ledger/rules-support.ts';
 import { allDone, doneAfter, numbers, pooled } from './busy-tenant.ts';
 
 const RULES = 20;
-/** More than a subscriber handles together. */
+/** More events than a subscriber handles together. */
 const RECORDS = 200;
 const LINES = numbers(10).flatMap(() => [
   { account_code: '1000', side: 'debit', amount: { fixed: 1 } },

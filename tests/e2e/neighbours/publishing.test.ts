@@ -35,7 +35,7 @@ describe('publishing a workflow that many large entities use', () => {
     return { world, busy: await world.tenant() };
   });
 
-  it('checks them in slices, and holds no tick for long', async () => {
+  it('checks the entities in slices, and holds no tick for long', async () => {
     const { world, busy } = here();
     const name = randomName('w');
     await publish(busy.admin, name, definition('a'));

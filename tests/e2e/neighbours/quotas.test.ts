@@ -12,12 +12,12 @@ import { define, ENTITIES } from '../entities/support.ts';
 import { entitle } from '../ledger/support.ts';
 import { numbers, pooled } from './busy-tenant.ts';
 
-/** Of the plan `free` (domain/tenancy/quotas.ts). */
+/** Limits of the plan `free` (domain/tenancy/quotas.ts). */
 const MOST_ENTITIES = 500;
 const MOST_ACCOUNTS = 1000;
 const UPLOADS = 2 * 1024 ** 3;
 
-describe('What a tenant may store by its plan', () => {
+describe('The plan of a tenant', () => {
   const here = forSuite(async () => {
     const world = await sharedWorld();
     return { world, tenant: await world.tenant() };
@@ -41,7 +41,7 @@ describe('What a tenant may store by its plan', () => {
       const { status, text } = await create();
       if (status !== 201) throw new Error(text);
     });
-    // Its count follows in a read model.
+    // The count of entities is in a read model, which follows a moment later.
     await eventually('an entity is refused', async () => (await create()).status === 422);
     const refused = await create();
     expect(refused.error).to.equal('quota_exceeded');
@@ -54,7 +54,7 @@ describe('What a tenant may store by its plan', () => {
     await define(other.admin, { key: 'a', type: 'text' });
   }).timeout(120_000);
 
-  it('limits its accounts exactly, since its reports read them all', async () => {
+  it('limits its accounts exactly, since reports read all accounts', async () => {
     const { world } = here();
     const tenant = await world.tenant();
     await entitle(world, tenant);

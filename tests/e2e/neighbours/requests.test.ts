@@ -29,8 +29,8 @@ describe('Requests of many API tokens', () => {
     const rounds = [...tokens, ...tokens];
     const answers = await Promise.all(rounds.map(ask));
     const refused = answers.filter(({ status }) => status === 429);
-    // Each token may send two requests at once. On the free plan the limit of all together is 20, and five more in
-    // three seconds.
+    // Each token may send two requests at once. On the free plan all tokens together may send 20 at once, and five more
+    // in three seconds.
     expect(answers.length - refused.length).to.be.within(20, 40);
     for (const answer of refused) {
       expect(answer.error).to.equal('rate_limited');

@@ -46,7 +46,7 @@ describe('Sockets that replay', function () {
       }, 200);
       await eventually('they are open', async () => (await open()) >= SOCKETS);
       try {
-        // Eight of a person run at a time: the first of them are closed.
+        // Eight replays of a person run at a time: those of the first sockets, which are then closed.
         await eventually('the first are closed', async () => (await open()) <= SOCKETS - 8, 40_000);
       } finally {
         clearInterval(pongs);
@@ -70,7 +70,7 @@ describe('Sockets that replay', function () {
       return (await cpuSeconds()) - before;
     });
     expect(result).to.be.below((await atPresentPace(6000)) / 1000);
-    // Replays have a mark; garbage collection counts as `other`.
+    // Replays have a code of their own; garbage collection counts as `other`.
     expect(blockedBy.filter((code) => code !== 'other')).to.deep.equal([]);
   });
 

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import type { Server } from '../../support/server.ts';
 
-/** Attacks by one account while `/health/live` is requested continuously (docs/limits.md). */
+/** Runs attacks by one account while `/health/live` is requested continuously (docs/limits.md). */
 
 const MIB = 1024 * 1024;
 
@@ -23,7 +23,7 @@ export const peakOf = ({ pid }: Server): number => statusOf(pid, 'VmHWM');
 
 export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
-/** Ticks that used more than 100 ms of processor time, by the code that ran: five times the budget, for busy machines. */
+/** Number of ticks of more than 100 ms of processor time by code: five times the budget, for busy machines. */
 const blocksOf = async ({ base }: Server): Promise<ReadonlyMap<string, number>> => {
   const text = await (await fetch(`${base}/metrics`)).text();
   if (!text.includes('# TYPE workflow_event_loop_block_seconds')) throw new Error('no metric of ticks');

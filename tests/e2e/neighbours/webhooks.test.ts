@@ -32,7 +32,7 @@ describe('many webhooks in one tenant', () => {
     const arrived = () => receiver.received.findIndex(({ path }) => path === '/quiet');
     await eventually("the quiet tenant's webhook", () => arrived() >= 0, 20_000);
     await allDone(world, busy, 'DeliverySucceeded', SUBSCRIPTIONS * RECORDS, 60_000);
-    // A call may come twice where its answer was late.
+    // A late answer may make a call come twice.
     const sent = new Set(receiver.received.map(({ envelope }) => envelope.id));
     expect(sent.size).to.equal(SUBSCRIPTIONS * RECORDS + 1);
     expect(receiver.received.length - arrived()).to.be.greaterThan((SUBSCRIPTIONS * RECORDS) / 4);

@@ -6,7 +6,7 @@ import { recordServed, startServedWorld } from '../../support/examples/served.ts
 import { settled } from '../../support/examples/settled.ts';
 import { endWorld, sharedWorld } from '../../support/world.ts';
 
-/** Answers without an example: pages, the metrics, the documents themselves, and the answer that only a provider brings about. */
+/** Answers without an example: pages, metrics, the documents themselves, and the answer that needs a provider. */
 const WITHOUT: readonly string[] = [
   'asyncApiDocument 200 application/json',
   'docs 200 text/html',
@@ -43,7 +43,7 @@ const bare = (name: string, part: z.output<typeof content> | undefined): string[
     example === undefined ? [`${name} ${type}`] : [],
   );
 
-/** Ids, times and hashes differ: files and threads of the process are not on virtual time. */
+/** Replaces ids, times and hashes, which differ between runs: files and threads are not on virtual time. */
 const same = (value: unknown): unknown => JSON.parse(settled(JSON.stringify(value)));
 
 describe('The examples of the documents', () => {
@@ -64,7 +64,7 @@ describe('The examples of the documents', () => {
     expect(same(events)).to.deep.equal(same(EXAMPLES.events));
   }).timeout(180_000);
 
-  it('of the assistant and of the audit’s proof are those of a server', async () => {
+  it('of the assistant and of the audit’s proof are recorded from a real server', async () => {
     const recorded = await recordServed(await startServedWorld());
     for (const name of OF_A_SERVER) expect(recorded[name], name).to.deep.equal(EXAMPLES.operations[name]);
   }).timeout(120_000);

@@ -66,7 +66,7 @@ describe('Backups of the embedded stores', function () {
     const { code, stdout, stderr } = await restored(where, ...more);
     expect([code, stdout], stderr).to.deep.equal([0, '']);
   };
-  /** Clients of a second server for the same people. */
+  /** Reads from a second server with tokens of the same people. */
   const at =
     (server: Server) =>
     async (path: string, token: string): Promise<unknown> => {
@@ -105,7 +105,7 @@ describe('Backups of the embedded stores', function () {
       ['answers.db', 'backup.json', 'blobs', 'blobs.txt', 'events.db'].toSorted(),
     );
     expect((await readdir(where.keys)).toSorted()).to.deep.equal(['backup.json', 'keys.db']);
-    // No form of the keys is beside the data.
+    // The data's folder holds the keys in no form.
     expect(await findIn(where.to, KEYS)).to.deep.equal([]);
     await world.server.stop();
 
@@ -145,7 +145,7 @@ describe('Backups of the embedded stores', function () {
     await backedUp(where);
     const late = (await ada.api.post(path, { body: 'late' }, keyed('late'))).as(liveMessage, 201);
     await world.server.stop();
-    // Answers are copied after the log; here they include one of a later write.
+    // A backup copies answers after the log. Here they include the answer of a write that the copied log lacks.
     const between = await copyOf(world.server.dataDir);
     for (const end of ['', '-wal', '-shm']) await rm(join(between, `events.db${end}`), { force: true });
     await cp(join(where.to, 'events.db'), join(between, 'events.db'));
@@ -199,7 +199,7 @@ describe('Backups of the embedded stores', function () {
       expect(refused.code).to.equal(1);
       expect(refused.stderr).to.equal(`${where.to} holds no whole backup: backup.json is not there.\n`);
       expect(existsSync(where.into)).to.equal(false);
-      // Nor is it continued: a backup needs an empty folder.
+      // A killed backup is not continued either: a backup needs an empty folder.
       const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
       expect([more.code, more.stderr]).to.deep.equal([1, `${where.to} is not empty.\n`]);
     }

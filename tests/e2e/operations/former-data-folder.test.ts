@@ -18,21 +18,21 @@ import { ENTRIES, entry } from '../ledger/support.ts';
 import { JOBS } from '../workflow/support.ts';
 
 /**
- * A data folder of a former version (tests/fixtures/former-data), with every event type and the answers of that
- * version.
+ * Reads a data folder of a former version (tests/fixtures/former-data), which has every event type and the answers of
+ * that version.
  */
 
 const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
-/** Members that say whether the clock is within a window. */
+/** Members that depend on the time of the read: whether it is within a window. */
 const TIMELY = new Set(['open']);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The parts of an answer that a former answer has. */
+/** The parts of the present answer that the former answer has, too. */
 const within = (former: unknown, now: unknown): unknown => {
   if (Array.isArray(former) && Array.isArray(now)) {
     return now.map((item, index) => (index < former.length ? within(former[index], item) : item));
@@ -60,10 +60,10 @@ const head = z.looseObject({ public_key: z.string() });
 const publicKeyOf = (proof: string): string =>
   head.parse(JSON.parse(proof.slice(0, proof.indexOf('\n')))).public_key;
 
-/** Reads formerly for admins, now for every person (decisions, section 3). */
+/** Reads that were for admins only, and are now for every person (decisions, section 3). */
 const ALLOWED_SINCE = new Set(['/api/v1/tenant/extensions']);
 
-/** A delivery that was delivered in the end showed the error of an earlier attempt formerly. */
+/** Clears `last_error` of delivered deliveries: the former version kept the error of an earlier attempt. */
 const corrected = (path: string, body: unknown): unknown =>
   /\/webhooks\/[^/]+\/deliveries/.test(path) && Array.isArray(body)
     ? body.map((each: unknown) =>

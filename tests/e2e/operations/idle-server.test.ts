@@ -70,7 +70,7 @@ describe('An idle server', () => {
       .and.lessThan(45);
   });
 
-  // 177 MiB measured, 207 without the cache of compiled modules; the page of metrics before adds some.
+  // 177 MiB measured, 207 without the cache of compiled modules; the reads of metrics in the tests above add some.
   it('holds less than 280 MiB', function () {
     if (process.platform !== 'linux') return this.skip();
     const status = readFileSync(`/proc/${world.server.pid}/status`, 'utf8');

@@ -20,7 +20,7 @@ import { type Image, runImageSteps } from '../../support/image-steps.ts';
 import { packaged } from '../../support/packaged.ts';
 import { eventually, KEYS } from '../../support/server.ts';
 
-/** A user with no rights: another one than the owner of the files where the tests run as root. */
+/** A user without rights, for tests that run as root: the owner of the files must be another user. */
 const NOBODY = 65_534;
 /** A setting of the system's C library, not of the product (decision 44). */
 const ARENAS = 'MALLOC_ARENA_MAX';
@@ -37,7 +37,7 @@ describe('The image', () => {
     folder = mkdtempSync(join(tmpdir(), 'image-'));
     chmodSync(folder, 0o755);
     image = await runImageSteps(folder);
-    // The other user may not be able to reach this process's own.
+    // Copies Node, since the other user may have no access to this process's own file.
     node = join(folder, 'node');
     cpSync(process.execPath, node);
   });
@@ -195,7 +195,7 @@ describe('ops/workflow-platform.service', () => {
     );
     // Skipped without systemd.
     if (error !== undefined) return void this.skip();
-    // The product is not installed at its place here.
+    // Ignores that the program is missing: the product is not installed at the unit's path here.
     const complaints = `${stdout}${stderr}`
       .split('\n')
       .filter((line) => line.includes('workflow-platform.service'));

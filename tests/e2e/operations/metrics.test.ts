@@ -32,7 +32,7 @@ describe('Metrics of a running server', () => {
   );
 
   const scrape = async () => scrapeOf((await here().world.anybody.get('/metrics')).text);
-  /** Waits for a value; sampled ones are up to ten seconds old. */
+  /** Waits for a metric's value; sampled values are up to ten seconds old. */
   const reads = (name: string, expected: number, labels: Readonly<Record<string, string>> = {}) =>
     eventually(
       `${name} ${JSON.stringify(labels)} is ${expected}`,
@@ -113,7 +113,7 @@ describe('Metrics of a running server', () => {
   it('count requests beyond a limit', async () => {
     const { world } = here();
     let refused = 0;
-    // The limit of 5 grows again by one in 12 s, which a slow machine may take for some of them.
+    // The limit of 5 admits one more request every 12 s, and a slow machine may take that long.
     for (let i = 0; i < 12; i += 1) {
       const { status } = await world.anybody.post('/auth/login', {});
       if (status === 429) refused += 1;

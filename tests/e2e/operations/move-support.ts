@@ -33,7 +33,7 @@ export const runAsWritten = (
 ): Promise<Ran> =>
   new Promise((resolve, reject) => {
     const script = Object.entries(places)
-      // A longer path may begin with a shorter one.
+      // Replaces longer paths first, since a longer path may begin with a shorter one.
       .toSorted(([a], [b]) => b.length - a.length)
       .reduce((text, [from, to]) => text.replaceAll(from, to), blocks.join('\n'))
       .replaceAll('npm run -s admin --', `${process.execPath} ${MAIN}`);

@@ -51,7 +51,7 @@ describe('The secrets of the operators’ commands', function () {
 
   for (const { args, uses } of COMMANDS) {
     if (uses === undefined) continue;
-    it(`${args.join(' ')} without ${uses} in production: the error names it`, async () => {
+    it(`${args.join(' ')} without ${uses} in production: the error names that secret`, async () => {
       const { code, stdout, stderr } = await run(args, { ...without(uses), NODE_ENV: 'production' });
       expect([code, stdout]).to.deep.equal([1, '']);
       const named = Object.keys(KEYS).filter((name) => stderr.includes(name));
@@ -59,7 +59,7 @@ describe('The secrets of the operators’ commands', function () {
     });
   }
 
-  it('a backup needs none, and names the one to keep', async () => {
+  it('a backup needs no secret, and names the one to keep', async () => {
     const folder = await newDataFolder();
     const to = ['--to', join(folder, 'data'), '--keys-to', join(folder, 'keys')];
     const { code, stderr } = await run(['backup', ...to], { NODE_ENV: 'production' });
@@ -67,7 +67,7 @@ describe('The secrets of the operators’ commands', function () {
     expect(stderr).to.contain('Not in it: MASTER_KEY.');
   });
 
-  it('an assertion needs only the exchange’s', async () => {
+  it('an assertion needs only the exchange secret', async () => {
     const args = ['mint-partner-assertion', '--partner', 'acme', '--email', 'nora@partner.example'];
     const minted = await run(args, only('PARTNER_EXCHANGE_SECRET'));
     expect(minted.code, minted.stderr).to.equal(0);

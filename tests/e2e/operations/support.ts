@@ -81,14 +81,14 @@ export const chained = ({ stream, revision, id, type, data, metadata }: Row): st
   return metadata.replace(/"hash":"[0-9a-f]{64}"/, `"hash":"${hash}"`);
 };
 
-/** Changes a database directly; events of the log are texts then. */
+/** Changes a database directly; in the log, packed events are texts when `work` begins. */
 export const spoil = <T>(dataDir: string, file: string, work: (db: DatabaseSync) => T): T => {
   const db = new DatabaseSync(join(dataDir, file));
   try {
     if (file === 'events.db') writeAsTexts(db);
     return work(db);
   } finally {
-    // One file, since the test searches its bytes.
+    // Leaves one file without a write-ahead log, since tests search its bytes.
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     db.close();
   }

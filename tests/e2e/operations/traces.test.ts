@@ -36,7 +36,7 @@ describe('Traces', () => {
     await receiver.close();
   });
 
-  /** A request of a client that traces. */
+  /** Ids of a new trace, and the request options of a client that traces. */
   const newTrace = () => {
     const [trace, parent] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
     return { trace, parent, options: { headers: { traceparent: `00-${trace}-${parent}-01` } } };
@@ -45,7 +45,7 @@ describe('Traces', () => {
     receiver.spans.filter(({ traceId }) => traceId === trace);
   const find = (trace: string, name: RegExp): Promise<ReceivedSpan> =>
     eventually(`a span ${name}`, () => spansOf(trace).find((span) => name.test(span.name)) ?? false);
-  /** Waits until all spans on the path to a span have arrived: those that end later are sent later. */
+  /** Waits until all spans on the path to a span have arrived, since spans that end later are sent later. */
   const expectPath = (span: ReceivedSpan, path: readonly string[]): Promise<unknown> =>
     eventually(`the spans before ${span.name}`, () => pathTo(span).length >= path.length).then(() =>
       expect(pathTo(span)).to.deep.equal(path),
@@ -56,7 +56,7 @@ describe('Traces', () => {
     return [...(parent === undefined ? [] : pathTo(parent)), span.name];
   };
 
-  /** The export holds the text, and both verifiers accept it. */
+  /** Expects the export to hold the text, and both verifiers to accept the export. */
   const isInVerifiedExport = async (api: Client, wanted: string): Promise<void> => {
     const folder = await mkdtemp(join(tmpdir(), 'traces-'));
     try {

@@ -90,7 +90,7 @@ describe('A check of a data folder', function () {
   it('names the event with a flipped byte', async () => {
     const folder = await copyOf(dataDir);
     const path = join(folder, 'events.db');
-    // One text, in no index and not in the write-ahead log.
+    // Makes events texts, so that this one is in no index and not in the write-ahead log.
     spoil(folder, 'events.db', () => undefined);
     const bytes = readFileSync(path);
     const target = Buffer.from(`"message_id":"${made.sent[2]?.id}"`);
@@ -110,7 +110,7 @@ describe('A check of a data folder', function () {
         data.includes(`"message_id":"${made.sent[2]?.id}"`),
       ) ?? expect.fail('the message is not there');
     const body = /"body":"v1:[^:]+:([^"]+)"/.exec(data)?.[1] ?? expect.fail('the message has no text');
-    // An id may share its first bytes with that of the event.
+    // Skips the first five bytes, which the message's id may share with the event's id.
     const texts = {
       text: Buffer.from(body, 'base64'),
       id: Buffer.from(hexOf(made.sent[2]?.id), 'hex').subarray(5),
@@ -122,7 +122,7 @@ describe('A check of a data folder', function () {
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.close();
       const bytes = readFileSync(path);
-      // Other events name the message as well; only its own has the text before.
+      // Searches after the text: other events name the message as well, but only its own event holds the text.
       const at = bytes.indexOf(target, bytes.indexOf(texts.text));
       expect(at, what).to.be.greaterThan(0);
       bytes[at + 9] = (bytes[at + 9] ?? 0) ^ 1;

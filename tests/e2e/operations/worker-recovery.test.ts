@@ -8,22 +8,22 @@ import { cleanUp, eventually, type Server } from '../../support/server.ts';
 import { startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { allServe, alone, pidsOf } from './worker-support.ts';
 
-/** A slow or busy machine may take as long as this many bare starts of Node, which take 25 ms on a quiet one. */
+/** A slow or busy machine may take as long as `BARE_STARTS` bare starts of Node; one takes 25 ms on a quiet machine. */
 const BACK_MS = 1000;
 const BARE_STARTS = 40;
 /** Allowance for the supervisor, whose first pause is 100 ms. */
 const PAUSE_MS = 250;
 const BARE_STARTS_OF_PAUSE = 5;
 const ROUNDS = 4;
-/** So many connections that each process gets some. */
+/** Enough connections that each process gets some. */
 const CONNECTIONS = 24;
 const PROBE_MS = 25;
-/** As `npm start`, which keeps compiled modules for the next start. */
+/** Starts as `npm start` does, which keeps compiled modules for the next start. */
 const START = join(import.meta.dirname, '../../../api/start.js');
 
 const line = z.object({ msg: z.string(), time: z.iso.datetime(), process: z.int() });
 
-/** Times (ms) of a place's lines with this message. */
+/** Times (ms) of the log lines with this message by the process at this place in the group. */
 const timesOf = (server: Server, place: number, msg: string): number[] =>
   server
     .output()
@@ -42,7 +42,7 @@ interface Probe {
   broke: string | undefined;
 }
 
-describe('Of several processes, one that is killed', () => {
+describe('Of two processes, the one that', () => {
   let world: World;
   let tenant: TestTenant;
   before(async function () {
@@ -53,7 +53,7 @@ describe('Of several processes, one that is killed', () => {
   });
   after(cleanUp);
 
-  /** Reads on a connection of its own until that breaks or `signal` is aborted. */
+  /** Reads on its own connection until the connection breaks or `signal` is aborted. */
   const read = async (probe: Probe, signal: AbortSignal): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const { token } = tenant.admin;
@@ -75,7 +75,7 @@ describe('Of several processes, one that is killed', () => {
     ['serves requests', 1],
     ['does the background work', 0],
   ] as const) {
-    it(`and ${kind} is back within a second, and the other answers meanwhile`, async function () {
+    it(`${kind} is back within a second after a kill, and the other answers meanwhile`, async function () {
       this.timeout(400_000);
       const { server } = world;
       const rounds: { readonly took: number; readonly pause: number; readonly bare: number }[] = [];
@@ -104,7 +104,7 @@ describe('Of several processes, one that is killed', () => {
         rounds.push({ took, pause: (startsOf(server, place).at(-1) ?? 0) - died, bare });
         ended.abort();
         await Promise.all(reading);
-        // Requests under way in the killed process break; idle connections to it begin anew at the other one.
+        // Requests under way in the killed process break; idle connections to it are opened again at the other process.
         const broken = probes.filter(({ broke }) => broke !== undefined);
         expect(broken.filter(({ broke }) => broke?.includes('hangs'))).to.deep.equal([]);
         const others = probes.filter(

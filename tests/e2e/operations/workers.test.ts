@@ -63,7 +63,7 @@ describe('Several processes on one port', () => {
       .map(({ values }) => values.title);
   };
 
-  /** Number of records that were made by requests to all processes. */
+  /** Number of records that requests to all processes have made, by the metrics of one process. */
   const posts = async (): Promise<number> => {
     const { value } = scrapeOf((await alone(world.server, 'GET', '/metrics')).text);
     const labels = { method: 'POST', route: '/api/v1/tenant/entities/:name/records', status: '2xx' };
@@ -110,7 +110,7 @@ describe('Several processes on one port', () => {
     ['that serves requests', 1],
     ['with the background work', 0],
   ] as const) {
-    it(`go on when the one ${kind} is killed under load, and it is started again`, async function () {
+    it(`continue when the process ${kind} is killed under load, and the process is started again`, async function () {
       this.timeout(300_000);
       const { server } = world;
       const acknowledged: string[] = [];

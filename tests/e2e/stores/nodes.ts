@@ -4,7 +4,7 @@ import { type Answer, type Client, keyed } from '../../support/client.ts';
 import { type Server, startServer } from '../../support/server.ts';
 import { open, parseEnvelope } from '../../support/socket.ts';
 
-/** Several processes of the product on the same two servers, each of which may be killed and started again. */
+/** Several processes of the product on the same two stores. Each process may be killed and started again. */
 
 const RETRY_MS = 50;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

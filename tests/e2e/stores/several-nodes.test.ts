@@ -14,7 +14,7 @@ import { insist, Node, ResumingSocket } from './nodes.ts';
 
 const SETTLED_MS = 180_000;
 const FROZEN_MS = 3000;
-/** Between two writes of one writer: the test server's MongoDB is slow, and reads are to be in time. */
+/** Pause between two writes of one writer: the test's MongoDB is slow, and reads must still be in time. */
 const PACE_MS = 200;
 const record = z.looseObject({ id: z.uuid() });
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -78,7 +78,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     await mongo.stop();
   });
 
-  /** Repeats `work` until the load ends, without a pause while everything answers. */
+  /** Repeats `work` until the load ends or `work` fails. */
   const worker = async (work: (nth: number) => Promise<void>): Promise<void> => {
     for (let nth = 0; isLoaded; nth += 1) {
       try {
@@ -124,7 +124,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     }),
   ];
 
-  /** Shows the nodes' log lines about each unexpected answer. */
+  /** Throws the unexpected failures, with the nodes' log lines about answers with 500. */
   const expectNoFailure = (): void => {
     if (failures.length === 0) return;
     const output = [...apis, ...workers].flatMap(({ server }) => server.output().split('\n'));
@@ -172,7 +172,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     };
     await frozen({ freeze: () => signal('SIGSTOP'), thaw: () => signal('SIGCONT') }, FROZEN_MS);
     await untilServed();
-    // Longer than calls to them may take.
+    // Freezes each store for longer than calls to it may take.
     for (const { store, ms } of [
       { store: events, ms: 7000 },
       { store: mongo, ms: 12_000 },
@@ -242,7 +242,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     expect(ids.length).to.be.at.least(done.records.size);
   }).timeout(2 * SETTLED_MS);
 
-  it('have balanced books, numbered without a gap', async () => {
+  it('have balanced entries, numbered without a gap', async () => {
     const { api } = reader(tenant.admin);
     const numbers: number[] = [];
     for (const id of done.entries) numbers.push((await api.get(`${ENTRIES}/${id}`)).as(entry).number ?? 0);

@@ -36,7 +36,7 @@ describe('Dead letters', () => {
     const answer = await tenant.admin.api.post(`${WEBHOOKS}/${id}/replay-dlq`);
     return answer.as(z.strictObject({ replayed: z.int() }), 202).replayed;
   };
-  /** Dead letters, oldest first. @param before number of earlier ones */
+  /** Makes dead letters. @param before number of earlier dead letters @returns all of them, oldest first */
   const deadOnes = async (hookId: string, count: number, before = 0): Promise<Delivery[]> => {
     for (let made = 1; made <= count; made += 1) {
       await test(tenant.admin, hookId);
@@ -94,7 +94,7 @@ describe('Dead letters', () => {
     receiver.behave(() => 500);
     const later = await test(tenant.admin, hook.id);
     await ofStatus(tenant.admin, hook.id, 'dead', 2);
-    // `b` failed again before the other, and goes to the end now.
+    // `b` failed again before `later` did, so `b` comes first in the log.
     receiver.received.length = 0;
     expect(await replayAll(hook.id)).to.equal(2);
     await eventually('both', () => receiver.received.length === 2);
@@ -153,7 +153,7 @@ describe('Dead letters', () => {
     });
   }).timeout(60_000);
 
-  it('are delayed by Retry-After, at most to twice the delay', async () => {
+  it('follow attempts that Retry-After delays, at most to twice the delay', async () => {
     const slow = await startWorld({ env: { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.5,0.5,0.5,0.5' } });
     const own = await paidTenant(slow);
     const receiver = await startReceiver((one, response) => {

@@ -218,7 +218,7 @@ describe('Webhook deliveries', () => {
   it('carry a record of nearly maximum event size', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
-    // Its event stores each of these characters as two; a body within another event would need four.
+    // The record's event stores each of these characters as two; a body stored within another event would need four.
     const text = '"\\'.repeat(49_000);
     const values = { title: 'Large', text, more: text, noise: randomBytes(60_000).toString('base64') };
     const made = await tenant.admin.api.post(`${ENTITIES}/crate/records`, { values });

@@ -201,7 +201,7 @@ describe('Webhooks by HTTPS', () => {
       expect(dead?.last_error?.isWellFormed(), kind).to.equal(true);
     }
     expect(inside.received, 'nobody follows a redirect').to.deep.equal([]);
-    // Five attempts, each with the contents of buffers on the way.
+    // Five attempts, each of which also fills the buffers on the way.
     expect(written).to.be.below(60 * megabyte.length);
     const fine = await subscribe(tenant.admin, inside.url);
     await test(tenant.admin, fine.id);

@@ -21,7 +21,7 @@ import {
   test,
 } from './support.ts';
 
-/** Kills at one exact step each. */
+/** Each test kills the server at one exact step. */
 describe('A webhook delivery whose server is killed', () => {
   let world: World;
   let tenant: TestTenant;
@@ -221,7 +221,7 @@ describe('A webhook delivery of two nodes', () => {
     expect(done).to.deep.include({ id, attempts: 1, response_code: 200 });
     late[0]?.();
     frozen.signal('SIGCONT');
-    // It gets the 500 and has lost its lease; it handles both before it answers this.
+    // The node has received the 500 and lost its lease; it handles both before it answers this request.
     await eventually('the other', async () => (await fetch(`${frozen.base}/health/ready`)).ok, 15_000);
     const there = { ...tenant.admin, api: tenant.admin.api.at(frozen) };
     const next = await test(there, hook.id);

@@ -58,7 +58,7 @@ describe('npm run listen', () => {
     expect((await tenant.admin.api.get(WEBHOOKS)).as(subscriptions)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('says which settings a server needs that refuses to call this machine', async () => {
+  it('says which settings a server needs when it refuses to call this machine', async () => {
     const closed = await sharedWorld();
     const away = await paidTenant(closed);
     const listening = start(closed.server.base, away.admin.token);

@@ -164,7 +164,7 @@ describe('Webhooks under concurrent changes', () => {
     expect((await readSubscription(own.admin, first.id)).state).to.equal('paused');
   });
 
-  it('of a dead endpoint, hundreds, do not delay another subscription of the tenant', async () => {
+  it('by the hundred for a dead endpoint do not delay another subscription of the tenant', async () => {
     const gone = await startReceiver();
     await gone.close();
     const live = await startReceiver();

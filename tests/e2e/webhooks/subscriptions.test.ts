@@ -75,7 +75,7 @@ describe('Webhook subscriptions', () => {
     }
   });
 
-  it('are refused with what is wrong', async () => {
+  it('are refused with an error for an invalid body, and with a reason for a forbidden URL', async () => {
     const { api } = tenant.admin;
     for (const body of [
       {},
@@ -234,7 +234,7 @@ describe('Webhook subscriptions', () => {
     const before = held.length;
     receiver.behave(() => 500);
     for (const response of held) response.writeHead(500).end();
-    // Retries, and calls that waited for these to end, would come at once.
+    // Retries, and calls that waited for the open ones to end, would come within this time.
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(receiver.received.length).to.be.at.most(Math.max(before, 6));
     const replay = await tenant.admin.api.post(`${WEBHOOKS}/deliveries/${one}/replay`);

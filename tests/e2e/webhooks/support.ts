@@ -75,7 +75,7 @@ export const readSubscription = async (who: Member, id: string) =>
 export const readDelivery = async (who: Member, id: string) =>
   (await who.api.get(`${WEBHOOKS}/deliveries/${id}`)).as(deliveryDetail);
 
-/** All pages, newest first. */
+/** Deliveries of all pages, newest first. */
 export const deliveries = async (who: Member, id: string, filter = 'limit=200'): Promise<Delivery[]> => {
   const found: Delivery[] = [];
   let next: string | undefined = `${WEBHOOKS}/${id}/deliveries?${filter}`;

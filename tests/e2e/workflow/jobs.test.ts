@@ -98,7 +98,7 @@ describe('Jobs', () => {
     });
   });
 
-  it('are refused an event without a transition, with the allowed ones', async () => {
+  it('refuse an event without a transition, and name the allowed events', async () => {
     const id = await begin();
     for (const event of ['approve', 'pay', 'nothing', '__proto__', 'constructor']) {
       const refused = (await move(boss, id, event)).as(errorWithDetails, 409);
@@ -126,7 +126,7 @@ describe('Jobs', () => {
     expect((await readJob(ada, id)).state).to.equal('submitted');
   });
 
-  it('need their required fields', async () => {
+  it('need the required fields of a transition', async () => {
     for (const values of [{}, { title: '   ' }, { amount: 5 }]) {
       const id = await begin(values);
       const refused = (await move(ada, id, 'submit')).as(errorWithDetails, 422);
@@ -136,7 +136,7 @@ describe('Jobs', () => {
     }
   });
 
-  it('need their guards to hold, and name the failed one', async () => {
+  it('need the guard of a transition to hold, and name a failed guard', async () => {
     const id = await submitted({ title: 'Car', amount: 1000 });
     expect((await move(boss, id, 'approve')).as(errorWithDetails, 422)).to.deep.include({
       error: 'guard_rejected',
@@ -349,7 +349,7 @@ describe('Jobs', () => {
     }
   });
 
-  it('refuse a transition from a state that another one has left', async () => {
+  it('refuse a transition from a state that a concurrent transition has left', async () => {
     const loop: Definition = {
       initial: 'a',
       states: [

@@ -200,7 +200,7 @@ describe('Public links', () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).to.be.within(8, 12);
     expect(refused.every(({ error }) => error === 'rate_limited')).to.equal(true);
-    // It does not limit sign-ins.
+    // The limit does not apply to signed-in requests.
     expect((await ada.api.get(`${JOBS}/${id}/links`)).status).to.equal(200);
   });
 });

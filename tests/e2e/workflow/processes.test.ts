@@ -52,7 +52,7 @@ describe('Jobs on two processes', () => {
     expect(conflicts).to.be.greaterThan(0);
   });
 
-  it('do not refuse a caller who comes after the other’s answered move', async () => {
+  it('do not refuse a transition that follows an answered one at the other process', async () => {
     const id = await startJob(tenant.admin, 'switch');
     for (let i = 0; i < 20; i += 1) {
       expect((await flip(id, i % 2 === 0)).as(job).version).to.equal(i + 2);

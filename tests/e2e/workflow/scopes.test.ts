@@ -72,7 +72,7 @@ describe('Scopes of workflows and jobs', () => {
     });
   }
 
-  it('make an API token an operator to transitions and guards, and an admin with admin:*', async () => {
+  it('make transitions and guards treat an API token as an operator, or with admin:* as an admin', async () => {
     const id = await begin();
     const approve = (api: Client) => api.post(`${JOBS}/${id}/transitions`, { event_name: 'approve' });
     const [some, all] = [await holding('workflow:execute', 'workflow:admin'), await holding('admin:*')];

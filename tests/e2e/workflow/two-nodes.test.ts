@@ -75,7 +75,7 @@ describe('Workflows on two processes', () => {
     const made = await entity({ workflow: name });
     (await put(here, `${WORKFLOWS}/${name}`, flow('record.amount == 1'))).as(workflow);
     const removing = here.api.patch(`${ENTITIES}/${made}`, { fields: FIELDS.slice(0, 1) });
-    // The later one is refused.
+    // The later of the two requests is refused.
     const answers = await Promise.all([removing, publishAt(there, name)]);
     expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([200, 400]);
   });
