@@ -74,7 +74,7 @@ describe('The corpus of a killed server', function () {
     const [killed, calm] = [await world.tenant(), await world.tenant()];
     for (const tenant of [killed, calm]) await defineOrders(tenant);
     await entitle(world, killed);
-    // While the server indexes records, a large file, many edits of one record, and a file after a deletion.
+    // Kills hit the indexing of records, a large file, many edits of one record, and a file after a deletion.
     const kills = [8, 12, 13, 16];
     for (const [n, step] of steps(killed).entries()) {
       await step();

@@ -79,7 +79,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     const since = { torn: await killer.lengths(torn.ids), twin: await killer.lengths(twin.ids) };
     const made = await previewed(torn, operation, select(torn));
     expect((await commit(tenant.admin, made.id)).status).to.equal(202);
-    // A row in the first two thirds that changes; of each ten rows, the one at index 3 does not.
+    // A row in the first two thirds that changes; of each ten rows, the one at index 3 does not change.
     const aim = 10 * random(ROWS / 15) + 4;
     const hits = await killer.fireAt(made.id, () =>
       killer.rowIsDone(torn.ids[aim] ?? '', type, since.torn[aim] ?? 0),

@@ -51,7 +51,7 @@ describe('Administration in the Console', () => {
     await page.getByRole('button', { name: 'Make a token' }).click();
     await page.getByLabel('Name').fill('nightly export');
     await page.getByRole('button', { name: 'Make the token' }).click();
-    // Without a scope.
+    // No scope was chosen.
     await page.getByText('At least one scope is needed.').waitFor();
     await page.getByRole('checkbox', { name: 'data:read' }).check();
     await page.getByRole('button', { name: 'Make the token' }).click();

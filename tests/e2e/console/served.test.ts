@@ -22,7 +22,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Gets a body without decompressing it, as `fetch` would. */
+/** Gets a body as it was sent; `fetch` would decompress it. */
 const raw = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
   new Promise((resolve, reject) => {
     get(`${world.server.base}${path}`, { headers }, (answer) => {
@@ -105,7 +105,7 @@ describe('The Console in Chromium', () => {
     expect(browser.problems).to.deep.equal([]);
   });
 
-  it('reports a violation of that policy', async () => {
+  it('reports a violation of its content security policy', async () => {
     const page = await browser.open();
     await page.evaluate(
       'document.head.append(Object.assign(document.createElement("style"), { textContent: "a {}" }))',

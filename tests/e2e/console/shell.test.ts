@@ -174,7 +174,7 @@ describe('The shell of the Console', () => {
     await page.getByRole('complementary', { name: 'Impersonation' }).waitFor({ state: 'detached' });
   }).timeout(60_000);
 
-  it('is used by keyboard: skip link, shortcuts, rows of a table', async () => {
+  it('can be used by keyboard: skip link, shortcuts, rows of a table', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.keyboard.press('g');

@@ -23,7 +23,7 @@ const operations = z.object({
   ),
 });
 
-/** Routes that ignore unknown parameters: links to which others add some, probes, and answers of identity providers. */
+/** Routes that ignore unknown parameters: links to which others add parameters, probes, identity providers' answers. */
 const OPEN = /^\w+ (\/api\/v1)?\/(auth\/sso\/callback|public\/forms\/.*|health\/.*|metrics|docs(\/.*)?)$/;
 
 describe('Query parameters', () => {

@@ -121,7 +121,7 @@ describe('kill -9 under load', () => {
           next = /^<([^>]+)>/.exec(answer.header('link') ?? '')?.[1];
         }
         const count = (await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount);
-        // Messages that were never acknowledged, or are deleted now, also notify, and perhaps later.
+        // Messages that were never acknowledged, or are deleted now, also notify, perhaps later.
         return wanted.every((id) => ids.includes(id)) && count.unread === ids.length ? ids : undefined;
       },
       60_000,

@@ -51,7 +51,7 @@ describe('API tokens', () => {
       });
     }
 
-    it('with expires_in never gives a token that does not expire', async () => {
+    it('with the expires_in "never" gives a token without an end', async () => {
       const { ada } = here();
       expect((await mintToken(ada.api, { expires_in: 'never' })).expires_at).to.equal(null);
     });

@@ -160,7 +160,7 @@ describe('Extensions', () => {
   describe('tokens', () => {
     before(() => activeExtension(here().ada.api, 'crm'));
 
-    it('have the documented claims and fifteen minutes', async () => {
+    it('have the documented claims, and live for fifteen minutes', async () => {
       const { tenant, ada } = here();
       const token = await loadExtension(ada.api, 'crm');
       const { iat, exp, ...claims } = claimsOf(token);

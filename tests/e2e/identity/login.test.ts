@@ -94,7 +94,7 @@ describe('Signing in', () => {
       await enter({ email: address, password: 'not the password' });
       return performance.now() - began;
     };
-    // The fastest of many alternating measurements: load only adds time, so more rounds help.
+    // Compares the fastest of many alternating measurements: load only adds time, so more rounds help.
     let [known, unknown] = [Infinity, Infinity];
     const alike = () => known / unknown > 0.75 && known / unknown < 1.35;
     for (let i = 0; i < 10 || (i < 60 && !alike()); i += 1) {

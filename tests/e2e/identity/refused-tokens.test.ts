@@ -36,7 +36,7 @@ describe('Invalid tokens', () => {
     return [header, payload, signature];
   };
   const payloadText = (extra: string): string => `${JSON.stringify(claims()).slice(0, -1)},${extra}}`;
-  /** Another spelling of the same bytes: the last of 43 characters has two unused bits. */
+  /** Another spelling of the same signature: the last of its 43 characters has two unused bits. */
   const respelled = (): string => {
     const last = ada.token.at(-1) ?? '';
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

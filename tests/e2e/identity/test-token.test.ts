@@ -46,7 +46,7 @@ describe('The test token', () => {
       .filter(({ stream }) => stream === `${person.tenantId}.test_token-${person.id}`)
       .map(({ data, metadata }) => `${data} ${metadata}`);
 
-  it('has the claims of the caller and one hour', async () => {
+  it('has the claims of the caller, and lives for one hour', async () => {
     const { iat, exp, ...claims } = claimsOf(await mint());
     expect(claims).to.deep.equal({
       sub: ada.id,
@@ -58,7 +58,7 @@ describe('The test token', () => {
     expect(Number(exp) - Number(iat)).to.equal(3600);
   });
 
-  it('has the rights of the admin’s session, except the hard refusals', async () => {
+  it('has the rights of the admin’s session, except to mint test tokens', async () => {
     const api = as(await mint());
     expect((await api.get('/api/v1/tenant/me')).status).to.equal(200);
     expect((await api.get(BASE)).status).to.equal(200);

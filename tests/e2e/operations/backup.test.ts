@@ -170,7 +170,7 @@ describe('Backups of the embedded stores', function () {
     };
     expect(await send('early')).to.deep.equal({ id: early.id, replayed: 'true' });
     const second = await send('late');
-    // Executed as the same use of the key, so the derived id is the same.
+    // The request is executed as the same use of its key, so the derived id is the same.
     expect(second).to.deep.equal({ id: late.id, replayed: null });
     expect(await send('late')).to.deep.equal({ id: late.id, replayed: 'true' });
     await server.stop();

@@ -98,7 +98,7 @@ describe('Metrics of a running server', () => {
     await reads('assistant_question_duration_seconds_count', 1, { outcome: 'unavailable' });
   });
 
-  it('count sockets closed by code; codes of clients share one series', async () => {
+  it('count closed sockets by close code; codes of clients share one series', async () => {
     const { world } = here();
     const { admin } = await world.tenant();
     for (const code of [1000, 4321, 4322]) {

@@ -11,7 +11,7 @@ export interface Answer {
 }
 
 /**
- * Sends a request on a new connection, which any process may accept, or on one of the agent. Rejects when the
+ * Sends a request on a new connection, which any process may accept, or on one of `agent`'s. Rejects when the
  * connection breaks.
  */
 export const alone = (

@@ -132,7 +132,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     throw new Error(`${failures.join('\n')}\n${lines.join('\n')}`);
   };
 
-  /** Waits until the load got through again after a fault. */
+  /** Waits until writes of each kind succeed again after a fault. */
   const untilServed = async (): Promise<void> => {
     const before = { messages: done.messages.size, records: done.records.size, entries: done.entries.size };
     await eventually(

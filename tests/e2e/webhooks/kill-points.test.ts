@@ -91,7 +91,7 @@ describe('A webhook delivery whose server is killed', () => {
       await eventually('the call', () => receiver.received.length === 1);
       sent.push({ answer, receiver, hook, id });
     }
-    // The server reads the part before it answers a later request; it records nothing before the body has ended.
+    // The server reads this part of the body before it answers a later request, and records nothing before its end.
     await partSent.promise;
     await world.ready();
     await world.server.kill();
@@ -148,7 +148,7 @@ describe('Webhook deliveries of a busy server that is killed', () => {
     let isOpen = false;
     const behave = (_one: Received, response: ServerResponse): number | undefined => {
       arrivals += 1;
-      // Never answered, so that at least one is not recorded.
+      // Never answers this call, so that at least one delivery is not recorded.
       if (arrivals === deadly) {
         isOpen = false;
         world.server.signal('SIGKILL');
@@ -203,7 +203,7 @@ describe('A webhook delivery of two nodes', () => {
   it('is recorded once when its node was frozen and another has sent it', async () => {
     const env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
     const dataDir = await newDataFolder();
-    // The first to start holds the lease.
+    // The node that starts first holds the lease.
     const frozen: Server = await startServer({ dataDir, env });
     const world = await startWorld({ dataDir, env });
     const tenant = await paidTenant(world);

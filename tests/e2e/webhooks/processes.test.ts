@@ -46,7 +46,7 @@ describe('Webhooks of two processes', () => {
     const small = await paidTenant(world, 'pro');
     const both = [small.admin.api, small.admin.api.at(other)];
     const body = { url: receiver.url, events: '*' };
-    // The other process hears of the new plan a moment later.
+    // The other process learns of the new plan a moment later.
     await eventually('the plan', async () => (await both[1]?.post(WEBHOOKS, body))?.status === 201);
     const tries = Array.from({ length: 19 }, (_, i) => both[i % 2]?.post(WEBHOOKS, body));
     const statuses = (await Promise.all(tries)).map((answer) => answer?.status).sort();

@@ -76,7 +76,7 @@ describe('Envelopes', () => {
     const elsewhere = await world.tenant();
     const outsiders = [await connect(tenant.admin), await connect(elsewhere.admin)];
     await say(ada, id, `for us, not for @[X](user:${elsewhere.admin.id})`);
-    // A final envelope for each of them shows that nothing came before.
+    // A final envelope to each person shows that nothing came before it.
     const others = [
       [tenant.admin, await talk(tenant.admin, ada)],
       [elsewhere.admin, await talk(elsewhere.admin, await elsewhere.person('Y'))],

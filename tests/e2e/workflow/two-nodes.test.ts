@@ -109,7 +109,7 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('belong to entities that refer to one just defined at the other', async () => {
+  it('belong to entities that refer to an entity just defined at the other process', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const name = fresh();
       expect((await there.api.get(`${ENTITIES}/${name}`)).status).to.equal(404);
