@@ -9,13 +9,15 @@ import { cleanUp, FEW_COLLECTIONS, startServer } from './support/server.ts';
 import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
 
 /**
- * `npm run test:all`: runs every test file, in batches of neighbouring files, each batch in its own process and several at a
- * time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
+ * `npm run test:all`: runs every test file, in batches of neighbouring files, each batch in its own process and several
+ * at a time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or
+ * none ran.
  *
- * `npm run test:all -- tests/e2e/ledger` runs one folder, or several, or files. `TEST_PROCESSES` is the number of processes
- * at a time (default: two more than there are cores, at most 6, since tests wait for servers and timers). `TEST_TIMES=1`
- * prints the processor time and the server starts of each file. `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB
- * instead of the embedded store; without it only the files in `OVER_EVENTSTOREDB` run over both.
+ * `npm run test:all -- tests/e2e/ledger` runs a folder; several folders and files may be given. `TEST_PROCESSES` is
+ * the number of processes at a time (default: two more than there are cores, at most 6, since tests wait for servers
+ * and timers). `TEST_TIMES=1` prints the processor time and the server starts of each file. With
+ * `TEST_STORES=eventstoredb`, all servers keep their events on the test server of EventStoreDB instead of the embedded
+ * store; without it, only the files in `OVER_EVENTSTOREDB` run over both.
  */
 
 interface Counts {
@@ -42,7 +44,7 @@ const SIMULATION = 'tests/simulation';
 /** Characters of an error that are printed again at the end. */
 const FAILURE_CHARACTERS = 1500;
 
-/** The limit of a test or hook is for a run of its own: beside others it gets {@link TIMEOUT_MS} at least. */
+/** The limit of a test or hook is for a run alone; beside other batches it gets at least {@link TIMEOUT_MS}. */
 const allowTime = (one: Test | Hook): void => {
   one.timeout(Math.max(one.timeout(), TIMEOUT_MS));
 };
@@ -78,8 +80,9 @@ const rank = ({ files, needsMongo }: Batch): number => {
 };
 
 /**
- * Files that also run over EventStoreDB's test server: the main path of each area that leans on the log, and what depends on how a
- * store answers (several processes, replays). Kills with several nodes are in `tests/e2e/stores`.
+ * Files that also run over EventStoreDB's test server: the main path of each area that depends on the log, and tests
+ * of several processes and replays, which depend on how a store answers. Kills with several nodes are in
+ * `tests/e2e/stores`.
  */
 const OVER_EVENTSTOREDB = [
   'messaging/messages',
@@ -113,7 +116,7 @@ const mostOf = (layer: string): number => {
 
 const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
 
-/** Files that need MongoDB are in smaller batches of their own, which start a server each. */
+/** Files that need MongoDB are in smaller batches of their own, each of which starts a server. */
 const batches = (under: readonly string[]): Batch[] => {
   const files = under
     .flatMap((path) => (path.endsWith('.test.ts') ? path : globSync(`${path}/**/*.test.ts`)))

@@ -36,7 +36,7 @@ describe('The watch of the event loop', () => {
 describe('Slices of long loops', () => {
   const clock = useFakeClock();
 
-  it('run one per tick when they use its time, tenants in turn', async () => {
+  it('run one per tick, alternating between tenants, when each uses the time of a tick', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     let ticks = 0;
@@ -58,12 +58,12 @@ describe('Slices of long loops', () => {
     };
     await Promise.all([loop('a'), loop('a'), loop('a'), loop('b')]);
     isOver = true;
-    // The fourth loop is the second tenant's: it never waits for more than one of the others.
+    // Tenant b began its loop last, yet waits for only one step of tenant a before each of its own.
     expect(order.slice(0, 6).join('')).to.equal('ababab');
     expect(Math.max(...at.values())).to.equal(1);
   });
 
-  it('let a tenant begin as many short works as take the time of one long work of another', async () => {
+  it('give tenants equal time: one starts four short works for each long work of another', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     const work = async (tenant: string, ms: number): Promise<void> => {
@@ -79,7 +79,7 @@ describe('Slices of long loops', () => {
     );
   });
 
-  it('serve a tenant that comes later before one that has used more', async () => {
+  it('serve a tenant that comes later before a tenant that has used more time', async () => {
     const slices = new TimeSlices();
     const order: string[] = [];
     let last: Promise<void> | undefined;
@@ -104,7 +104,7 @@ describe('Slices of long loops', () => {
     expect(order).to.deep.equal(['busy', 'busy', 'busy', 'late', 'late', 'late', 'busy', 'busy']);
   });
 
-  it('start works that arrive after scheduling in the same tick as those that wait', async () => {
+  it('start works that arrive after the tick was scheduled together with the waiting works', async () => {
     const slices = new TimeSlices();
     let ticks = 0;
     let isOver = false;
@@ -118,7 +118,7 @@ describe('Slices of long loops', () => {
     };
     const first = begin();
     const others: Promise<number>[] = [];
-    // Runs after the tick's end was planned for the first, as what arrives from sockets does.
+    // Runs after the first work scheduled the end of the tick, like requests that arrive from sockets.
     queueMicrotask(() => {
       for (let nth = 0; nth < 8; nth += 1) others.push(begin());
     });
@@ -156,7 +156,7 @@ describe('Slices of long loops', () => {
     expect(slice.pause()).to.be.instanceOf(Promise);
   });
 
-  it('let short works begin together while a tick has time, and others in the next ones', async () => {
+  it('let short works begin together while a tick has time, and the rest in later ticks', async () => {
     const slices = new TimeSlices();
     expect(slices.of('a', 'short').begin()).to.equal(undefined);
     expect(slices.of('b', 'short').begin()).to.equal(undefined);

@@ -3,7 +3,7 @@ import type { SortedRow } from '../../application/core/projections/sorted-pages.
 import { compareText } from '../../domain/expressions/compare.ts';
 import { allPages, BODY, type LongList, longSortsHold } from '../support/sorted-pages.ts';
 
-/** A list in memory that answers as both stores do. */
+/** A list in memory that answers as the SQLite and MongoDB read stores do. */
 const memoryList = (): LongList => {
   const rows = new Map<string, string | null>();
   const shown = (id: string): SortedRow => {
@@ -43,7 +43,7 @@ describe('Pages of a list sorted by a long text', () => {
     await longSortsHold(async () => memoryList(), 1_000);
   }).timeout(120_000);
 
-  it('skip no row when one was edited during the read and the last one deleted', async () => {
+  it('skip no row when one row is edited during the read and the last row of the page is deleted', async () => {
     for (const direction of ['asc', 'desc'] as const) {
       const list = memoryList();
       const ids = direction === 'asc' ? [...'abcdef'] : [...'fedcba'];

@@ -11,7 +11,7 @@ import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 const CLIENT = join(import.meta.dirname, '../../client');
 const CUTS = 40;
 const MESSAGES = 60;
-/** Debian's, or another. */
+/** The command of Chromium; the default is Debian's. */
 const CHROMIUM = process.env.CHROMIUM ?? 'chromium';
 const browserPath = spawnSync('sh', ['-c', `command -v ${CHROMIUM}`], { encoding: 'utf8' }).stdout.trim();
 

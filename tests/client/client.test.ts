@@ -37,14 +37,14 @@ describe('The client', () => {
   const clientOf = (who: Member) => createClient({ url, token: who.token });
   const params = () => ({ path: { id: conversation } });
 
-  it('returns the JSON of an answer, and undefined without one', async () => {
+  it('returns the JSON of an answer, and undefined for an answer without a body', async () => {
     const client = clientOf(ben);
     expect((await client.get('/api/v1/tenant/me')).email).to.equal(ben.email);
     const read = '/api/v1/tenant/messaging/conversations/{id}/read';
     expect(await client.post(read, { params: params() })).to.equal(undefined);
   });
 
-  it('throws what a refusal says', async () => {
+  it('throws an ApiError with status, code, details and request id of a refusal', async () => {
     const refused = await clientOf(ben)
       .post(MESSAGES, { params: params(), body: { body: '' } })
       .catch((error: unknown) => error);
@@ -108,7 +108,7 @@ describe('The client', () => {
     }
   });
 
-  it('gives up after the tries it may make, and repeats no DELETE with an unknown effect', async () => {
+  it('gives up after the allowed tries, and repeats no DELETE with an unknown effect', async () => {
     const tried: string[] = [];
     const away = (answer: () => Response) => (request: Request) => {
       tried.push(request.method);
@@ -258,7 +258,7 @@ describe('The client', () => {
       expect(later).to.deep.equal(['while away']);
     }).timeout(30_000);
 
-    it('begins anew when the server refuses the position', async () => {
+    it('connects without a position when the server refuses the given one', async () => {
       const states: SocketState[] = [];
       const socket = createClient({ url, token: ben.token }).socket({
         after: 'no position',

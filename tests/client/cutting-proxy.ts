@@ -12,8 +12,8 @@ export interface CuttingProxy {
 }
 
 /**
- * Cuts each connection after a random number of the server's bytes, or of milliseconds after the first of them,
- * whichever comes first; a tenth at once. Stops after `cuts`.
+ * Cuts each connection after a random number of the server's bytes or of milliseconds, whichever comes first. The
+ * milliseconds count from the first byte; for a tenth of the connections from their start. Stops after `cuts`.
  */
 export const startCuttingProxy = async (
   port: number,

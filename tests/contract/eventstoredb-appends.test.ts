@@ -23,7 +23,7 @@ describe('Appends to EventStoreDB', () => {
     store = openEventStoreDb({ url: server.url });
     // Opens the connection and its append stream.
     await store.append('a.first-1', 'no_stream', events(1));
-    // Longer than a busy machine needs to send concurrent appends.
+    // A commit takes longer than a busy machine needs to send concurrent appends.
     await server.setPace({ commitMs: 500 });
   });
   afterEach(async () => {
@@ -31,7 +31,7 @@ describe('Appends to EventStoreDB', () => {
     await server.stop();
   });
 
-  it('get the same answer when identical ones are in flight', async () => {
+  it('get the same answer as an identical append in flight', async () => {
     const pairs = Array.from({ length: 100 }, (_, nth) => ({ stream: `a.twin-${nth}`, same: events(2) }));
     const answers = await Promise.all(
       pairs.map(({ stream, same }) =>
@@ -94,7 +94,7 @@ describe('Appends to EventStoreDB', () => {
     expect(await rejection(store.readStream('a.late-1'))).to.be.instanceOf(StoreUnavailable);
     const reading = store.readStream('a.late-1').catch(unavailable);
     server.thaw();
-    // On a busy machine the first read may time out; the first one that is answered contains the event.
+    // On a busy machine the first read may time out; the first read with an answer contains the event.
     const answered = (await reading) ?? (await eventually(() => store.readStream('a.late-1')));
     expect(answered, 'events of the stream').to.have.length(1);
   });

@@ -88,7 +88,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       await other.close();
     });
 
-    it('releases a refused use, but not an answered one or another’s', async () => {
+    it('releases a refused use by its nonce, but not an answered use', async () => {
       const key = randomUUID();
       const { use: begun } = await store.begin('acme/ann', key, use(), later);
       await store.release('acme/ann', key, 'another');

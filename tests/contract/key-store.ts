@@ -6,7 +6,7 @@ export interface KeyStoreHarness {
   /** Opens the same store again, like another process. */
   open(): Promise<KeyStore>;
   dispose(): Promise<void>;
-  /** False for a replacement whose conditional updates are not atomic. */
+  /** False for a server, such as FerretDB, whose conditional updates are not atomic. */
   readonly isAtomic: boolean;
 }
 

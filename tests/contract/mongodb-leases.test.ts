@@ -24,11 +24,11 @@ await describeWithMongo('leases of a server whose clock is set back', (title, st
       await database.dispose();
     });
 
-    it('are free when they last longer than any lease, and keep their fence', async () => {
+    it('are free when their expiry is later than any lease allows, and get a higher fence', async () => {
       const held = await store.acquireLease('work', 'dead', 60_000);
       expect(await store.acquireLease('work', 'next', 60_000)).to.equal(undefined);
       expect(await store.isLeaseHeld('work')).to.equal(true);
-      // As a holder left it an hour before the clock was set back by as much.
+      // The expiry as the holder wrote it before the clock was set back by an hour.
       const db = client.db(database.dbName);
       const later = Date.now() + HOUR_MS;
       await db.collection('meta_lease_claims').updateMany({}, { $set: { expires_at: later } });

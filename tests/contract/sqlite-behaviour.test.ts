@@ -87,7 +87,7 @@ describe('SQLite event store: own behaviour', () => {
     expect(seen).to.deep.equal(await two.readAll({ limit: 20_000 }));
   });
 
-  it('announces its own appends with their events although the log is read before', async () => {
+  it('announces its own appends with their events, also when the log is read before the announcement', async () => {
     const store = open();
     const announced = new Promise<LogGrowth | undefined>((resolve) => store.onGrowth(resolve));
     const appended = events(2);
@@ -130,7 +130,7 @@ describe('SQLite event store: own behaviour', () => {
 
   it('refuses only those of many appends that exceed the space', async () => {
     const store = open({ maxPages: 60 });
-    // Above the maximum of one transaction.
+    // More events than one transaction holds.
     const small = Array.from({ length: 512 }, (_, n) => ({
       stream: `a.s-${n}`,
       expected: 'no_stream' as const,

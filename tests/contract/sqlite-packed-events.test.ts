@@ -23,7 +23,7 @@ const times = fc.date({ noInvalidDate: true }).map((at) => at.toISOString());
 const sealed = fc
   .tuple(uuids, fc.nat(200), fc.uint8Array({ maxLength: 400 }))
   .map(([page, slot, bytes]) => `v1:acme/message-${page}.${slot}:${Buffer.from(bytes).toString('base64')}`);
-/** Strings that are nearly ones with a token of their own. */
+/** Strings that differ in one place from ids, hashes, times and sealed texts, which have tokens of their own. */
 const nearly = fc
   .tuple(
     fc.oneof(uuids, hashes, times, sealed),
@@ -134,7 +134,7 @@ describe('Packed events', () => {
     expect(bytes?.length).to.be.lessThan((event.data.length + event.metadata.length) / 2.4);
   });
 
-  it('with damaged bytes never stop a read of others', () => {
+  it('with damaged bytes are read as some text, and never stop a read of other events', () => {
     const packing = new Packing(newShapes());
     const event = {
       id: '9aba9d9a-13f1-54d9-bab0-f0fe0b2b16b0',
@@ -153,7 +153,7 @@ describe('Packed events', () => {
     );
   });
 
-  it('use shapes of the log after a rollback has taken back the ones that it added', () => {
+  it('use only stored shapes after a rollback has removed a shape that was added', () => {
     const db = newShapes();
     const rows = new Packing(db);
     const event = (member: string) => ({
@@ -196,7 +196,7 @@ describe('A log of the first version', () => {
     const made = openSqliteEventStore({ path: path() });
     await made.close();
     const db = new DatabaseSync(path());
-    // As a former build leaves it.
+    // The file as a former build leaves it.
     db.exec('DROP TABLE shapes; PRAGMA user_version = 1');
     db.close();
     const [one, two] = [openSqliteEventStore({ path: path() }), openSqliteEventStore({ path: path() })];

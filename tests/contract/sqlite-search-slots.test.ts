@@ -31,7 +31,7 @@ describe('SQLite read store: costly searches', () => {
   let slices: { rows: number; bytes: number }[] = [];
   let ticksAtSlice: number[] = [];
   let ticks = 0;
-  /** Written after the next slice, before the documents of its page are read. */
+  /** Documents that are written after the next slice, before the documents of its page are read. */
   let meanwhile: DocWrite[] = [];
   let checkpoint = 10_000;
 
@@ -127,7 +127,7 @@ describe('SQLite read store: costly searches', () => {
     }
   }).timeout(60_000);
 
-  it('shrink to single rows while slices take too long', async () => {
+  it('scan one row per slice while slices take too long', async () => {
     const other = await open({ sliceMs: -1, deadlineMs: 60_000 });
     await other.count(bench.generation, { ...base, filter: parseFilter('t == "x"', fields) });
     await other.close();
@@ -148,7 +148,7 @@ describe('SQLite read store: costly searches', () => {
     await other.close();
   });
 
-  it('do not delay a search that an index answers, however many there are', async () => {
+  it('do not delay any of many searches that an index answers', async () => {
     const scoped = await workbench(store, {
       name: 'docs',
       indexes: [{ name: 'by_entity', fields: ['entity_name', 'created_at'] }],
@@ -244,7 +244,7 @@ describe('Search slots', () => {
         for (let nth = 0; nth < slices; nth += 1) {
           await timeSlices.of(tenant, 'search').next();
           granted.push(tenant);
-          // Each takes the time of its tick.
+          // Each search uses the whole time of its tick.
           clock += 5;
         }
       });

@@ -77,7 +77,7 @@ describe('SQLite read store: short searches', () => {
     expect(slices).to.deep.equal([]);
   });
 
-  it('find a value that at most four records have by one statement, without a plan', async () => {
+  it('find by one statement, without a plan, a value that at most four records have', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'entries-'));
     const path = join(folder, 'read.db');
     const { store, bench } = await filled(1_000, (n) => (n < 4 ? 'few' : n < 9 ? 'more' : `${n}`), path);

@@ -42,7 +42,7 @@ describe('The page on webhooks', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('has vectors that hold for what signs here, and for openssl', () => {
+  it('has test vectors that the product’s signatures and openssl confirm', () => {
     for (const { secret, body, signature } of known()) {
       expect(signatureOf(secret, Buffer.from(body))).to.equal(signature);
       const options = { input: Buffer.from(body), encoding: 'utf8' } as const;
@@ -88,7 +88,7 @@ describe('The page on webhooks', () => {
     ];
   };
 
-  it('has verifiers that take the vectors, by both secrets’ headers, and nothing else', async () => {
+  it('has verifiers that accept the vectors in the header of either secret, and nothing else', async () => {
     const [typescript = ''] = blocks('ts');
     const file = join(folder, 'verify.ts');
     await writeFile(file, typescript);

@@ -8,7 +8,7 @@ const PAST =
   /(ed|Sent|Read|Set|Begun|Written|Paid|Left|Lost|Held|Put|Made|Taken|Withdrawn|Won|Overridden|Forgotten)$/;
 const REQUESTED = 'x';
 
-/** A value for every field of a schema's JSON Schema, enough to ask a definition for its key ids. */
+/** Names of the fields of a schema. */
 const fieldsOf = (schema: z.ZodType): readonly string[] => {
   const { properties } = z.toJSONSchema(schema);
   return Object.keys(properties ?? {});
@@ -22,12 +22,12 @@ describe('The event catalogue', () => {
 
   for (const definition of catalogue) {
     describe(definition.type, () => {
-      it('names events in the past tense, in terms of the field', () => {
+      it('has a name in the past tense', () => {
         expect(definition.type).to.match(/^[A-Z][A-Za-z]+$/);
         expect(definition.type).to.match(PAST);
       });
 
-      it('has an object schema for each type', () => {
+      it('has an object schema', () => {
         expect(z.toJSONSchema(definition.schema)).to.have.property('type', 'object');
         expect(definition.schema.safeParse(null).success).to.equal(false);
       });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { dueWhenIdle } from '../../infrastructure/idle-memory.ts';
 
-describe('A collection in idle times', () => {
-  /** Seconds after which one is due. */
+describe('A garbage collection in idle times', () => {
+  /** Seconds after which a collection is due. */
   const dueAfter = (used: readonly number[]): number[] => {
     const isDue = dueWhenIdle();
     return used.flatMap((ms, second) => (isDue(ms) ? [second + 1] : []));

@@ -17,7 +17,7 @@ describe('Checkpoints in a thread', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('copy the write-ahead log while the writer continues, which the last connection removes', async () => {
+  it('copy the write-ahead log while the writer continues; the last connection removes the log', async () => {
     const path = join(folder, 'any.db');
     const db = new DatabaseSync(path);
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (text)');

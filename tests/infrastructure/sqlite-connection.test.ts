@@ -40,7 +40,7 @@ describe('A limit of rows', () => {
     db.close();
   });
 
-  it('is nowhere a bare parameter', async () => {
+  it('is never a bare parameter in the sources', async () => {
     const found: string[] = [];
     for await (const file of glob('infrastructure/**/*.ts')) {
       if (/LIMIT \?[^ ]/.test(readFileSync(file, 'utf8'))) found.push(file);

@@ -27,7 +27,7 @@ const handingOver = fc.record({
   kind: fc.constant('hand over' as const),
   customer,
   partner: fc.constantFrom(PARTNER, SOUTH, null),
-  /** Steps since the previous one, often none: on one day, in one millisecond. */
+  /** Steps since the previous hand-over; often 0, so that several share a day or a millisecond. */
   after: fc.constantFrom(0, 0, 1, 2, 10, 40),
   more: fc.constantFrom(0, 1),
 });
@@ -53,7 +53,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 interface Owned extends Use {
-  /** The partner who bills it. */
+  /** The partner that bills the use. */
   readonly owner: string | null;
 }
 
@@ -214,7 +214,7 @@ describe('Any history of hand-overs', () => {
     );
   }).timeout(240_000);
 
-  it('has any window counted, included and listed by each partner from the events of its own time', async () => {
+  it('has any window counted and listed by each partner from the events of the partner’s own tenures', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(change, { minLength: 2, maxLength: 25, size: 'max' }),

@@ -98,7 +98,7 @@ describe('The included units of a card', () => {
 });
 
 describe('A person', () => {
-  it('is on one line of an invoice’s window, its own or a late one', async () => {
+  it('is on one line for the window of an invoice: a line of that invoice or a late line', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(uses, window), { minLength: 1, maxLength: 6 }),

@@ -124,7 +124,7 @@ describe('A report as of a position', () => {
           const late = memoryReadModel(ledgerProjection);
           const asked: Asked[] = [];
           let seen = 0;
-          // After every event, also within a use case.
+          // Runs after every event, also within a use case.
           const askAll = async (): Promise<void> => {
             for (const event of (await node.readAll()).slice(seen)) {
               seen += 1;

@@ -12,7 +12,7 @@ const steps = fc.array(
     fc.record({ what: fc.constant('elsewhere' as const) }),
     /** The server ends, with 1012 for the connected client, and starts again. */
     fc.record({ what: fc.constant('restart' as const) }),
-    /** Connects, and disconnects after this many frames (`ready` is the first), or when none is left. */
+    /** Connects, and disconnects after this many frames (`ready` is the first), or when no frame is left. */
     fc.record({ what: fc.constant('read' as const), frames: fc.integer({ min: 1, max: 6 }) }),
   ),
   { minLength: 5, maxLength: 25 },
@@ -80,7 +80,7 @@ describe('A client that keeps its last position', () => {
               for (let i = 0; i < step.count; i += 1) sent.push((await acme.send('x')).id);
             } else {
               const reading = read((frames) => frames >= step.frames || got.length >= sent.length);
-              // Some arrive live, or during the replay.
+              // Some messages arrive live, or during the replay.
               if (racing) sent.push((await acme.send('meanwhile')).id);
               await reading;
             }

@@ -20,7 +20,7 @@ const steps = fc.array(
     who: fc.constantFrom(...PEOPLE),
     what: fc.constantFrom('send', 'send', 'read', 'delete'),
     which: fc.nat(20),
-    /** Often none: several events within one millisecond. */
+    /** Milliseconds since the previous event; often 0. */
     later: fc.constantFrom(0, 0, 0, 1, 2, 1000),
   }),
   { maxLength: 60 },

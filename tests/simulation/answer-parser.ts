@@ -1,7 +1,7 @@
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Parsed JSON, else the text. */
+  /** The parsed JSON; the text of a body that is not JSON. */
   readonly body: unknown;
 }
 

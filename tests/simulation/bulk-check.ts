@@ -61,10 +61,10 @@ export const checkBulkRows = (log: readonly Fact[], report: Report): void => {
   }
 };
 
-/** The session and the record of an effect; undefined for what no session has done. */
+/** The session and the record of an effect; undefined for an effect of no session. */
 const rowOf = ({ type, causation, facts }: Fact): string | undefined => {
   if (type !== 'RecordDeleted') return /^bulk:([^:]+:[^:]+)$/.exec(causation)?.[1];
-  // Also records that a cascade of the session has deleted.
+  // Includes records that a cascade of the session has deleted.
   const { record_id, deletion_id } = deleted.parse(facts);
   const session = /^bulk:([^:]+):/.exec(deletion_id)?.[1];
   return session === undefined ? undefined : `${session}:${record_id}`;

@@ -45,7 +45,7 @@ const refusal = z.looseObject({ error: z.string() });
 const isUnexpected = ({ status, body }: Reply): boolean =>
   status === 409 && refusal.parse(body).error === 'assistant_upstream_unexpected';
 
-/** Answers after which a client tries again. */
+/** Whether a client tries again after an answer with this status. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 const TRIES = 40;
 /** A read is tried until the longest outage is over. */
@@ -58,7 +58,7 @@ export class Client {
   readonly #token: string | undefined;
   readonly #requests: Request[];
   readonly #by: string | undefined;
-  /** Nodes that serve requests; those of a worker do not. */
+  /** Nodes that serve requests: all but those with the role `worker`. */
   readonly #nodes: () => readonly SimulatedNode[];
 
   constructor(world: World, dice: Dice, token: string | undefined, requests: Request[], by?: string) {
@@ -75,7 +75,7 @@ export class Client {
     return this.#until({ method: 'GET', path, headers: this.#headers(headers) });
   }
 
-  /** Asks by a POST that appends nothing, as {@link get}. @param written what the answer must know */
+  /** Reads like {@link get}, by a POST that appends nothing. @param written the write that the answer must include */
   ask(path: string, body: unknown, written?: Reply): Promise<Reply> {
     return this.#until({ method: 'POST', path, body, headers: this.#headers(after(written)) });
   }
@@ -92,12 +92,12 @@ export class Client {
     }
   }
 
-  /** Reads what a write was answered for, at any node, whose read models may not have it yet. */
+  /** Reads at any node, whose answer must include the write although its read models may not have it yet. */
   async getAfter(written: Reply | undefined, path: string): Promise<Reply> {
     return this.get(path, after(written));
   }
 
-  /** Writes under a key and repeats until the outcome is certain, or mostly so. */
+  /** Writes, mostly under a key, and repeats until the outcome is certain; a POST without a key is not repeated. */
   async write(
     method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -130,9 +130,9 @@ export class Client {
         request.reply = reply;
         if (!isPassing(reply.status)) {
           const isRefused = reply.status >= 400;
-          // A repeat without a key may be refused because the first try succeeded, and any repeat because others have
-          // deleted its target since, because the first try has ended the session or used the link, or because a
-          // language model answers wrongly what it answered before (seed 11335).
+          // A repeat without a key may be refused because the first try succeeded. Any repeat may be refused because
+          // others have deleted its target since, because the first try has ended the session or used the link, or
+          // because a language model now gives a wrong answer to the same question (seed 11335).
           const isGone = reply.status === 401 || reply.status === 404;
           if (isRefused && tries > 1 && (!isKeyed || isGone || isUnexpected(reply))) return reply;
           request.outcome = isRefused ? 'refused' : 'acknowledged';
@@ -142,7 +142,7 @@ export class Client {
         if (!(error instanceof Broken)) throw error;
         note(`${id} ${what} at ${node.name}: ${error.message}`);
       }
-      // Without a key another try could do it twice.
+      // Without a key, another try could have the effect twice.
       if (!isKeyed && method === 'POST') return undefined;
       await time.pause(this.#dice.delay(300, 3_000));
     }

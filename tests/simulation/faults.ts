@@ -39,13 +39,13 @@ const LATE = new Set([
 /** Faults that last for a while. */
 export type Outage = 'keys away' | 'disk full';
 
-/** Local caches of a machine, which fail only with it. */
+/** Local caches of a machine, which fail only with the machine. */
 const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
 
 /** The faults of a run; switched off at its end, so that everything can settle. */
 export class Faults {
   areOn = true;
-  /** Whether a commit can leave a part of its batch, which no store with transactions does. */
+  /** Whether a failed commit can leave a part of its batch; a store with transactions never does. */
   breaksBatches = true;
   readonly #share: number;
   readonly #bare: number;
@@ -81,7 +81,7 @@ export class Faults {
     ]);
   }
 
-  /** How long (ms) the subscription stands still: what grows meanwhile is announced afterwards. */
+  /** How long (ms) the subscription stands still; growth in this time is announced afterwards. */
   stallOfGrowth(dice: Dice): number {
     return this.areOn && this.#share > 0 && dice.chance(0.01) ? dice.number() * 8_000 : 0;
   }

@@ -12,11 +12,11 @@ const generation = z.looseObject({ projection: z.string(), tag: z.string() });
 /** Lifetime (ms) of the product's leases. */
 const LEASE_MS = 3_000;
 
-/** Watches at the read store that no write is accepted under a fence that was passed on, and who holds leases. */
+/** Checks that the read store accepts no write under an older fence, and records which nodes hold leases. */
 export class Fences {
   readonly faults: string[] = [];
   readonly #highest = new Map<string, number>();
-  /** When each lease was last granted; those that were released are left out. */
+  /** When each lease was last granted; released leases are left out. */
   readonly #granted = new Map<string, { readonly node: string; readonly at: number }>();
   readonly #now: () => number;
 

@@ -28,7 +28,7 @@ describe('A half batch of the simulation', () => {
     expect([halves.seenSince('ledger', 20), halves.seenSince('ledger', 21)]).to.deep.equal([true, false]);
   });
 
-  it('is seen until a longer one that failed before is folded too', () => {
+  it('is seen until a longer batch that failed before is folded too', () => {
     const { time, halves } = world();
     halves.broke(of('5'));
     halves.broke(of('4'));

@@ -8,7 +8,7 @@ interface Half {
   readonly projection: string;
   /** A process that stores this position or a later one has folded all events of the batch. */
   readonly checkpoint: string;
-  /** When (ms) the whole batch was there. */
+  /** When (ms) the whole batch was stored; Infinity before. */
   readonly mendedAt: number;
 }
 
@@ -17,7 +17,7 @@ interface Half {
  * transactions, until the batch has been folded again.
  */
 export class HalfBatches {
-  /** The latest of each generation. */
+  /** The latest half batch of each generation. */
   readonly #halves = new Map<string, Half>();
   readonly #now: () => number;
 
@@ -26,7 +26,7 @@ export class HalfBatches {
     this.#now = now;
   }
 
-  /** A part of the batch was stored, without its checkpoint. */
+  /** Called when a part of the batch was stored, without its checkpoint. */
   broke(batch: unknown): void {
     const { generation: of, checkpoint = '' } = stored.parse(batch);
     const name = leaseNameOf(of);
@@ -56,7 +56,7 @@ export class HalfBatches {
     }
   }
 
-  /** Whether a part of a batch of the read model was to be seen at any time since then (ms). */
+  /** Whether readers could see a part of a batch of the read model at any time after `since` (ms). */
   seenSince(projection: string, since: number): boolean {
     return [...this.#halves.values()].some(
       (half) => half.projection === projection && half.mendedAt >= since,

@@ -20,7 +20,7 @@ export class Listener {
   /** Ids of messages and notifications in the order of their arrival. */
   readonly heard: string[] = [];
   readonly faults: string[] = [];
-  /** The position in the first `ready`: it hears everything after it. */
+  /** The position in the first `ready`; the listener gets everything after this position. */
   from: string | undefined;
   readonly actor: Actor;
   readonly #world: World;

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../application/ports/event-store.ts';
 import { projections } from '../../projections/all.ts';
 import type { World } from './world.ts';
 
-/** An event as the log has it, its data unopened. */
+/** An event as the log stores it, with sealed texts unopened. */
 export interface Fact extends StoredEvent {
   /** Id of the request that caused it. */
   readonly correlation: string;

@@ -4,9 +4,10 @@ import { inProcesses } from './processes.ts';
 import { type RunResult, replayOf, run } from './run.ts';
 
 /**
- * `npm run simulate -- --seed 42`, `--seeds 1000` or `--minutes 10`; `--from 1` is the first seed, `--requests 300` their
- * size, `--first` ends at the first failure, `--jobs 2` is the number of processes (default: one for each core). A single
- * failing seed is run again with fewer requests, and its trace printed; `--trace` prints it in any case.
+ * `npm run simulate -- --seed 42`, `--seeds 1000` or `--minutes 10`. `--from 1` is the first seed, `--requests 300` the
+ * number of requests of each run, `--jobs 2` the number of processes (default: one for each core). `--first` ends at
+ * the first failure. With `--seed`, a failing run is run again with fewer requests, and its trace is printed; `--trace`
+ * prints the trace in any case.
  */
 const { values } = parseArgs({
   options: {

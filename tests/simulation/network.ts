@@ -171,7 +171,7 @@ class Line implements Peer {
 
 const lines = new WeakMap<Server, Line[]>();
 
-/** A free connection to the server, else a new one. */
+/** A free connection to the server, or a new one if none is free. */
 const lineTo = (server: Server): Line => {
   const known = (lines.get(server) ?? []).filter((line) => line.isOpen);
   const line = known.find(({ isFree }) => isFree) ?? new Line(server);

@@ -19,12 +19,12 @@ export interface NodeOptions {
 /** Interval (ms) of looking for generations to build: rare, since each look of each node costs time. */
 const LOOK_MS = 4_000;
 
-/** The product as one process: killed, its timers and calls never come back; started again, it has only the stores. */
+/** The product as one process. A kill ends its timers and calls for good; a new start has only the stores. */
 export class SimulatedNode {
   readonly name: string;
   readonly #options: NodeOptions;
   #platform: Platform | undefined;
-  /** All that were started, also those that were killed: the process has to let go of them. */
+  /** All platforms that were started, also killed ones, for {@link dispose}. */
   readonly #all: Platform[] = [];
   #owner: Owner = { isAlive: false, stalledUntil: 0 };
   /** Difference (ms) of the node's wall clock. */
@@ -33,7 +33,7 @@ export class SimulatedNode {
   diesAt: 'call' | 'answer' | undefined;
   #died = Promise.withResolvers<never>();
   isReady = false;
-  /** HTTP requests that it was sent. */
+  /** Number of HTTP requests that the node was sent. */
   calls = 0;
 
   constructor(options: NodeOptions) {
@@ -96,7 +96,7 @@ export class SimulatedNode {
     });
   }
 
-  /** Dies after so many more of its events: between any two asynchronous steps. */
+  /** Kills the node after so many more of its events, which can be between any two asynchronous steps. */
   dieAfter(events: number): void {
     this.#owner.ending = { left: events, end: () => this.kill() };
   }
@@ -107,7 +107,7 @@ export class SimulatedNode {
 
   kill(): void {
     this.#owner.isAlive = false;
-    // Ticks of a dead life go on, and must not end the next one.
+    // Ticks of the killed platform still run, and must not kill the next one.
     this.#owner.ending = undefined;
     this.isReady = false;
     this.#platform = undefined;

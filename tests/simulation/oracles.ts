@@ -20,9 +20,9 @@ export interface Fault {
 }
 
 /**
- * The log is quiet (ms) when nothing was appended for so long, which is longer than its growth may reach a node late; longer
- * while deliveries wait for their next attempt, and while an invoice is issued: a call of the billing system takes up to 10 s,
- * and the next one follows after up to 60.
+ * The log is quiet when nothing was appended for so long (ms). The time exceeds the delay with which growth reaches a
+ * node. It is longer while deliveries wait for their next attempt, and while an invoice is being issued: a call of the
+ * billing system takes up to 10 s, and the next call follows after up to 60 s.
  */
 const QUIET_MS = 9_000;
 const QUIET_WITH_DELIVERIES_MS = 15_000;
@@ -53,7 +53,7 @@ const hasOpenDeliveries = async (world: World): Promise<boolean> =>
   (await countOf(world, 'DeliveryScheduled')) !==
   (await countOf(world, 'DeliverySucceeded', 'DeliveryDeadLettered'));
 
-/** Also true for one that was voided while it was issued, which only lengthens the wait. */
+/** Also true for an invoice that was voided while it was being issued, which only lengthens the wait. */
 const hasOpenInvoices = async (world: World): Promise<boolean> =>
   (await countOf(world, 'InvoiceIssueStarted')) !==
   (await countOf(world, 'InvoiceIssued', 'InvoiceIssueRefused'));
@@ -66,8 +66,8 @@ const ALL = 2 ** 31;
 export const findFaults = async (world: World, workload: Workload, hosts: Hosts): Promise<Fault[]> => {
   const faults = await settle(world);
   if ((await behindIn(world)).length > 0) {
-    // A save that was given up may land after the next one, and name tenants that are no longer behind. The next holder of
-    // the lease reads their events again.
+    // A save of progress that its caller has given up may land after the next save, and name tenants that are no longer
+    // behind. The next holder of the lease reads their events again.
     for (const node of world.nodes) {
       node.kill();
       await node.start();
@@ -92,7 +92,7 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
 /** Events that the writer of a reference appends first; without the referrer they have no effect (decision 11). */
 const REGISTRATION = /^Reference(Registered|Released|Barred)$/;
 
-/** Whether nothing is left of what a request has begun: each attempt that was started is given up, as {@link ATTEMPT} names. */
+/** Whether the events of a request have no effect: each attempt ({@link ATTEMPT}) that it started was abandoned. */
 const isAbandoned = (events: readonly Fact[]): boolean => {
   const left = events.filter(({ type }) => !ATTEMPT.test(type) && type !== 'PostingRefused');
   const count = (end: string): number => events.filter(({ type }) => type.endsWith(end)).length;
@@ -165,7 +165,7 @@ const behindIn = async ({ stores: { reads } }: World): Promise<string[]> => {
 const checkSettled = async (world: World, report: Report): Promise<void> => {
   const { fences } = world;
   const { reads } = world.stores;
-  // Replaced generations and ended sessions and invoices need no holder.
+  // Leases of replaced generations, ended sessions and ended invoices need no holder.
   const kept = new Set<string>();
   for (const { name } of projections) {
     const { active, building } = await reads.activeGeneration(name);

@@ -14,7 +14,7 @@ export interface Seeds {
   readonly deadline: number;
 }
 
-/** Runs of one process, which then ends: what runs leave in memory does not pile up. */
+/** Runs of one process, which then ends, so that memory that runs leave behind does not add up. */
 const RUNS = 250;
 
 const ran = z.object({

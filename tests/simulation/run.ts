@@ -18,7 +18,7 @@ export interface RunResult {
   readonly seed: number;
   readonly faults: readonly Fault[];
   readonly trace: readonly string[];
-  /** Those that change something, without repeats. */
+  /** Requests that change something, without repeats. */
   readonly requests: number;
   /** All HTTP requests, with reads and repeats. */
   readonly calls: number;
@@ -33,7 +33,7 @@ export interface RunResult {
 export const replayOf = ({ seed, asked }: Pick<RunResult, 'seed' | 'asked'>): string =>
   `npm run simulate -- --seed ${seed} --requests ${asked}`;
 
-/** Nodes of a run: mostly two, since each one more makes the run slower. */
+/** Nodes of a run: mostly two, since each further node makes the run slower. */
 const ROLES: readonly (readonly [weight: number, roles: readonly Config['ROLE'][]])[] = [
   [4, ['all', 'api']],
   [4, ['all', 'all']],
@@ -50,7 +50,7 @@ const BEFORE_MONTH_END = Date.UTC(2026, 2, 31, 23, 59, 45);
 /** Longest virtual time (ms) that a run may take: more means that something never settles. */
 const LONGEST_MS = 40 * 60_000;
 
-/** Steps that a run may take, and more for each request. */
+/** Most steps of a run: a number, and an additional number for each request. */
 const [STEPS, STEPS_OF_REQUEST] = [200_000, 400];
 
 /** One run of the whole product under faults drawn from a seed. */
@@ -116,7 +116,7 @@ const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<
     ]);
     switch (what) {
       case 'dies': {
-        // At one of its next calls or steps, else after a moment.
+        // The node dies at one of its next calls or steps, at the latest after 200 ms.
         const at = dice.pick(['call', 'answer', 'step'] as const);
         if (at === 'step') node.dieAfter(dice.between(1, 200));
         else node.diesAt = at;

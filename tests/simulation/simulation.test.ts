@@ -26,14 +26,14 @@ const ONCE_FAILED: readonly (readonly [seed: number, requests: number])[] = [
   // A report added up half a batch, as it may on a store without transactions.
   [9550, 10],
   [21081, 10],
-  // A node had not heard of the last events when the run was judged.
+  // A node had not received the last events when the run was checked.
   [9501, 10],
   // A change of password that had landed without an answer was refused at its repeat.
   [16898, 10],
 ];
-/** As many on every machine; `npm run simulate` tries more. */
+/** The same number on every machine; `npm run simulate` tries more. */
 const SEEDS = 500;
-/** Only ends runs that stand still. */
+/** Ends only runs that stand still. */
 const TIMEOUT_MS = 1_200_000;
 
 const faultsOf = (result: RunResult): string =>

@@ -67,7 +67,7 @@ class Calls {
       const landed = Promise.withResolvers<void>();
       const stream = String(args[0]);
       this.#landing.set(stream, landed.promise);
-      // The server carries it out whether this node still lives or not.
+      // The server carries out the call whether this node still lives or not.
       time.after(
         dice.number() * 3_000,
         () =>
@@ -159,7 +159,7 @@ const withGrowth = (store: EventStore, way: Way, node: SimulatedNode): EventStor
     const stop = store.onGrowth((growth) => {
       const { time, dice, faults } = way;
       const bare = faults.dropsGrowth(dice);
-      // In order, as one subscription delivers.
+      // Growth arrives in order, as one subscription delivers it.
       last = Math.max(last, time.now + dice.delay(3, faults.areOn ? 1_500 : 5) + faults.stallOfGrowth(dice));
       const announce = (): void => {
         if (isOpen) listener(bare ? undefined : growth);

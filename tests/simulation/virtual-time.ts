@@ -3,12 +3,12 @@ import { setImmediate as realTick } from 'node:timers/promises';
 import type { Timer, Timers } from '../../application/core/runtime/timers.ts';
 import { type Timed, TimeHeap } from './time-heap.ts';
 
-/** A part of the world that can die and stall: its timers are dropped or late then. */
+/** A part of the world that can die or stall, which drops or delays its timers. */
 export interface Owner {
   isAlive: boolean;
   /** Runs nothing before this time. */
   stalledUntil: number;
-  /** Called in place of its event after so many others, between any two asynchronous steps. */
+  /** After `left - 1` more events of the owner, `end` is called in place of the next event. */
   ending?: { left: number; readonly end: () => void } | undefined;
 }
 
@@ -18,7 +18,7 @@ interface Entry extends Timed {
   readonly run: () => void;
   readonly owner: Owner | undefined;
   isCancelled: boolean;
-  /** Runs although its owner is dead or stalls: queues that all nodes of this process share pass on slots in ticks. */
+  /** Runs although its owner is dead or stalls, since queues that all nodes of this process share work in ticks. */
   readonly outlives: boolean;
 }
 
@@ -32,8 +32,8 @@ const MOST_TICKS = 100_000;
 const EVENTS_PER_TICK = 128;
 
 /**
- * Time that moves only from one event to the next. Runs one callback at a time, lets everything that follows from it in
- * microtasks and ticks settle, then takes the next: a run is a function of its seed.
+ * Time that moves only from one event to the next. Runs one callback, lets the microtasks and ticks that follow from it
+ * settle, and then runs the next callback, so that a run is a function of its seed.
  */
 export class VirtualTime {
   readonly #heap = new TimeHeap<Entry>();
@@ -57,7 +57,7 @@ export class VirtualTime {
     return this.#contextOf(owner)(run);
   }
 
-  /** One context for each owner, since making one copies all that the process keeps in contexts. */
+  /** One context for each owner, since making a context copies all that the process keeps in contexts. */
   #contextOf(owner: Owner | undefined): Run {
     if (owner === undefined) return this.#outside;
     const known = this.#contexts.get(owner);
@@ -71,7 +71,7 @@ export class VirtualTime {
     return this.#owners.getStore();
   }
 
-  /** @returns cancels it */
+  /** @returns a function that cancels the event */
   after(ms: number, run: () => void, owner: Owner | undefined = this.owner): () => void {
     const entry = this.#plan(ms, run, owner, false);
     return () => {
@@ -122,7 +122,7 @@ export class VirtualTime {
     return promise;
   }
 
-  /** Runs events until it is over or a real store works. */
+  /** Runs events until `isOver` or until a real store works. */
   #tick(isOver: () => boolean, limitMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       let hasFailed = false;
@@ -188,7 +188,7 @@ export class VirtualTime {
   #run({ owner, outlives, run }: Entry): void {
     this.steps += 1;
     const isEnd = owner?.ending !== undefined && this.#ends(owner, owner.ending);
-    // The work of others in a queue of the process goes on.
+    // A tick of a queue that other nodes share runs also when its owner has just died.
     if (!isEnd || outlives) run();
   }
 
@@ -200,7 +200,7 @@ export class VirtualTime {
     return true;
   }
 
-  /** Runs the ticks that outlive their owners, and drops all other events: queues of the process are empty for the next run. */
+  /** Runs the ticks that outlive their owners, which empties the queues of the process, and drops all other events. */
   async drain(): Promise<void> {
     // Stopped work must not continue in the next run.
     await this.#settled();

@@ -43,9 +43,9 @@ export class Workload {
   readonly #world: World;
   readonly #dice: Dice;
   readonly #context: Context;
-  /** Things that a person does at a time. */
+  /** Number of actions that a person takes at a time. */
   readonly #tabs: number;
-  /** Things that are done later on. */
+  /** Actions and pages that are under way beside the next action. */
   readonly #later: Promise<void>[] = [];
   #left = 0;
 
@@ -146,7 +146,7 @@ export class Workload {
       await this.#world.time.pause(this.#dice.delay(150, 2_000));
       const act = this.#dice.weighted(this.areas.flatMap((area) => area.actions(tenant, actor)));
       await act();
-      // The person goes on while they load.
+      // The person takes the next action while the pages load.
       this.#later.push(this.#open(tenant, actor));
     }
   }

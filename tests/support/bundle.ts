@@ -4,8 +4,9 @@ import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
 
 /**
- * The server and `npm run admin` in few files, for a run of all tests: it starts hundreds of processes, and loading a thousand modules is
- * half of a start (decision 44). A test that is run alone starts the sources, as users do.
+ * Bundles the server and `npm run admin` into few files for a run of all tests. Such a run starts hundreds of
+ * processes, and loading a thousand modules takes half of a start (decision 44). A test that is run alone starts the
+ * sources, as users do.
  */
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -20,8 +21,9 @@ const ENTRIES = [
 ];
 
 /**
- * Sources keep their places, beside which they find data; threads and processes are files of the bundle. Packages that
- * are loaded later stay outside, since the bundler hides the names that a CommonJS module exports.
+ * Bundled code keeps the paths of its sources, next to which it finds data files, but starts the bundled files of
+ * threads and processes. Packages that are imported dynamically stay outside, since the bundler hides the names that
+ * a CommonJS module exports.
  */
 const places: Plugin = {
   name: 'places',
@@ -67,7 +69,7 @@ export const bundleProduct = async (): Promise<string> => {
     plugins: [places],
     logLevel: 'error',
   });
-  // Else Node compiles each file once more to see whether it is a module.
+  // Without this, Node compiles each file once more to see whether it is a module.
   await writeFile(join(OUT, 'package.json'), '{"type":"module"}');
   return OUT;
 };

@@ -1,6 +1,6 @@
 /**
- * Keeps the thread busy for `ms` of its processor time. System time counts too: reading the times is a system call, which
- * on some machines takes more time there than the loop itself.
+ * Keeps the thread busy for `ms` of its processor time. System time counts too, since reading the times is a system
+ * call, which on some machines takes more time than the loop itself.
  */
 export const busyFor = (ms: number): void => {
   const spent = (): number => {

@@ -12,9 +12,9 @@ import type { Server } from './server.ts';
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Of an error without `request_id`, to compare answers to the byte. */
+  /** The body as text. An error is without `request_id`, so that tests can compare answers byte for byte. */
   readonly text: string;
-  /** The parsed body; undefined without one. */
+  /** The parsed body; undefined without a body. */
   readonly json: unknown;
   /** The `error` of an error answer. */
   readonly error: string | undefined;

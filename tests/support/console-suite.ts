@@ -96,8 +96,8 @@ export const settled = async (page: Page): Promise<void> => {
 };
 
 /**
- * Gives the tests of a suite a server and a browser. They are skipped where no browser is installed, and each fails on refusals
- * of the page's policy and on errors of the page.
+ * Gives the tests of a suite a server and a browser. The tests are skipped where no browser is installed, and fail on
+ * refusals of the page's policy and on errors of the page.
  * @param prepare runs before the first test
  */
 export const consoleSuite = (

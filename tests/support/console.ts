@@ -15,19 +15,19 @@ export interface ConsoleBrowser {
   openAs(token: string, path: string, options?: BrowserContextOptions): Promise<Page>;
   /** Violations of the policy, uncaught errors and lines of `console.error` of all pages so far. */
   readonly problems: readonly string[];
-  /** Errors that the test causes itself are no problems. */
+  /** Ignores a problem that the test itself causes. */
   expect(problem: RegExp): void;
   close(): Promise<void>;
 }
 
-/** Why tests in a browser are skipped; undefined where there is one. */
+/** Why tests in a browser are skipped; undefined where a browser is installed. */
 export const noBrowser = (): string | undefined =>
   chromiumPath() === undefined ? 'no Chromium is installed' : undefined;
 
 const newest = (patterns: readonly string[]): number =>
   Math.max(0, ...patterns.flatMap((pattern) => globSync(pattern).map((file) => statSync(file).mtimeMs)));
 
-/** Chromium logs each refused request; refusals of the API are the page's to show. */
+/** Chromium logs each refused request. Refusals of the API are no problems, since the page shows them. */
 const isRefusal = (text: string, url: string): boolean =>
   /the server responded with a status of 4\d\d/.test(text) && !new URL(url).pathname.startsWith('/console');
 

@@ -50,7 +50,7 @@ export const useFakeClock = () => {
   };
 };
 
-/** Replaces the timers of this process during `test`. Timers that still run then never fire. */
+/** Replaces the timers of this process during `test`. Timers that are pending at its end never fire. */
 export const withFakeTimers = async (test: (time: FakeTimers) => Promise<void>): Promise<void> => {
   let now = 0;
   const running = new Set<FakeTimer>();

@@ -28,7 +28,7 @@ const TEXTS = [
     'a|b',
   ],
   ...['a#b', 'a-b', '/', '{1}', '$where', '__proto__'],
-  // Around the length that an index over fields holds.
+  // Lengths around the greatest that an index over fields holds.
   ...[118, 119, 120, 121, 122].map((length) => 'z'.repeat(length)),
   ...[`${'z'.repeat(119)}😀`, `${'z'.repeat(120)}y`],
 ];

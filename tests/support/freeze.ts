@@ -23,8 +23,8 @@ const isWriteLocked = (path: string): boolean => {
 };
 
 /**
- * Stops a process with SIGSTOP while it has no transaction open: inside one it keeps the lock of an embedded store,
- * and other processes answer 503 until it goes on. SIGCONT ends it.
+ * Stops a process with SIGSTOP while it has no transaction open: a process that is stopped inside a transaction keeps
+ * the lock of an embedded store, and other processes answer 503. SIGCONT lets the process continue.
  */
 export const freezeOutsideTransactions = (server: Server): Promise<true> =>
   eventually('a process that is stopped outside transactions', async () => {

@@ -42,7 +42,7 @@ const context = (() => {
 const copyContext = (path: string, target: string): void => {
   if (!context.files.includes(path)) throw new Error(`.dockerignore leaves out ${path}`);
   const filter = (file: string): boolean => !context.without.some((pattern) => matchesGlob(file, pattern));
-  // Of a folder the content is copied.
+  // For a folder, its content is copied.
   cpSync(path, statSync(path).isDirectory() ? target : join(target, path), { recursive: true, filter });
 };
 

@@ -4,7 +4,7 @@ import { leaksIn } from './log-check.ts';
 import { OF_CHILDREN } from './server.ts';
 import { tenantToken } from './tokens.ts';
 
-/** A start on a busy machine may take longer than a test usually may. */
+/** A start on a busy machine may take longer than the usual timeout of a test. */
 const MOCHA = ['node_modules/mocha/bin/mocha.js', '--timeout', '60000'];
 
 const token = tenantToken({ tenantId: 'acme', id: 'u1', email: 'a@acme.example', role: 'admin' });

@@ -23,14 +23,14 @@ export interface NoMongoServer {
 
 const run = promisify(execFile);
 const SOURCE = join(import.meta.dirname, 'ferretdb');
-/** Without the other storage of FerretDB, whose driver takes long to build, and without what only debuggers read. */
+/** Leaves out FerretDB's PostgreSQL storage, whose driver takes long to build, and data that only debuggers read. */
 const OPTIONS = ['-tags=ferretdb_no_postgresql', '-trimpath', '-ldflags=-s -w', '-gcflags=all=-dwarf=false'];
 let shared: Promise<MongoServer> | undefined;
 let users = 0;
 
 /**
- * The server at `MONGODB_URL`; otherwise FerretDB 1.24, which speaks MongoDB's protocol. It is built with Go (about half a
- * minute the first time, then cached) and shared by all suites of the process.
+ * The server at `MONGODB_URL`; otherwise FerretDB 1.24, which speaks MongoDB's protocol. FerretDB is built with Go
+ * (about half a minute the first time, then cached) and shared by all suites of the process.
  */
 export async function startMongo(): Promise<MongoServer | NoMongoServer> {
   const url = process.env.MONGODB_URL;
@@ -152,7 +152,7 @@ export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
   }
 }
 
-/** FerretDB sometimes crashes by itself; it is then started again on its port and data, so that one crash fails few tests. */
+/** FerretDB sometimes crashes by itself. It is then restarted on its port and data, so that a crash fails few tests. */
 async function start(binary: string): Promise<MongoServer> {
   const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
   const port = await freePort();

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { OF_CHILDREN } from './server.ts';
 
 /**
- * Tools that check the documents and generate clients, in a folder with a lockfile of their own: they are many packages, of
- * an older TypeScript, that nothing else needs. The first test that uses them installs them.
+ * Tools that check the documents and generate clients, in a folder with a lockfile of their own, since they are many
+ * packages, with an older TypeScript, that no other code needs. The first test that uses the tools installs them.
  */
 
 const SOURCE = join(import.meta.dirname, 'openapi-tools');
@@ -16,7 +16,11 @@ export const GENERATED = join(FOLDER, 'generated');
 
 const MINUTES_5 = 300_000;
 
-/** Runs a program in the folder. @param more of its environment; installers need all of ours @throws with its output when it fails */
+/**
+ * Runs a program in the folder.
+ * @param more of its environment; installers need all of this process's
+ * @throws with the program's output when it fails
+ */
 export const run = async (
   program: string,
   args: readonly string[],

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How fast this machine is at the moment, for tests that promise a time: a slow or busy one gets more. */
+/** How fast this machine is at the moment, for tests that promise a time: a slow or busy machine gets more time. */
 
 /** A start of Node that does nothing, on a quiet machine. */
 const QUIET_MS = 25;
@@ -13,6 +13,6 @@ export const bareStart = async (): Promise<number> => {
   return performance.now() - began;
 };
 
-/** A time (ms) that holds on a quiet machine, as long as it takes at the present pace. Measured after what was timed. */
+/** Scales a time (ms) of a quiet machine to the present pace. Called after the timed work, whose pace it measures. */
 export const atPresentPace = async (ms: number): Promise<number> =>
   ms * Math.max(1, (await bareStart()) / QUIET_MS);

@@ -146,7 +146,7 @@ const addressIn = (output: string): string | undefined => {
 };
 
 const START_MS = 150_000;
-/** A start fills a young generation of one megabyte many times before V8 makes it grow: a tenth of its processor time. */
+/** A start fills V8's young generation of 1 MB many times before it grows: a tenth of the start's processor time. */
 export const FEW_COLLECTIONS = ['--min-semi-space-size=16'];
 
 /** The file that `npm start` runs, as users start it, without options for tests. */

@@ -36,7 +36,7 @@ export const smallDisk = (megabytes: number, options = ''): SmallDisk | string =
             () => false,
           )
         ) {
-          // Until it is full.
+          // The disk is full.
         }
       }
     },

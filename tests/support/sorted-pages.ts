@@ -39,7 +39,7 @@ const text = fc
 /** Changes between two pages; fewer than the rows that a cursor names. */
 const MAX_CHANGES = 7;
 
-/** After page `page`, gives the row shown `back` rows before its end the text `to`. */
+/** After page `page`, sets the text `to` on the row that is `back` rows before the end of that page. */
 const change = fc.record({
   page: fc.nat({ max: 4 }),
   back: fc.nat({ max: MAX_CHANGES }),

@@ -1,7 +1,8 @@
 /**
- * Fails a run in which the event loop of a test server stood still (decision 38): servers log their long ticks with the code that
- * ran (`api/event-loop.ts`). The times are processor time of one piece of code, so other processes do not matter, and
- * the bound is far above the budget of 20 ms, so a slow machine does not either. `TEST_TICKS=1` prints all long ticks of a run.
+ * Fails a run in which the event loop of a test server stood still (decision 38): servers log their long ticks with the
+ * code that ran (`api/event-loop.ts`). The times are processor time of one piece of code, so that other processes do
+ * not affect them, and the bound is far above the budget of 20 ms, for slow machines. `TEST_TICKS=1` prints all long
+ * ticks of a run.
  */
 
 export interface LongTick {
@@ -18,7 +19,7 @@ export const TICK_BOUND_MS = 300;
 const EXCUSED: ReadonlyMap<string, string> = new Map();
 
 const TICK = /"code":"(\w+)","ms":(\d+)[^\n]*"msg":"a long tick"/g;
-/** The first lines of a server are those of its start. */
+/** Lines of a server's log before this one belong to its start. */
 const LISTENING = /"msg":"listening"/;
 
 /** The long ticks after a server's start. @param testAt the test that ran at an index of the text */
@@ -29,7 +30,7 @@ export const ticksIn = (text: string, testAt: (at: number) => string): LongTick[
     .map(({ 1: code = '', 2: ms, index }) => ({ code, ms: Number(ms), test: testAt(index) }));
 };
 
-/** Those that fail a run. */
+/** The ticks that fail a run. */
 export const tooLong = (ticks: readonly LongTick[]): LongTick[] =>
   ticks.filter(({ code, ms }) => ms > TICK_BOUND_MS && !EXCUSED.has(code));
 

@@ -76,7 +76,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
         const updates = others.map(({ statement }) => statement);
         if (updates.length > 0) await carriedOut(send, { update: name, updates, $db });
         if (rows.length === 0) continue;
-        // Many times faster than an update per document.
+        // One deletion and one insertion are many times faster than an update per document.
         const ids = rows.map(({ statement }) => statement.q._id);
         const documents = rows.map(({ statement }) => ({ ...statement.q, ...statement.u }));
         await carriedOut(send, { delete: name, deletes: [{ q: { _id: { $in: ids } }, limit: 0 }], $db });
@@ -169,7 +169,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
       const reply = await perform(name, command, send);
       return failure === undefined ? reply : failed(failure.error);
     } catch (error) {
-      // A violated rule of the proxy; callers do not handle this code.
+      // A rule of the proxy was violated, such as an unexpected command. Callers do not handle this code.
       return failed({ code: 8, codeName: 'UnknownError', errmsg: String(error) });
     }
   }

@@ -16,7 +16,7 @@ export interface WireMessage {
   readonly body: Document;
 }
 
-/** Keeps the types of numbers. */
+/** Parses BSON, and keeps the types of numbers. */
 const parse = (bytes: Buffer): Document => BSON.deserialize(bytes, { promoteValues: false });
 
 /** Yields the complete messages of a connection. */

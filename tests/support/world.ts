@@ -79,7 +79,7 @@ export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): P
 
 export interface Pair {
   readonly world: World;
-  /** On the same data. */
+  /** The second server, on the same data. */
   readonly other: Server;
 }
 

@@ -34,7 +34,7 @@ describe('Large bodies', () => {
   };
   const slice = (): Slice => new TimeSlices().of('acme', 'body');
 
-  it('wait for their owner’s next slice after each part', async () => {
+  it('wait for the next slice of their caller after each part', async () => {
     const waits: (() => void)[] = [];
     const waiting = slice();
     waiting.next = () => new Promise((resolve) => waits.push(resolve));
@@ -112,7 +112,7 @@ describe('Large bodies', () => {
       await eventually(() => expect(late).to.not.equal(undefined));
       expect(socket.destroyed).to.equal(false);
       late?.();
-      // A reset is reported before it.
+      // A reset of the connection is reported before `close`.
       await new Promise((resolve) => socket.once('close', resolve));
     } finally {
       restore();

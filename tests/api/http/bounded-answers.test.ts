@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { routesWithoutServer } from '../../../api/openapi/routes.ts';
 
-/** Lists inside an answer that no `limit` bounds, and what bounds them instead. A new one needs a reason here. */
+/** Lists inside answers that have no `limit`, each with the reason why it is bounded. A new list needs an entry. */
 const BOUNDED: Readonly<Record<string, string>> = {
   'getApiToken scopes': 'a fixed set',
   'getTenant sso.return_origins': 'the list in the body of the request that sets it',
@@ -36,7 +36,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'readWebhookDelivery history': 'MAX_ATTEMPTS_SHOWN',
 };
 
-/** Paths of the lists in a schema, not of those inside their elements. */
+/** Paths of the lists in a schema, without lists inside the elements of a list. */
 const listsIn = (schema: unknown, path: readonly string[] = []): string[] => {
   if (schema instanceof z.ZodArray) return [path.join('.')];
   if (schema instanceof z.ZodObject) {

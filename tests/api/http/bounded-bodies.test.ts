@@ -27,7 +27,7 @@ describe('Lists in request bodies', () => {
     expect(bounded.safeParse([1]).error?.issues[0]?.path).to.deep.equal([0]);
   });
 
-  it('fail the start when they are not bounded, at any depth', () => {
+  it('are found at any depth when they have no bound, so that the start fails', () => {
     const inside = z.object({ a: z.union([z.string(), z.object({ b: z.array(z.string()).optional() })]) });
     expect(unboundedList(inside)).to.equal('body.a.1.b.0');
     expect(unboundedList(listOf(z.array(z.string()), { max: 3 }))).to.equal('body.1.0');

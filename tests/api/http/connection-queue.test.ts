@@ -18,7 +18,7 @@ describe('New connections', () => {
   let served: (string | undefined)[];
 
   before(function () {
-    // Elsewhere a process listens with one socket, and has no other loopback addresses.
+    // Other systems listen with one socket per process, and have one loopback address.
     if (process.platform !== 'linux') this.skip();
   });
   beforeEach(async () => {
@@ -45,7 +45,7 @@ describe('New connections', () => {
     await once(client, 'connect');
     return client;
   };
-  /** Connections that the server has accepted. */
+  /** Opens connections from one address, and waits until the server has accepted them. */
   const burst = async (): Promise<Socket[]> => {
     const opened = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(ELSEWHERE)));
     await eventually(async () => expect(await openConnections(server)).to.equal(CONNECTIONS));
@@ -53,7 +53,7 @@ describe('New connections', () => {
   };
   const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  it('begin few requests in one tick, however many connections send one together', async () => {
+  it('begin few requests in one tick, however many connections send a request at once', async () => {
     for (const client of await burst()) client.write(REQUEST);
     let most = 0;
     let before = 0;
@@ -65,7 +65,7 @@ describe('New connections', () => {
     expect(most).to.be.below(CONNECTIONS / 4);
   });
 
-  it('are served address by address, so that a burst delays nobody elsewhere', async () => {
+  it('are served round robin by address, so that a burst does not delay other addresses', async () => {
     const loud = await burst();
     const quiet = await open(HOST);
     for (const client of loud) client.write(REQUEST);
@@ -78,7 +78,7 @@ describe('New connections', () => {
     server.headersTimeout = 50;
     const silent = await Promise.all(Array.from({ length: 64 }, () => open(HOST)));
     for (const client of silent) client.resume();
-    // One of the sockets is the server's own, which looks for such connections every half minute.
+    // The server has several sockets. Only its own one checks for silent connections just every 30 s.
     await eventually(() => expect(silent.filter((client) => client.destroyed).length).to.be.above(32));
   });
 });

@@ -44,7 +44,7 @@ describe('CSV rows', () => {
     );
   });
 
-  it('of a table follow a heading for each column, also without rows', () => {
+  it('of a table follow a row of column headings, which an empty table has too', () => {
     const columns = { name: (of: string) => of, 'length, in units': (of: string) => of.length };
     expect(csvTable(columns, ['ab', '=c'])).to.equal('name,"length, in units"\r\nab,2\r\n\'=c,2\r\n');
     expect(csvTable(columns, [])).to.equal('name,"length, in units"\r\n');

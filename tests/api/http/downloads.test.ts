@@ -21,12 +21,12 @@ describe('A Range header', () => {
     [undefined],
   ];
   for (const [header, first, last] of cases) {
-    it(`${header} of ten bytes`, () => {
+    it(`is read for a file of ten bytes: ${header}`, () => {
       expect(byteRange(header, 10)).to.deep.equal(first === undefined ? undefined : { first, last });
     });
   }
 
-  it('of nothing is none', () => {
+  it('gives no range of an empty file', () => {
     expect(byteRange('bytes=0-0', 0)).to.equal(undefined);
     expect(byteRange('bytes=-1', 0)).to.equal(undefined);
   });

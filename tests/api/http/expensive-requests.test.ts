@@ -43,7 +43,7 @@ describe('Expensive requests', () => {
   const ask = (as: string) => server.request('GET', REPORT, { as });
   const untilStarted = (count: number) => eventually(`${count} handlers run`, () => started === count);
 
-  it('of a tenant run two at a time; others wait for a slot, and another tenant does not', async () => {
+  it('of a tenant run two at a time and then wait for a slot, but do not delay another tenant', async () => {
     await begin();
     const own = ['admin', 'admin', 'admin', 'operator'].map(ask);
     await untilStarted(2);
@@ -93,7 +93,7 @@ describe('Expensive requests', () => {
     last?.emit('close');
   });
 
-  it('start in a tick of their own, after the requests of others that came before', async () => {
+  it('start in a later tick, after all requests that arrived before them', async () => {
     const order: string[] = [];
     setImmediate(() => order.push('others'));
     await new ExpensiveRequests().begin(admin, new ServerResponse(new IncomingMessage(new Socket())));

@@ -24,7 +24,7 @@ const routes = tagged(
   ),
 );
 
-describe('Rights of a tenant that another node has changed', () => {
+describe('Tenant rights that another node has changed', () => {
   const known: { here: TenantRights; stored: TenantRights | undefined; reads: string[] } = {
     here: NONE,
     stored: NONE,
@@ -46,7 +46,7 @@ describe('Rights of a tenant that another node has changed', () => {
   const statusOf = async (kind: string): Promise<number> =>
     (await server.request('GET', `/api/v1/${kind}`, { as: 'admin' })).status;
 
-  it('count at once on each route that needs them', async () => {
+  it('take effect at once on each route that requires them', async () => {
     for (const kind of KINDS) {
       Object.assign(known, { here: NONE, stored: NONE });
       expect(await statusOf(kind), `${kind} before`).to.equal(NEEDED[kind]);
@@ -57,7 +57,7 @@ describe('Rights of a tenant that another node has changed', () => {
     }
   });
 
-  it('are read only when those known here do not suffice', async () => {
+  it('are read from the store only when the cached rights do not suffice', async () => {
     Object.assign(known, { here: ALL, stored: NONE, reads: [] });
     for (const kind of [...KINDS, 'free']) expect(await statusOf(kind)).to.equal(204);
     known.here = NONE;

@@ -79,7 +79,7 @@ describe('Idempotency-Key', () => {
     expect((await create('f')).status).to.equal(422);
   });
 
-  it('gives the handler its use and the start of earlier attempts', async () => {
+  it('gives the handler its scope, its nonce and the start of earlier attempts', async () => {
     expect((await create('f')).status).to.equal(201);
     expect(effects.at(-1)).to.have.nested.property('idempotency.priorAttempt.since');
     expect(effects.at(-1)).to.have.nested.property('idempotency.nonce');

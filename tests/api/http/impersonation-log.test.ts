@@ -9,7 +9,7 @@ import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { admin, authenticate, type LogLine, recordingLogger, serve, type TestServer } from './support.ts';
 
-/** `acting` is a platform admin acting as the admin; other tokens are unchanged. */
+/** The token `acting` is of a platform admin who impersonates the admin; other tokens are unchanged. */
 const withActing: Authenticate = (token, family) =>
   token === 'acting' && family === 'tenant'
     ? { ...admin, impersonatedBy: 'root@platform.test' }

@@ -35,7 +35,7 @@ describe('The limit of the rows of previews', () => {
     });
   }
 
-  it('lets small previews pass that fit into what is left', () => {
+  it('admits small previews that fit into the rest of the limit', () => {
     const take = previewLimit({ now: () => 0 });
     const rows = QUOTAS.free.preview_rows / PREVIEW_ROW_BYTES;
     take('acme', 'free', rows - 10);

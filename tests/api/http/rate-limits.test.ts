@@ -54,7 +54,7 @@ describe('Token buckets', () => {
     expect(passed((limits) => limits.ofTenant('acme', 'free'))).to.equal(100);
   });
 
-  it('are at least empty, however many requests another process admitted', () => {
+  it('never hold less than 0 tokens, however many requests another process admitted', () => {
     const buckets = new TokenBuckets(60, 10);
     buckets.debit('a', 1_000, 0);
     expect(buckets.take('a', 0)).to.equal(1);
@@ -175,7 +175,7 @@ describe('Rate limits', () => {
       30,
     ]);
     const others = Array.from({ length: 17 }, (_, nth) => given.loginAs('jo@x.test', `203.0.${nth}.1`));
-    // Four of the twenty counted for the networks above; refused ones did not count.
+    // Of the twenty attempts, four were counted for the networks above; refused attempts were not counted.
     expect(others.map((wait) => wait === undefined)).to.deep.equal([...Array(16).fill(true), false]);
     expect(others.at(-1)).to.equal(3);
     expect(given.loginAs('al@x.test', '198.51.100.1')).to.equal(undefined);

@@ -6,7 +6,7 @@ import { eventually } from '../../support/server.ts';
 import { serve, type TestServer } from './support.ts';
 
 const PATH = '/api/v1/things';
-/** Reads of a tenant whose answers are made at a time (docs/limits.md). */
+/** How many reads of one tenant are answered at a time (docs/limits.md). */
 const AT_ONCE = 16;
 
 describe('Reads between their admission and their answer', () => {
@@ -62,7 +62,7 @@ describe('Reads between their admission and their answer', () => {
     return (await all).map(({ status }) => status);
   };
 
-  it('are limited for a tenant: of a burst over many connections the others wait, and none is refused', async () => {
+  it('are limited for each tenant: further reads of a burst wait, and none is refused', async () => {
     const own = burst(AT_ONCE + 24, 'admin');
     await untilStarted(AT_ONCE);
     const other = ask('other');

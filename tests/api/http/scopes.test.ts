@@ -95,7 +95,7 @@ describe('Scopes', () => {
     expect(outcome(admins, user())).to.equal('in');
     expect(outcome(admins, user({ tokenUse: 'api_test' }))).to.equal('in');
     expect(outcome(admins, user({ role: 'operator' }))).to.equal('admin_required');
-    // The scope replaces the role of the others.
+    // For API tokens and extensions, the scope replaces the role.
     expect(outcome(admins, apiToken('workflow:admin'))).to.equal('in');
     expect(outcome(admins, { ...extension('workflow:admin'), role: 'operator' })).to.equal('in');
   });
@@ -120,7 +120,7 @@ describe('Scopes', () => {
     );
   });
 
-  it('cannot mint a test token, nor can a test token, whatever its role', () => {
+  it('do not allow minting a test token, and a test token of any role may not mint one either', () => {
     const access = guarded(adminRoute({ ...rest, refuses: ['api_token', 'extension', 'test_token'] }));
     for (const principal of [
       apiToken('admin:*'),

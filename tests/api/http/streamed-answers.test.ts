@@ -220,7 +220,7 @@ describe('A streamed answer', () => {
     await server.close();
   });
 
-  it('begins after the earlier answer of its connection, and not at all when this closes', async () => {
+  it('begins after the earlier answer of its connection, and never begins when the connection closes', async () => {
     for (const endless of Object.values(kinds)) {
       const all = [endless(), endless()];
       const server = await serve([oneAfterAnother(all.map(({ body }) => body))]);
@@ -234,7 +234,7 @@ describe('A streamed answer', () => {
     }
   });
 
-  it('ends with the connection while many wait, without a warning', async () => {
+  it('ends when its connection closes while many answers wait, without a warning', async () => {
     const warnings: Error[] = [];
     const note = (warning: Error): void => void warnings.push(warning);
     process.on('warning', note);
@@ -250,7 +250,7 @@ describe('A streamed answer', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('closes the connection when its source fails while it waits', async () => {
+  it('closes the connection when its source fails while the answer before it is sent', async () => {
     const first = new PassThrough();
     first.write('one');
     const second = Readable.from([Buffer.from('two')]);
@@ -278,7 +278,7 @@ describe('A streamed answer', () => {
     server.close();
   });
 
-  it('ends while it waits for a stalled answer', async () => {
+  it('ends when it waits too long for a stalled answer before it', async () => {
     const { body, isEnded } = kinds['of pieces']?.() ?? expect.fail();
     let asked = 0;
     const server = createServer((_request, response) => {

@@ -33,7 +33,7 @@ describe('Reads that wait for one batch of events', () => {
     };
     const server = await serve([slow], { waitForReads });
     try {
-      // Of two tenants, since 16 of one are answered at a time.
+      // Callers of two tenants, since only 16 reads of one tenant are answered at a time.
       const callers = ['admin', 'other'];
       const asked = Array.from({ length: REQUESTS }, (_, nth) =>
         server.request('GET', '/slow', { as: callers[nth % callers.length] ?? '' }),

@@ -16,7 +16,7 @@ describe('Progress reports of projections', () => {
     return { sent, reports: new ProgressReports((all) => sent.push(all)) };
   };
 
-  it('are batched, with the latest of each generation', async () => {
+  it('are batched, and a batch has the latest report of each generation', async () => {
     const { sent, reports } = begin();
     reports.note(made('users', '1'));
     reports.note(made('tenants', '1'));

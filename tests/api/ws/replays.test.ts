@@ -5,7 +5,7 @@ import type { Listening } from '../../support/socket.ts';
 import { type SocketNode, startSocketNode, writerOf } from '../../support/socket-node.ts';
 
 const START = '0000000000000000';
-/** More than the buffers at both ends of a loopback connection hold. */
+/** More envelopes than the buffers at both ends of a loopback connection hold. */
 const MANY = 900;
 const LARGE = 'x'.repeat(40_000);
 

@@ -61,7 +61,7 @@ describe('an answer without a language model', () => {
     expect(reply).to.equal(`${NOTHING_CERTAIN}\n\n• Repair 905 boiler\n• Boiler room key`);
   });
 
-  it('prefers a line with the asked kind (a time, a person) and quotes in the order of the text', () => {
+  it('prefers a line with the kind of answer asked for (a time, a person), and quotes in text order', () => {
     const text = passage('Toll box fleet', [
       'Somebody lost one. The provider was told on 12 March at noon. Ms Berger blocked it.',
     ]);

@@ -30,7 +30,7 @@ describe('chunks of a text', () => {
     ]);
   });
 
-  it('take sentences up to the target length, and a longer one whole', () => {
+  it('take sentences up to the target length, and keep a longer sentence whole', () => {
     const [short, longer] = [
       'It is here.',
       `This sentence is longer than any target, ${'so '.repeat(8)}it stays.`,

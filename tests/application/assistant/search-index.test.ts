@@ -78,7 +78,7 @@ describe('a search', () => {
   });
 });
 
-/** More chunks than are compared one by one, in topics of 20 around random vectors, and a question about each topic. */
+/** So many chunks that the search estimates cosines first. They form topics of 20 around random vectors. */
 describe('a search in a large corpus', () => {
   const DIMENSIONS = 512;
   const TOPICS = 100;
@@ -103,7 +103,7 @@ describe('a search in a large corpus', () => {
     return index;
   };
 
-  it('finds for each topic the same ten as comparing all vectors', () => {
+  it('finds for each topic the same ten chunks as comparing all vectors', () => {
     const index = filled();
     for (const [n, topic] of topics.entries()) {
       const question = near(topic, 2_000_000 + n, 1);
@@ -116,10 +116,10 @@ describe('a search in a large corpus', () => {
     }
   });
 
-  it('finds a chunk without a vector by its words, whatever signs the question has', () => {
+  it('finds a chunk without a vector by its words when most signs of the question are positive', () => {
     const random = unit(DIMENSIONS, 3_000_000);
     let positive = random.filter((value) => value > 0).length;
-    // More positive signs than negative ones, as of some questions.
+    // Has more positive signs than negative ones, like the vectors of some questions.
     const question = random.map((value) => {
       if (value > 0 || positive >= 280) return value;
       positive += 1;
@@ -140,7 +140,7 @@ describe('a search in a large corpus', () => {
     expect(found).to.include('late');
   });
 
-  it('finds records of one chunk among documents of many, whose estimates vary more', () => {
+  it('finds records of one chunk among documents of many chunks, whose estimates vary more', () => {
     const question = unit(DIMENSIONS, 5_000_000);
     /** A unit vector with exactly this cosine to the question. */
     const withCosine = (wanted: number, seed: number): Float32Array => {

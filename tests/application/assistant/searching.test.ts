@@ -37,7 +37,7 @@ describe('words of a text', () => {
     expect(termsOf('')).to.deep.equal([]);
   });
 
-  it('count more the rarer they are', () => {
+  it('have more weight the rarer they are', () => {
     const index = new KeywordIndex();
     for (let row = 0; row < 50; row += 1) index.add(['chair', ...(row === 7 ? ['lyon'] : [])]);
     const { bm25, coverage } = index.search([
@@ -54,7 +54,7 @@ describe('words of a text', () => {
 });
 
 describe('a related word', () => {
-  it('counts once with the word itself, and less than it', () => {
+  it('is not counted in addition to the word itself, and alone scores less than it', () => {
     const index = new KeywordIndex();
     for (const terms of [['invoic'], ['invoicenumber'], ['invoic', 'invoicenumber'], ['inv']])
       index.add(terms);
@@ -77,7 +77,7 @@ describe('the list of results', () => {
     expect(found.map(({ id }) => id)).to.deep.equal(['g', 'a', 'b', 'c', 'd', 'e']);
   });
 
-  it('has two sections of one source, unless it is the only one', () => {
+  it('has at most two sections of one source, unless there is no other source', () => {
     const one = [0, 1, 2, 3].map((no) => ranked('one', 0.9 - no / 10, { no }));
     expect(chosen(one, rules, apart).map(({ no }) => no)).to.deep.equal([0, 1, 2, 3]);
     const found = chosen([...one, ranked('two', 0.4)], rules, apart);
@@ -179,7 +179,7 @@ describe('the indexes of tenants', () => {
     expect(await indexes.search('b', await query('kettle'))).to.have.length(1);
   });
 
-  it('apply a change that appears after a later one', async () => {
+  it('apply a change that becomes visible after a later change', async () => {
     const store = memoryCorpusStore();
     const corpus = new Corpus({ store, embedder });
     await corpus.write('acme', [document('late', 'a late kettle')], 'fail');
@@ -225,7 +225,7 @@ describe('the search text', () => {
     expect(searchTextsOf('What did we promise?', []).text).to.equal('What did we promise?');
   });
 
-  it('includes the last full question when it refers to that', () => {
+  it('includes the last full question when the new question refers to it', () => {
     for (const message of ['And in 2025?', 'When?', 'How much is it?', 'what about that one']) {
       const { text, terms } = searchTextsOf(message, history);
       expect(text).to.include('Lyon').and.to.include(message);

@@ -10,7 +10,7 @@ const vector = fc
   .map((values) => Float32Array.from(values));
 
 describe('an estimated cosine', () => {
-  it('is the cosine of the share of differing signs, for any row', () => {
+  it('is the cosine of π times the share of differing signs, for any row', () => {
     fc.assert(
       fc.property(fc.array(vector, { minLength: 1, maxLength: 70 }), vector, (rows, question) => {
         const codes = new SignCodes(DIMENSIONS);

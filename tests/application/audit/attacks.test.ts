@@ -6,8 +6,8 @@ import { lineAttacks } from './attacks/lines.ts';
 import { attackedLog } from './attacks/log.ts';
 
 /**
- * All attacks on the smaller log, by both verifiers, with streams of each kind on either side of the earlier head; on the
- * large log those that a size could hide, by one.
+ * The smaller log gets all attacks, checked by both verifiers; streams of each kind lie before and after its earlier
+ * head. The large log gets the attacks that its size could hide, checked by one verifier.
  */
 const SIZES = [
   { EVENTS: 1_500, length: 100, both: true },

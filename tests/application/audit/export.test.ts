@@ -83,12 +83,12 @@ const metadata = fc.oneof(
 );
 
 /**
- * Without a backslash: V8’s JSON.parse mixes up names that start with an escape after it has seen an object whose name
- * there is a backslash ('{"\\\\":1}', then '{"\\"":1}').
+ * A name has no backslash, because of a bug of V8: after it has parsed an object with the name `\\`, JSON.parse gives a
+ * wrong name for one that starts with an escape ('{"\\\\":1}', then '{"\\"":1}').
  */
 const name = text.map((one) => one.replaceAll('\\', '/'));
 
-/** Data of each type: personal fields with any value, repeated, nested or under other names. */
+/** Data of an event: its personal fields with any value, repeated, nested or under other names. */
 const dataOf = (personal: readonly string[], sealed: readonly string[]): fc.Arbitrary<string> => {
   const value = fc.oneof(fc.constantFrom(...sealed), text, fc.constantFrom(null, 1, true));
   const members = fc.array(

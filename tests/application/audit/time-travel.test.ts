@@ -157,7 +157,7 @@ describe('A past state', () => {
     expect(await node.keys.open(user?.displayName ?? '')).to.equal('Ann 259');
   });
 
-  it('does not exist before the first event, for others, or for the platform', async () => {
+  it('is not found before the first event, for other tenants, or for streams of the platform', async () => {
     const { node, log } = await story();
     const travel = new TimeTravel(node);
     const first = log[0];

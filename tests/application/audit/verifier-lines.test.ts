@@ -116,11 +116,11 @@ describe('The lines of an export', function () {
       const { fault } = await verdictWith(index, line);
       expect([fault?.kind, fault?.line]).to.deep.equal(['unreadable_line', index + 1]);
     }
-    // Decoded leniently, it would only count as a changed event.
+    // A lenient decoder would read those bytes as this text, which is only a changed event.
     expect((await verdictWith(index, body)).fault?.kind).to.equal('changed_event');
   });
 
-  it('must have the hash at its place, since a moved one leaves the same rest', async () => {
+  it('must have the hash at its place, since moving it leaves the rest of the metadata unchanged', async () => {
     const index = indexOf('.user-');
     const { sealed, ...event } = JSON.parse(lines[index]?.toString('utf8') ?? '');
     const metadata = String(sealed.metadata);

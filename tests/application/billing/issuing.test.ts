@@ -42,7 +42,7 @@ describe('Issuing an invoice to the upstream', () => {
     throw new Error('it was not refused', { cause: error });
   };
 
-  it('ends as issued, and a repeat calls nobody', async () => {
+  it('ends as issued, and a repeated request does not call the upstream', async () => {
     const { invoice: issued } = await issue();
     expect(issued).to.include({ state: 'issued', upstream_ref: `ref-${key}` });
     const again = await issue();
@@ -82,11 +82,11 @@ describe('Issuing an invoice to the upstream', () => {
     });
   });
 
-  it('is generated again with the reason after a final refusal, and may then be issued or void', async () => {
+  it('returns to generated with the reason after a final refusal, and can be issued again', async () => {
     at.upstream.sends = ['refuse'];
     const error = await refusalOf(issue());
     expect([error.code, error.details]).to.deep.equal(['upstream_refused', { reason: 'HTTP 422: no' }]);
-    // The caller must read up to here.
+    // The caller must be able to read up to this position.
     const { position } = await invoicesOf(at.node);
     expect(at.wrote).to.deep.equal([position]);
     expect(await at.node.log.invoice(SCOPE, 'acme', invoice.id)).to.deep.equal({
@@ -119,7 +119,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect(at.upstream.calls).to.deep.equal([`send ${key}`, `send ${key}`, `find ${key}`]);
   });
 
-  it('stays issuing without an answer, cannot be void, and a repeated request does not call', async () => {
+  it('stays issuing without an answer, cannot be voided, and a repeated request does not call', async () => {
     at.upstream.sends = ['unheard'];
     const { invoice: waiting } = await issue();
     expect(waiting).to.include({ state: 'issuing', last_error: 'There was no answer.' });
@@ -208,9 +208,9 @@ describe('Issuing an invoice to the upstream', () => {
     expect(await statesOf(at.node)).to.deep.equal(['issued']);
   });
 
-  it('stays void when that came first, and logs that the upstream has the invoice', async () => {
+  it('stays void when the void came before the answer, and logs that the upstream has the invoice', async () => {
     at.upstream.pause = async () => {
-      // Another process lost this call and was refused.
+      // Another process records a refusal and then voids the invoice.
       const of = { tenantId: SCOPE, type: invoicesStream, id: 'acme', cause: cause('another') };
       await at.node.commands.execute({ ...of, decide: (state) => refuseIssue(state, invoice.id, 1, 'no') });
       await at.node.commands.execute({ ...of, decide: (state) => voidInvoice(state, invoice.id) });
@@ -283,7 +283,7 @@ describe('Issuing an invoice to the upstream', () => {
     });
   }
 
-  it('finds its own start after an interrupted keyed request and continues', async () => {
+  it('continues after an interrupted keyed request whose start was stored', async () => {
     const held = at.nodeOf({ events: faultyEvents(at.stores.events, ['unavailable after']) });
     const cut = await held.invoices
       .issue('north', invoice.id, at.context('key'))

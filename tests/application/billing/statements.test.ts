@@ -288,7 +288,7 @@ describe('Statements', () => {
     ]);
   });
 
-  it('wait with a draft for the log and return its position', async () => {
+  it('make a draft only after the log was folded to its end, and return that position', async () => {
     const billing = await startBilling();
     await billing.use(used('2026-11-03T00:00:00Z'));
     const draft = await billing.statements.draft(PARTNER, ACME, NOVEMBER);

@@ -8,7 +8,7 @@ const instant = fc
   .map((ms) => new Date(ms).toISOString());
 
 describe('Usage by period', () => {
-  it('is added to the last part that has begun, and left out outside of all', () => {
+  it('is added to the last period that has begun, and left out when it is outside of all periods', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(instant, { minLength: 2, maxLength: 12 }),
@@ -16,7 +16,7 @@ describe('Usage by period', () => {
         (some, moments) => {
           const cuts = some.toSorted();
           const tally = new UsageByPeriod(cuts);
-          // Includes the cuts themselves.
+          // Usage at the very instant of each cut too.
           const all = [...moments, ...cuts];
           for (const at of all) {
             tally.add(at, { messages_sent: 1 });

@@ -4,7 +4,7 @@ import { refusalCode } from '../../support/eventually.ts';
 import { defineNodes, request, startEntities, TENANT } from './support.ts';
 import { cluster, definition, field } from './workflow-nodes.ts';
 
-/** A node never refuses on its cached state what another node has made possible. */
+/** A node never refuses a command because its cached state lacks a change that another node has answered. */
 describe('A write on another node', () => {
   it('defines an entity that this node can refer to, although it cached its absence', async () => {
     const { node } = cluster();

@@ -19,7 +19,7 @@ const statusOf = async (node: Entities, id: string) =>
   (await recordsIn(node.shared.events, node.codec)).get(id)?.state.status;
 
 describe('A deletion', () => {
-  /** A record with a cascade of two records and another one behind them, and a referrer whose reference is cleared. */
+  /** A root with two cascading records and one that cascades from those, and a record whose reference is cleared. */
   const family = async (node: Entities) => {
     await defineNodes(node);
     const root = await create(node);
@@ -102,7 +102,7 @@ describe('A deletion', () => {
     const told = (await node.shared.events.readAll({ limit: 100_000 })).length - 1;
     await startEntities(node.shared).deliver(told);
     expect(await statusOf(node, child)).to.equal('live');
-    // A late mark by a process that does not know of the revert.
+    // A process that does not know of the revert marks the record late.
     await on(child, (state) => markForDeletion(state, root, attempt));
     await startEntities(node.shared).deliver(told + 2);
     expect(await statusOf(node, child)).to.equal('live');
@@ -174,7 +174,7 @@ describe('A deletion', () => {
     expect(await flawsIn(node)).to.deep.equal([]);
   });
 
-  it('is not affected by repeated events of all or a part of it', async () => {
+  it('has no further effect when its events are delivered again', async () => {
     const node = startEntities();
     const { root } = await family(node);
     await remove(node, root);
@@ -186,7 +186,7 @@ describe('A deletion', () => {
     expect(await count()).to.equal(before);
   });
 
-  it('bars a writer that has registered and not written yet', async () => {
+  it('refuses the write of a writer that has registered and not written yet', async () => {
     const shared = startEntities();
     await defineNodes(shared);
     type Write = (slow: Entities, target: string, seat: string) => Promise<unknown>;
@@ -249,7 +249,7 @@ describe('A deletion', () => {
     for (let i = 0; i < 1200; i += 1) await create(node, { clear: target });
     const { state } = (await recordsIn(node.shared.events, node.codec)).get(target) ?? {};
     expect(state !== undefined && 'pending' in state ? state.pending.length : -1).to.be.within(1, 256);
-    // Referrers found only in the read model count as well.
+    // Referrers that only the read model has found count too.
     const [first] = await referrersOf(node, target);
     if (first === undefined) throw new Error('no referrer');
     const point = (values: Record<string, unknown>) =>
@@ -343,7 +343,7 @@ describe('A retried keyed request', () => {
     await defineNodes(node);
     const [target, seat] = [await create(node), await create(node)];
     const { cause } = request();
-    // The first try registered, was barred by its own clean-up, and crashed.
+    // The first try registered its reference, its own clean-up withdrew the registration, and it crashed.
     const registration = await node.links.register(
       { tenantId: TENANT, recordId: seat, entityName: 'node', cause },
       { fieldKey: 'clear', kind: 'reference', id: target, entityName: 'node' },

@@ -32,7 +32,7 @@ export const withRandomYields =
     },
   });
 
-/** A process that crashes at its append number `after` (from 1), which is stored if `isDone`; all later calls fail. */
+/** A process that crashes at append number `after` (from 1); the append is stored if `isDone`, later calls fail. */
 export const crashingAt = (after: number, isDone: boolean) => {
   let appends = 0;
   const life = { isDead: () => appends >= after };

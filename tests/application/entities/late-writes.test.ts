@@ -38,7 +38,7 @@ describe('A write of a reference that got no answer', () => {
     expect(await flawsIn(healthy)).to.deep.equal([]);
   });
 
-  it('is found by a deletion when it landed before', async () => {
+  it('is found by a deletion when it landed before the deletion', async () => {
     const healthy = startEntities();
     await defineNodes(healthy);
     const target = (await create(healthy)).record.id;

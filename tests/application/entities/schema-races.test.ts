@@ -49,7 +49,7 @@ describe('A change of a schema', () => {
     open();
     await writing;
     expect(await refused).to.equal('in_use');
-    // Once refused, it does not restrict writers.
+    // A refused change does not restrict writers.
     await node.records.create(TENANT, 'thing', { size: 2 }, request());
   });
 
@@ -80,7 +80,7 @@ describe('A change of a schema', () => {
     await writing;
   });
 
-  it('is one at a time', async () => {
+  it('is refused while another change of the schema is under way', async () => {
     const { node, reached, open } = await held();
     const writing = node.records.create(TENANT, 'thing', { size: 9 }, request());
     await reached;
@@ -118,13 +118,13 @@ describe('A change of a schema', () => {
       expect(await now(heir)).to.deep.equal({ min: 5, isOpen: false });
     });
 
-    it('is refused when one does', async () => {
+    it('is refused when a record violates it', async () => {
       const { heir, resume } = await abandoned(1);
       await resume(() => 10_000);
       expect(await now(heir)).to.deep.equal({ min: undefined, isOpen: false });
     });
 
-    it('is left to its process for a while', async () => {
+    it('is settled by another process only once it is five seconds old', async () => {
       const { heir, resume } = await abandoned(7);
       let looked = 0;
       await resume(() => {
@@ -136,7 +136,7 @@ describe('A change of a schema', () => {
     });
   });
 
-  it('that another process has settled is answered as settled', async () => {
+  it('is answered with its result when another process has settled it', async () => {
     const base = startEntities();
     await base.schemas.define(TENANT, { name: 'thing', label: 'T', fields: [field()] }, request());
     const { passed, open } = gate();

@@ -46,7 +46,7 @@ describe('Reads of concurrent writers', () => {
     expect(new Set(seen).size).to.equal(5);
   });
 
-  it('search for an earlier try only after a write since then', async () => {
+  it('search for an earlier try only if the record was written since that try began', async () => {
     const { record } = await node.records.create(TENANT, 'node', { n: 1 }, request());
     const after = await node.shared.events.end();
     if (after === undefined) throw new Error('an empty log');
@@ -57,7 +57,7 @@ describe('Reads of concurrent writers', () => {
     reads = [];
     expect((await edit(2)).changed).to.equal(true);
     expect(reads.filter(({ backward }) => backward)).to.have.length(0);
-    // A repeat finds its effect and does not repeat it.
+    // After another write, a retry of the edit finds its first effect and has no second one.
     await node.records.update(TENANT, 'node', record.id, { values: { n: 3 } }, request());
     expect((await edit(2)).record.values.n).to.equal(3);
     expect(reads.filter(({ backward }) => backward).length).to.be.greaterThan(0);

@@ -22,7 +22,7 @@ const typesOf = async (node: Entities) =>
   (await node.shared.events.readAll({ limit: 1000 })).map(({ type }) => type);
 
 describe('Subscribers of records', () => {
-  it('notify once for a note at repeated events', async () => {
+  it('notify once for a note when its event is delivered again', async () => {
     const node = startEntities();
     await defineNodes(node);
     const { record } = await node.records.create(TENANT, 'node', {}, request());
@@ -75,7 +75,7 @@ describe('Subscribers of records', () => {
     return { node, ids, starter };
   };
 
-  it('start one job per record at repeated events', async () => {
+  it('start one job per record when its event is delivered again', async () => {
     const { node, ids, starter } = await attached();
     const all = async function* () {
       for (const id of ids) yield { id, job_id: null };

@@ -71,13 +71,13 @@ const lazyReadModel = (events: EventStore, codec: EventCodec) => {
   return { finder, findBroken };
 };
 
-/** How long (ms) to wait for another process on a deletion; most of these have crashed. */
+/** How long (ms) to wait for another process that deletes; in the tests, most of those have crashed. */
 const WAIT_MS = 30;
 
 export const startEntities = (
   shared: Partial<SharedStores> = {},
   wrap: (events: EventStore) => EventStore = (events) => events,
-  /** Without a survey every deletion marks first. */
+  /** Most records that a survey reads; with 0, every deletion marks records without a survey. */
   surveyed = 0,
 ) => {
   const plain = startNode(shared);

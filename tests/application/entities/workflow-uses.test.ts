@@ -33,7 +33,7 @@ describe('An entity and its workflow', () => {
   it('match although the other node has not seen that the entity uses it', async () => {
     const { node, one } = await start(['a']);
     const other = node();
-    // Both are cached in their old state.
+    // Caches the old states of the entity and the workflow.
     await other.schemas.known(TENANT, 'thing');
     await other.states.load(TENANT, workflowStream, 'flow');
     await one.change({ workflow: 'flow' });
@@ -69,7 +69,7 @@ describe('An entity and its workflow', () => {
     expect((await other.publish()).workflow.versions).to.have.length(2);
   });
 
-  it('are not compared once the entity uses another one', async () => {
+  it('are not compared once the entity uses the workflow no more', async () => {
     const { node, one } = await start(['a']);
     await one.change({ workflow: 'flow' });
     await one.change({ workflow: null });
@@ -134,7 +134,7 @@ describe('An entity and its workflow', () => {
       wrap: (events) => ({
         ...events,
         append: async (...args) => {
-          // Changes what was read before this append.
+          // The entity changes after publishing has read it, and before this append.
           await one.change({ workflow: 'flow' });
           return events.append(...args);
         },
@@ -191,7 +191,7 @@ describe('An entity and its workflow', () => {
         }
       }
     }
-    // Each of the two came first at times.
+    // In some runs attaching came first, in others publishing.
     expect([...outcomes].toSorted()).to.include.members([
       'attach: done, publish: validation_failed',
       'attach: validation_failed, publish: done',
@@ -199,24 +199,24 @@ describe('An entity and its workflow', () => {
   });
 
   describe('when a process stops between announcement and change', () => {
-    it('block nobody for longer than ten seconds', async () => {
+    it('block publishing for at most ten seconds', async () => {
       const { clock, node, one } = await start(['a']);
       const dying = node({ wrap: crashingAt(2, false).wrap });
       await rejection(dying.change({ workflow: 'flow' }));
       expect(await refusalCode(one.publish())).to.equal('conflict');
-      // Another change is not blocked either.
+      // A change that does not concern the workflow is not blocked.
       await one.change({ label: 'Thing' });
       clock.advance(10_000);
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
 
-    it('are not changed by it after five seconds', async () => {
+    it('are not changed by that process after five seconds', async () => {
       const { clock, node, one } = await start(['a']);
       let lookedUp = 0;
       const slow = node({
         lookedUp: async () => {
           lookedUp += 1;
-          // The first one finds that it must announce.
+          // After the first look-up, the change finds that it must announce itself.
           if (lookedUp > 1) clock.advance(5001);
         },
       });
@@ -226,7 +226,7 @@ describe('An entity and its workflow', () => {
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
 
-    it('are not changed by it when publishing came after its check', async () => {
+    it('are not changed by that process when publishing came after its check', async () => {
       const { clock, node, one } = await start(['a']);
       let lookedUp = 0;
       const slow = node({
@@ -237,12 +237,12 @@ describe('An entity and its workflow', () => {
           await one.publish();
         },
       });
-      // Signalled as late, it checks again before it fails.
+      // The late change checks the new version before it fails.
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('validation_failed');
       expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
     });
 
-    it('are not changed by it after publishing', async () => {
+    it('are not changed by that process after publishing', async () => {
       const { clock, node, one } = await start(['a']);
       const { passed, open } = gate();
       const reached = gate();
@@ -253,7 +253,7 @@ describe('An entity and its workflow', () => {
           append: async (stream, ...rest) => {
             const result = await events.append(stream, ...rest);
             reads += 1;
-            // Its first append is the announcement.
+            // The first append of the change is the announcement.
             if (reads === 1) {
               reached.open();
               await passed;

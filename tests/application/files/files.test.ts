@@ -28,7 +28,7 @@ const plain = (node: TestNode): RequestContext => ({
   newId: () => node.ids.next(),
 });
 
-/** A use of a key: every try has the same ids and causation. */
+/** The context of a keyed request: every try has the same ids and causation. */
 const keyed = (key: string): RequestContext => {
   let ordinal = 0;
   return {
@@ -76,7 +76,7 @@ describe('Files', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('and records of another node are found, although this one cached their absence', async () => {
+  it('and records of another node are found, although this node cached their absence', async () => {
     const elsewhere = filesOn(node.events);
     const id = randomUUID();
     const { entityName } = record;
@@ -155,7 +155,7 @@ describe('Files', () => {
     expect(await content(id)).to.equal('hello');
   });
 
-  it('are deleted once', async () => {
+  it('are deleted once, with their bytes', async () => {
     const { id } = await attach();
     await files.delete(TENANT, id, plain(node));
     expect(await refusalCode(files.open(TENANT, id))).to.equal('not_found');
@@ -259,7 +259,7 @@ describe('Files', () => {
 
     const isDeleted = async (id: string) => (await eventsOf(id)).at(-1)?.type === 'FileDeleted';
 
-    it('are deleted with it, once at repeated events', async () => {
+    it('are deleted once, also when the deletion’s event is delivered again', async () => {
       const ids = [(await attach()).id, (await attach()).id];
       await deleteRecord();
       const subscriber = remover(node, () => ids);
@@ -272,7 +272,7 @@ describe('Files', () => {
       const other = startNode({ ...node, clock: systemClock });
       await other.states.load(TENANT, recordStream, record.id);
       const late = await upload();
-      // After the check of the record it is deleted, then the file is attached.
+      // The record is checked, then it is deleted, then the file is attached.
       const slow = new Files({
         ...startNode({ ...node, clock: systemClock }),
         blobs: {
@@ -329,7 +329,7 @@ describe('Files', () => {
       expect(await content(kept.id)).to.equal('hello');
     });
 
-    it('are checked once when they are in use', async () => {
+    it('are checked only once when their bytes are in use', async () => {
       await attach();
       const looked = await sweep(Date.now() + 2 * HOUR);
       const noReads: EventStore = {

@@ -47,7 +47,7 @@ describe('slugs of forms', () => {
     expect((await create()).form.slug).to.equal('wanted');
   });
 
-  it('that expired are not written by a late process', async () => {
+  it('whose reservation expired are not taken by a late process', async () => {
     const { node, shared, clock } = await start();
     let isLate = false;
     const slow = startForms(shared, (events) => ({

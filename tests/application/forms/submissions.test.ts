@@ -51,7 +51,7 @@ describe('submissions of forms', () => {
         );
       });
 
-      it(`are one with the first values when repeated after a crash ${where}`, async () => {
+      it(`are stored once, with the first values, when repeated after a crash ${where}`, async () => {
         const { node, shared } = await start();
         await startForms(shared, crashingAt(dying, isDone).wrap)
           .submit('report', 'one', { name: 'First' })
@@ -85,7 +85,7 @@ describe('submissions of forms', () => {
     expect(submitted.map(({ values }) => values.name).sort()).to.deep.equal(['changed', 'deleted']);
   });
 
-  it('are one when two nodes handle the same submission at once', async () => {
+  it('are stored once when two nodes handle the same submission at once', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const nodes = [1, 2].map((n) => startForms(shared, withRandomYields(seeded(seed * 10 + n))));
@@ -101,7 +101,7 @@ describe('submissions of forms', () => {
     }
   });
 
-  it('are not made of records that people or other forms create', async () => {
+  it('are not made for records that people or other forms create', async () => {
     const { node } = await start();
     const context = request();
     const strangers = [

@@ -60,7 +60,7 @@ const areaOf = (node: TestNode) => {
   };
 };
 
-/** Stores with admins of a version without withdrawals: only their own streams. */
+/** Stores as a version without withdrawals left them: admins have only the events of their own streams. */
 const withAdmins = async (...ids: readonly string[]) => {
   const stores = memoryStores();
   const { identity } = areaOf(startNode(stores));

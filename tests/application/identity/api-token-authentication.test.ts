@@ -123,7 +123,7 @@ describe('API tokens', () => {
     expect(reads()).to.equal(before);
   });
 
-  it('with one prefix each open their own tenant', async () => {
+  it('that have the same prefix each open their own tenant', async () => {
     const { mint, check, refused } = await world(['samePref', 'samePref', 'samePref']);
     const [one, two, three] = [await mint('acme'), await mint('globex'), await mint('acme')];
     for (const [minted, tenantId] of [
@@ -192,7 +192,7 @@ describe('API tokens', () => {
     expect(reads()).to.equal(before);
   });
 
-  it('are refused from the next request on when revoked, and the record stays', async () => {
+  it('are refused from the next request on when revoked, and their record stays', async () => {
     const { mint, check, refused, apiTokens, context } = await world();
     const [one, other] = [await mint(), await mint()];
     await check(one.secret);

@@ -120,7 +120,7 @@ describe('Signed tokens', () => {
     expect(await check(await load())).to.deep.include({ kind: 'extension', scopes: ['admin:*'] });
   });
 
-  it('of an extension that a keyed request retries are as old as the first', async () => {
+  it('of an extension are as old as the first token when a retried keyed request mints them again', async () => {
     const { check, extensions, context, session } = await world();
     const person = await check(session);
     if (person.kind !== 'user') throw new Error('no person');

@@ -49,13 +49,13 @@ describe('The e-mail claimer', () => {
     expect(await node.events.readStream(`acme.email-${hash}`)).to.have.length(2);
   });
 
-  it('leaves e-mails that single sign-on has not claimed, since they may be unverified', async () => {
+  it('does not claim e-mails of single sign-on accounts, since they may be unverified', async () => {
     const { handleAll, holder } = await interrupted('sso');
     await handleAll();
     expect(await holder()).to.include({ status: 'reserved' });
   });
 
-  it('leaves an e-mail of another user', async () => {
+  it('does not take over an e-mail that another user has claimed', async () => {
     const { node, handleAll, holder } = await interrupted();
     await node.commands.execute({
       tenantId: 'acme',

@@ -97,7 +97,7 @@ describe('A session', () => {
     }
   });
 
-  it('that began with a new password counts at a node that has not seen the change yet', async () => {
+  it('that began with a new password is accepted at a node that has not seen the change yet', async () => {
     const stores = await acme();
     const [first, second] = [nodeAt(stores, NOON), nodeAt(stores, NOON)];
     await first.check(first.signIn(0));
@@ -105,7 +105,7 @@ describe('A session', () => {
     expect(await first.check(second.signIn(1))).to.include({ userId: 'ann' });
   });
 
-  it('of another issuer, which counts nothing, ends by its time', async () => {
+  it('without a session count, as of another issuer, ends by its time of issue', async () => {
     const stores = await acme();
     const [before, node] = [nodeAt(stores, NOON - 5_000), nodeAt(stores, NOON)];
     const session = before.signIn();
@@ -116,7 +116,7 @@ describe('A session', () => {
 });
 
 describe('A token of an extension', () => {
-  it('counts at once at a node that still knows the extension as inactive', async () => {
+  it('is accepted at once at a node that has cached the extension as inactive', async () => {
     const stores = await acme();
     const [first, second] = [nodeAt(stores, NOON), nodeAt(stores, NOON)];
     const manifest = { extId: 'crm', name: 'CRM', version: '1', url: null, createdBy: 'ann' } as const;

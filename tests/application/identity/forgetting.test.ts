@@ -42,7 +42,7 @@ const areaOf = (node: TestNode) => {
     identity: new Identity({ streams, directory, passwords, emailHash }),
     forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
     claimer: emailClaimer({ streams, keys, emailHash }),
-    /** Delivers every event once, resulting ones too, until no more come. */
+    /** Delivers every event once, also the events that result, until no more come. */
     settle: async (until: () => boolean = () => true): Promise<void> => {
       const follow = async ({ types, handle }: (typeof subscribers)[number]): Promise<void> => {
         let from: Awaited<ReturnType<EventStore['end']>>;
@@ -125,7 +125,7 @@ describe('Forgetting a person', () => {
         });
         const [one, two, three] = [0, 1, 2].map(() => startNode({ ...stores, events: slow() }));
         if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
-        // Registered, and the claim is still under way.
+        // Waits until the person is registered, while the claim of the e-mail is still under way.
         const creating = areaOf(one).identity.createUser('acme', ANN, context());
         const registered = (async () => {
           for (;;) {
@@ -186,7 +186,7 @@ describe('Erasures at the start', () => {
     const ids = named('a', 620);
     await forgetMany(stores, ids);
     await areaOf(startNode(stores)).identity.createUser('acme', ANN, context());
-    // An old backup: keys that are erased by now, and one that is not.
+    // Restores an old backup of keys: most are erased by now, Ann’s is not.
     for (const id of ids) stores.keyStore.wrapped.set(`acme/person-${id}`, Buffer.from('a key of before'));
     for (const id of ids.slice(0, 20)) stores.keyStore.wrapped.delete(`acme/person-${id}`);
     expect(
@@ -209,7 +209,7 @@ describe('Erasures at the start', () => {
     expect(read, 'from where it was before').to.be.lessThan(10);
   }).timeout(30_000);
 
-  it('start at the beginning when the mark is of another log or missing', async () => {
+  it('read the log from its beginning when the mark is of another log or missing', async () => {
     for (const mark of [
       'nothing of ours',
       JSON.stringify({ after: '', next: 'x' }),
@@ -226,7 +226,7 @@ describe('Erasures at the start', () => {
     }
   });
 
-  it('are none in an empty log', async () => {
+  it('do nothing for an empty log', async () => {
     expect(await areaOf(startNode()).erasures.reapply()).to.equal(0);
   });
 });

@@ -74,7 +74,7 @@ describe('Uses of API tokens', () => {
     expect(await written()).to.equal(1);
   });
 
-  it('of a token revoked meanwhile leave no event', async () => {
+  it('of a token that was revoked before they are recorded leave no event', async () => {
     const { uses, revoke, written } = await start();
     await revoke();
     uses.note('acme', 'one');

@@ -75,7 +75,7 @@ describe('The largest entry that can be drafted', () => {
     await throughTheBooks(node, codes, async () => undefined);
   }).timeout(60_000);
 
-  it('is refused with one more character, as a draft and as a changed one', async () => {
+  it('is refused with one more character, as a new draft and as a change of a draft', async () => {
     const node = startLedger();
     await fill(node);
     const { entries } = node;

@@ -13,7 +13,7 @@ describe('Posting', () => {
     return node;
   };
 
-  it('leaves no event of an error found before the claim', async () => {
+  it('appends no event when an error is found before the claim', async () => {
     const node = await filled();
     const id = await draft(node);
     await node.chart.lock(TENANT, '2026-12-31', request());
@@ -186,7 +186,7 @@ describe('Posting', () => {
     }
   });
 
-  it('is found in the journal’s events when its state no longer has it', async () => {
+  it('is found in the journal’s events when the journal’s state no longer holds it', async () => {
     const stores = memoryStores();
     const other = startLedger(stores);
     await fill(other);

@@ -46,7 +46,7 @@ describe('The subscriber of posting rules', () => {
         await makeRule(node, { name: 'late', mode: 'draft' });
         await look(node);
         expect(await totals(node)).to.deep.equal([2, 5, 7]);
-        // Again by a process with empty caches, and by the same one.
+        // Delivers the events again to the same process, and to one with empty caches.
         for (const again of [node, startRules({ events: node.events })]) {
           again.poster.begin?.();
           await look(again);
@@ -81,7 +81,7 @@ describe('The subscriber of posting rules', () => {
     expect(await told()).to.not.include(true);
   });
 
-  it('posts in log order with applications of any duration', async () => {
+  it('posts in log order, however long each application of a rule takes', async () => {
     const slow = (events: EventStore): EventStore => ({
       ...events,
       append: async (stream, expected, appended) => {
@@ -203,7 +203,7 @@ describe('The subscriber of posting rules', () => {
     expect(await totals(node)).to.deep.equal([2]);
   });
 
-  it('reads nothing more of tenants without rules', async () => {
+  it('reads one stream at most per tenant without rules, also when events are delivered again', async () => {
     let reads = 0;
     const stores = memoryStores();
     const node = startRules(stores, (events) => ({

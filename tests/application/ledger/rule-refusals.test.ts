@@ -122,7 +122,7 @@ describe('A posting rule whose entry the journal refuses', () => {
   }
 
   for (const mode of ['post', 'draft'] as const) {
-    it(`makes an entry again that a person discarded when its failure is retried (${mode})`, async () => {
+    it(`makes a discarded entry again when its failure is retried (${mode})`, async () => {
       const node = startRules(memoryStores());
       await fill(node);
       const rule = await makeRule(node, { mode });

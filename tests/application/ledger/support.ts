@@ -84,7 +84,7 @@ export const startLedger = (
 
 export type LedgerNode = ReturnType<typeof startLedger>;
 
-/** A tenant with its chart and no lock. */
+/** Creates a tenant with its chart of accounts and without a locked period. */
 export const fill = async ({ commands, chart }: LedgerNode): Promise<void> => {
   await commands.execute({
     tenantId: PLATFORM,

@@ -142,7 +142,7 @@ describe('A backlog of webhooks', () => {
       for (const name of ['a', 'b', 'c', 'd'])
         await schedule(`${name}${nth}`, `h${nth}`, 'acme', 'x'.repeat(60_000));
     }
-    // What was read ahead is dropped after 500 ms.
+    // Deliveries that were read ahead are dropped after 500 ms.
     const reads: { readonly at: number; readonly length: number }[] = [];
     const added = (found: readonly StoredEvent[]): void => {
       const at = monotonic();

@@ -5,7 +5,7 @@ import { answered, deliveryOf, running } from './support.ts';
 
 const START = 1_000_000;
 
-/** Two stages of delivery; `first` and `second` hold since when the oldest webhook of a tenant waits in each. */
+/** Two stages of delivery. `first` and `second` hold the time since which a tenant’s oldest webhook waits in each. */
 const world = () => {
   const state = { now: START, utilization: 1 };
   const pressure = new DeliveryPressure({ now: () => state.now }, () => state.utilization);
@@ -53,7 +53,7 @@ describe('The pressure of webhooks that wait', () => {
 describe('A webhook that is due', () => {
   const started = running();
 
-  it('counts while it waits for a call, and no longer when it was sent', async () => {
+  it('counts while it waits for its call to end, and does not count once it was sent', async () => {
     const { run, schedule, calls, clock, node, pressure, answer } = await started();
     const { promise, resolve } = Promise.withResolvers<void>();
     answer(async () => {
@@ -79,7 +79,7 @@ describe('A webhook that is due', () => {
     const id = await schedule('a');
     await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
     await severalTicks();
-    // The next attempt is due, and its answer takes long.
+    // The next attempt is due, and its answer does not come until the end of the test.
     const { promise, resolve } = Promise.withResolvers<void>();
     answer(async () => {
       await promise;

@@ -20,7 +20,7 @@ describe('the webhook dispatcher', () => {
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(attempt));
       await severalTicks();
-      // Never early: it sleeps until the due time, or wakes once a minute.
+      // The dispatcher sends nothing early: it sleeps until the due time, and wakes once a minute.
       const { dueAt } = await deliveryOf(node, 'acme', id);
       if (dueAt === null) break;
       clock.advance(dueAt - clock.now() - 1);
@@ -29,7 +29,7 @@ describe('the webhook dispatcher', () => {
       clock.advance(1);
       await eventually(() => expect(calls).to.have.length(attempt + 1));
     }
-    // Each is due when the one before has failed, and is made in that millisecond of the clock.
+    // An attempt is due at a time after the failure of the one before, and is made in that millisecond.
     expect(calls.map(({ at }) => at - BEGINNING)).to.deep.equal([0, 1, 6, 36, 156].map((at) => at * MINUTE));
     clock.advance(1000 * MINUTE);
     await severalTicks();
@@ -206,7 +206,7 @@ describe('the webhook dispatcher', () => {
     await eventually(() => expect(calls).to.have.length(30));
   });
 
-  it('makes the next call while a success is recorded, up to sixteen', async () => {
+  it('makes further calls while successes are being recorded, up to sixteen at a time', async () => {
     const stores = memoryStores();
     const disk = gate();
     let writing = 0;
@@ -235,7 +235,7 @@ describe('the webhook dispatcher', () => {
     expect(calls, 'each is called once').to.have.length(30);
   });
 
-  it('sends a backlog once with a read model far behind', async () => {
+  it('sends each delivery of a backlog once when the read model is far behind', async () => {
     const { run, schedule, calls, lag, node } = await started();
     const ids: string[] = [];
     for (let nth = 0; nth < 700; nth += 1) ids.push(await schedule(`${nth}`));

@@ -168,7 +168,7 @@ describe('A dispatched webhook', () => {
     expect(lastError?.isWellFormed()).to.equal(true);
   });
 
-  it('does not delay the next one when its stored body cannot be read', async () => {
+  it('does not delay the next delivery when its own stored body cannot be read', async () => {
     const { run, schedule, calls, stores, clock, answer, node, replay } = await started();
     answer(() => answered(500));
     const first = run();

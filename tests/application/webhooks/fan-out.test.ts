@@ -148,7 +148,7 @@ describe('the webhook fan-out', () => {
     expect(await names(node)).to.have.length(300);
   });
 
-  it('skips none when a store fails among many', async () => {
+  it('skips no delivery when a store fails during a batch of events', async () => {
     for (const fault of ['unavailable before', 'unavailable after', 'lost race'] as Fault[]) {
       const { node, stores, change, happen } = village();
       await change(hook('one'), hook('two'));
@@ -166,7 +166,7 @@ describe('the webhook fan-out', () => {
     }
   });
 
-  it('skips none when a store fails between events', async () => {
+  it('skips no delivery when a store fails between the deliveries of one event', async () => {
     for (const fault of ['unavailable before', 'unavailable after'] as Fault[]) {
       for (const at of [0, 1, 2]) {
         const { node, stores, change, happen } = village();

@@ -33,7 +33,7 @@ export const cause = (causationId: string) => ({
   causationId,
 });
 
-/** A clock that only tests advance; sleepers wake then. */
+/** A clock that only tests advance; each advance wakes the sleepers that are due. */
 export const sleepyClock = () => {
   const clock = testClock();
   const sleepers = new Set<{ at: number; wake: () => void }>();
@@ -246,7 +246,8 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const leases = await openSqliteReadStore({ path: ':memory:' });
   /**
    * Runs the dispatcher on a node.
-   * @param options.store of leases; with its own store a node sends while another does. `slots`: concurrent calls
+   * @param options `store`: of leases; a node with its own store sends while another node does. `slots`: most
+   *   concurrent calls.
    */
   const run = (
     on: TestNode = node,
@@ -288,11 +289,11 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     calls,
     looks,
     pressure,
-    /** Number of events that the read model is behind for reads without waiting. */
+    /** Sets how many events the read model is behind, for reads that do not wait. */
     lag: (events: number) => {
       behind = events;
     },
-    /** Whether the read model is empty. */
+    /** Sets whether the read model appears empty. */
     hide: (on: boolean) => {
       hidden = on;
     },

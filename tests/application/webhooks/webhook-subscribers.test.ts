@@ -79,7 +79,7 @@ describe('the dead-letter counter', () => {
     const first = await ends('a', ['delivered', ...nine, 'delivered', 'delivered', ...nine]);
     await counter.handleAll?.(first);
     expect([await counted(), await stateOf()]).to.deep.equal([9, 'active']);
-    // Delivered again.
+    // Delivers the same events again.
     await counter.handleAll?.(first);
     expect([await counted(), await stateOf()]).to.deep.equal([9, 'active']);
     await counter.handleAll?.(await ends('b', ['dead', 'dead']));
@@ -122,7 +122,7 @@ describe('the dead-letter counter', () => {
     expect(await counted()).to.equal(0);
   });
 
-  it('counts like one by one with any skipped events, any batches and any takeovers', async () => {
+  it('counts with any skipped events, batches and takeovers the same as event by event', async () => {
     type End = readonly ['one' | 'two', 'dead' | 'delivered'];
     const endOf = fc.tuple(
       fc.constantFrom('one' as const, 'two' as const),
@@ -140,7 +140,7 @@ describe('the dead-letter counter', () => {
       skips: (stored) => {
         if (counter.skips?.(stored) !== true) return false;
         passed += 1;
-        // The last event is offered when all before it were skipped.
+        // `skips` gets the last event of a batch only when all events before it were skipped.
         reached = stored.position;
         return true;
       },
@@ -158,7 +158,7 @@ describe('the dead-letter counter', () => {
         let last = '';
         reached = '';
         for (const [round, runs] of all.entries()) {
-          // In each round another node with empty caches, or the first one with its old caches.
+          // Alternates between the first node with its old caches and a new node with empty caches.
           const here = round % 2 === 0 ? node : startNode(stores);
           const stopping = new AbortController();
           const lease = { store, logger: here.logger, owner: `${round}`, ttlMs: 60_000 };
@@ -174,7 +174,7 @@ describe('the dead-letter counter', () => {
               if (kind === 'delivered') expected[of] = 0;
               else if (!paused.has(of) && ++expected[of] === 10) paused.add(of);
             }
-            // Some are delivered with those before them, some alone.
+            // Some runs of events are delivered together with the run before, some alone.
             if (step % 3 !== 1 || step === runs.length - 1)
               await eventually(() => expect(reached >= last).to.equal(true));
           }

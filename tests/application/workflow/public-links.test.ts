@@ -17,8 +17,8 @@ describe('public links', () => {
     const clock = testClock();
     const node = startJobs({ clock });
     const { commands, streams, directory, jobs, events } = node;
-    /** Finds every link ever created, like a read model that is behind. */
     let lookups = 0;
+    /** Finds every link ever created, like a read model that is behind. */
     const lookUp = async (tokenHash: string): Promise<LinkTarget | undefined> => {
       lookups += 1;
       for (const stored of await events.readAll({})) {
@@ -33,7 +33,7 @@ describe('public links', () => {
       return undefined;
     };
     const links = new PublicLinks({ streams, directory, jobs, clock, lookUp });
-    // Its caches do not see this node’s writes.
+    // The caches of `other` do not see the writes of `node`.
     const other = startJobs({ clock, events, keyStore: node.keyStore, snapshots: node.snapshots });
     const elsewhere = new PublicLinks({ ...other, clock, lookUp });
     const append = (id: string, ...appended: TenantEvent[]) =>
@@ -90,7 +90,7 @@ describe('public links', () => {
     expect(await refusal(links.validate(made.token))).to.contain('not_found');
   });
 
-  it('are refused alike when unknown, expired, revoked, of a deleted record or a suspended tenant', async () => {
+  it('have one refusal when unknown, expired, revoked, of a deleted record or a suspended tenant', async () => {
     const { links, clock, suspend, commands } = await start();
     const make = async () => {
       const made = await links.create(TENANT, 'one', LINK, request());

@@ -48,7 +48,7 @@ describe('published workflows', () => {
     );
   });
 
-  it('are the newest right after another node published it', async () => {
+  it('are found in their newest version right after another node published it', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.workflows.create(TENANT, 'invoices', INVOICES, request());

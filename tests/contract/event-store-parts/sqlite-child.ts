@@ -23,7 +23,7 @@ async function loop(): Promise<void> {
 /** Writes its share while it follows the log from the start, and prints all ids in the order received. */
 async function share(): Promise<void> {
   const total = Number(count);
-  // A waiting subscriber does not keep its process alive.
+  // Keeps the process alive, which a waiting subscriber does not.
   const alive = setInterval(() => {}, 1000);
   const filter = { streamPrefix: prefix };
   const following = follow(store, { filter }, (all) => all.length >= total);

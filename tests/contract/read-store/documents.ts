@@ -157,7 +157,7 @@ export function documentTests({ store, harness }: Context): void {
       expect(await value('a')).to.deep.equal({ n: 1 });
     });
 
-    it('refuses an array where the index declares none, with the whole batch', async () => {
+    it('refuses a whole batch when a document has an array where the index declares none', async () => {
       const { commit, value, generation } = await workbench(store());
       await rejectsWith(commit([put('a', 1, { n: 1 }), put('b', 1, { n: [1, 2] })], 1), TypeError);
       expect(await value('a')).to.equal(undefined);

@@ -26,7 +26,7 @@ export function leaseTests({ store, harness }: Context): void {
       await Promise.all(stores.slice(1).map((each) => each.close()));
     });
 
-    it('are granted to one of many after an old one has expired', async () => {
+    it('are granted to one of many owners after an old lease has expired', async () => {
       const name = newLease();
       await store().acquireLease(name, 'old', 1);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -35,7 +35,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(given.map((lease) => lease.fence)).to.deep.equal([2]);
     });
 
-    it('of generations name those that are stored', async () => {
+    it('are not needed to list the stored generations of a projection', async () => {
       const { projection } = newGeneration();
       expect(await store().generations(projection)).to.deep.equal([]);
       for (const tag of ['v2', 'v1']) await store().prepare({ projection, tag }, []);
@@ -64,7 +64,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
     });
 
-    it('are taken together, each on its own', async () => {
+    it('are taken in one call, in which each lease is granted or refused on its own', async () => {
       const [taken, own, free] = [newLease(), newLease(), newLease()];
       await store().acquireLease(taken, 'b', 60_000);
       const renewed = await store().acquireLease(own, 'a', 60_000);

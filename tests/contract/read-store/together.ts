@@ -13,7 +13,7 @@ export function togetherTests({ store, harness }: Context): void {
 
     before(async () => {
       bench = await workbench(store());
-      // In parts, since a store on a busy machine may take more than its time limit for all.
+      // Commits in parts, since on a busy machine one commit of all could exceed the store's time limit.
       for (let from = 0; from < 2500; from += 250) await bench.commit(writes(1).slice(from, from + 250), 1);
     });
 

@@ -119,11 +119,11 @@ describe('Measuring usage', () => {
     expect(of('2027', 3)).to.deep.equal({ quantity: 0, billable: 0 });
   });
 
-  it('counts a person in the first chosen slice', () => {
+  it('counts a person once, in the first slice of the window that has the person', () => {
     expect(of('2026-10', 0, 'active_users')).to.deep.equal({ quantity: 3, billable: 3 });
     // October includes ann, November ben and cy.
     expect(of('2026-10', 1, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
-    // Two of November were active before the window began.
+    // Two people of November were active before the window began.
     expect(of('2026-11-10', 3, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
   });
 
@@ -165,7 +165,7 @@ describe('Measuring usage', () => {
     expect(less(all, { quantity: 9, billable: 9 })).to.deep.equal({ quantity: 0, billable: 0 });
   });
 
-  it('finds the parts of a window that other windows leave', () => {
+  it('finds the parts of a window that no other window covers', () => {
     const window = { from: 'b', to: 'h' };
     const taken = [
       { from: 'e', to: 'f' },

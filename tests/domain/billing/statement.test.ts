@@ -31,7 +31,7 @@ const used = (from: string, count: number): Slice => ({
 });
 
 describe('Unbilled usage', () => {
-  /** The one included unit is used up on the 17th: only the one of the 29th is billable. */
+  /** The one included unit is used up on the 17th: only the unit of the 29th is billable. */
   const slices = [used(day(17, 18).from, 1), used(day(29, 30).from, 1)];
   const card: RateCard = {
     version: 1,
@@ -47,12 +47,12 @@ describe('Unbilled usage', () => {
   ];
 
   for (const order of [invoices, invoices.toReversed()]) {
-    it(`has none left where late lines of overlapping windows hold it all (${order.map(({ id }) => id)})`, () => {
+    it(`is empty where late lines of overlapping windows hold all units (${order.map(({ id }) => id)})`, () => {
       expect(unbilledLines(priced, slices, order, [])).to.deep.equal([]);
     });
   }
 
-  it('is what no late line holds', () => {
+  it('is the usage that no late line holds', () => {
     const [line] = unbilledLines(priced, slices, invoices.slice(0, 1), []);
     expect(line).to.include({ quantity: 1, included: 1, billable: 0 });
   });

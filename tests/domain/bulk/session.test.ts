@@ -148,7 +148,7 @@ describe('A bulk session', () => {
     story.when(startRun).gives(run(3));
   });
 
-  it('is committed when all rows are processed, and errored with the remaining ones', () => {
+  it('is committed only when all rows are processed; when errored, it counts the remaining rows', () => {
     const part: BulkEvent = {
       type: 'BulkRowsProcessed',
       data: { session_id: 's', run: 1, succeeded: [0], skipped: [], errors: [errorOf(2)] },

@@ -34,8 +34,8 @@ describe('Text', () => {
     }
   });
 
-  // When this fails, Node has been mended, and the refusal of decision 70 can go once older versions are out of use.
-  it('is read wrongly as such a key by this Node', () => {
+  // When this fails, Node is fixed, and the refusal of decision 70 can go once older versions are out of use.
+  it('is read wrongly by this Node as a key of one escaped character', () => {
     expect(JSON.parse('{" ":1,"\\\\":2}')).to.deep.equal({ ' ': 1, '\\': 2 });
     expect(JSON.parse('{" ":1,"\\n":2}')).to.deep.equal({ ' ': 1, '\\': 2 });
   });

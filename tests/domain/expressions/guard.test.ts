@@ -93,7 +93,7 @@ describe('Guards', () => {
     ['!(payload.missing > 1)', true],
     ['payload.amount == "five"', false],
     ['payload.amount != "five"', true],
-    // Cannot be evaluated, and so false, also when negated.
+    // A guard that cannot be evaluated is false, also when negated.
     ['payload.amount', false],
     ['!payload.amount', false],
     ['!(payload.deep.text > 5)', false],

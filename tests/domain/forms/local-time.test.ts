@@ -64,7 +64,7 @@ describe('A local time of a form', () => {
         const shown = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
         const local = shown.format(instant).replace(' ', 'T');
         const found = Date.parse(instantOfLocal(local, timeZone) ?? '');
-        // The clock shows the same at the result; of two instants it is the first.
+        // At the result the clock shows the same local time; of two such instants, the result is the first.
         return shown.format(found).replace(' ', 'T') === local && found <= instant;
       }),
       { numRuns: 300 },

@@ -75,7 +75,7 @@ describe('An active admin', () => {
     ],
     ['forgotten', (since?: number) => forgetUser(ann, { by: 'ben', emailHash: 'h', withdrawn: since })],
   ] as const) {
-    it(`is ${what} only when these rights are withdrawn`, () => {
+    it(`is ${what} only when the rights of the last promotion are withdrawn`, () => {
       const story = given(userStream, registered('ann'));
       story.when(() => decide()).isRefused('conflict');
       story.when(() => decide(7)).isRefused('conflict');
@@ -126,7 +126,7 @@ describe('The rights of an admin', () => {
       .gives(withdrawn('ann', 2));
   });
 
-  it('need no withdrawal when there are none, nor for oneself, which is refused elsewhere', () => {
+  it('are not withdrawn from a person who has none, nor by the admin personally, which is refused elsewhere', () => {
     for (const [user, by] of [
       [undefined, ann],
       [personOf(registered('ben'), role('ben', 'operator')), ann],

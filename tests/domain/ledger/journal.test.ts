@@ -134,7 +134,7 @@ describe('The journal', () => {
     expect(answerTo(state, attempt('never', first - 1))).to.equal('forgotten');
     expect(answerTo(state, attempt('never', first + 42))).to.equal('forgotten');
     expect(answerTo(state, attempt('never', first + 43))).to.equal('unanswered');
-    // An answer before an attempt does not answer it.
+    // An answer that came before an attempt is no answer to it.
     expect(answerTo(state, attempt('a299', first + 299))).to.equal('unanswered');
     expect(state.recent).to.have.length(256);
   });

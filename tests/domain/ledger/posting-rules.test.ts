@@ -63,7 +63,7 @@ describe('A posting rule', () => {
       .when((state) => changeRule(state, 'one', { name: 'New' }))
       .gives(changed({ name: 'New', when: 'true' }));
     story.when((state) => changeRule(state, 'one', { when: null })).gives(changed());
-    // In any order of an amount's keys.
+    // The same lines, with the keys of an amount in another order.
     const lines = [
       { amount: { path: 'values.total' }, side: 'debit' as const, account_code: '1200' },
       ...CONTENT.lines.slice(1),
@@ -126,7 +126,7 @@ describe('A posting rule', () => {
     expect(matches('payload.values.missing == null')).to.equal(true);
     expect(matches('payload.values.missing > 1')).to.equal(false);
     expect(matches('payload.values.text > 9', { text: '10' })).to.equal(true);
-    // Not evaluable, so not true, also when negated.
+    // A condition that cannot be evaluated is false, also when negated.
     expect(matches('!(payload.values > 1)')).to.equal(false);
     expect(
       matches('now() > timestamp("2026-12-31T23:00:00Z") && now() < timestamp("2027-01-01T00:00:00Z")'),

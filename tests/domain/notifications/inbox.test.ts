@@ -55,7 +55,7 @@ describe('An inbox', () => {
       .givesNothing();
   });
 
-  it('raises none before the one that it follows', () => {
+  it('refuses a notification while the notification before it is missing', () => {
     const second = { ...raise('n2'), source_position: '0007' };
     given(inboxStream)
       .when((state) => raiseNotification(state, second, '0005'))
@@ -65,7 +65,7 @@ describe('An inbox', () => {
       .gives({ type: 'NotificationRaised', data: second });
   });
 
-  it('shares what an event does not change', () => {
+  it('keeps the parts of its state that an event does not change', () => {
     const ids = Array.from({ length: 1000 }, (_, n) => `n${n}`);
     const { state } = given(inboxStream, ...raised(...ids));
     const marked = inboxStream.evolve(state, read('n999', 'nobody'), { at: 0, revision: 1000 });
@@ -73,7 +73,7 @@ describe('An inbox', () => {
     expect(marked.unread[0]).to.equal(state.unread[0]);
   });
 
-  it('marks the unread ones of the given ids', () => {
+  it('marks the unread notifications among the given ids', () => {
     given(inboxStream, ...raised('n1', 'n2', 'n3'), read('n2'))
       .when((state) => markNotificationsRead(state, { userId: 'bob', ids: ['n3', 'n2', 'nobody', 'n3'] }))
       .gives(read('n3'));

@@ -141,7 +141,7 @@ describe('A webhook delivery', () => {
     expect(after).to.deep.include({ status: 'delivered', dueAt: null, attempts: 2 });
   });
 
-  it('accepts a replay of the dead-letter log only while it is in it, and each once', () => {
+  it('accepts a dead-letter replay only while it is a dead letter, and each such replay once', () => {
     const replay = { id: 'r', dueAt: BEGINNING, order: 'o' };
     const ask = (state: Delivery) => requestReplay(state, replay);
     expect(

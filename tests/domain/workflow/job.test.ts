@@ -67,7 +67,7 @@ describe('A job', () => {
       });
   });
 
-  it('counts its states', () => {
+  it('counts the states that it has been in', () => {
     const { state } = job(...APPROVED);
     expect(withJob(state).job).to.deep.equal({
       ...running,
@@ -267,7 +267,7 @@ describe('The fit of a workflow', () => {
         [...checksOf(broken).issues()].flat().map(({ path, code }) => [path, code]),
         guard,
       ).to.deep.equal([['transitions.5.guard', 'type_mismatch']]);
-      // Reported once, not again for each entity.
+      // The issue is reported once, and not again for each entity.
       expect([...checksOf(broken).unfitFor(FIELDS)].flat(), guard).to.deep.equal([]);
     }
     const guard = 'state == "draft" && actor.role in ["admin", "operator"] && record.anything == 1';

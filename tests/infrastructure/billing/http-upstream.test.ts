@@ -114,7 +114,7 @@ describe('The upstream over HTTP', () => {
     expect(caught).to.equal(reason);
   });
 
-  it('is quoted without the token and control characters, truncated', async () => {
+  it('is quoted without the token and control characters, cut to 500 characters', async () => {
     const body = JSON.stringify({ message: `bad token ${TOKEN}\n\u0007${'x'.repeat(2000)}` });
     const answer = await send({ status: 401, body });
     if (answer.kind !== 'refused') throw new Error(answer.kind);

@@ -66,7 +66,7 @@ describe('The embedded recorder of invoices', () => {
     expect((await upstream.send('partner-invoice-a-1', '{}', never)).kind).to.equal('accepted');
   });
 
-  it('has whole documents for all it acknowledged, after kill -9 at any moment', async () => {
+  it('has a whole document for each acknowledged call after kill -9 at any moment', async () => {
     const script = `
       import { recorder } from ${JSON.stringify(join(import.meta.dirname, '../../../infrastructure/billing/recorder.ts'))};
       const upstream = recorder({ path: ${JSON.stringify(path)} });

@@ -5,7 +5,7 @@ declare module '@energetic-ai/core' {
   function tensor1d(values: readonly number[]): { dispose(): void };
 }
 
-/** The bundled model; needs its backend at once, as it does when its files are read faster than the backend starts. */
+/** The bundled model, which uses its backend at once, as happens when files load faster than the backend starts. */
 export const modelSource: typeof files = async () => {
   tensor1d([1]).dispose();
   return files();

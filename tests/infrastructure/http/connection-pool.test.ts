@@ -214,7 +214,7 @@ describe('Kept connections', () => {
     for (const socket of server.sockets) socket.destroy();
   });
 
-  it('with the start of an answer are not replaced', async () => {
+  it('that break after the start of an answer are not replaced', async () => {
     const server = await receiver((_nth, onConnection, socket) => {
       if (onConnection === 1) return OK;
       socket.end('HTTP/1.1 20');
@@ -255,7 +255,7 @@ describe('Kept connections', () => {
     for (const socket of server.sockets) socket.destroy();
   });
 
-  it('are limited in total to the most recently used, without old ones', async () => {
+  it('are kept only while they are among the most recently used, and not too old', async () => {
     const server = await receiver();
     const opened = async () => {
       const socket = connect(server.port, '127.0.0.1');

@@ -23,7 +23,7 @@ describe('A deadline', () => {
     expect(await withDeadline(LONG_MS, undefined, async () => 'done')).to.equal('done');
   });
 
-  it('of many exchanges with one signal ends with it', async () => {
+  it('of many exchanges with one signal ends with the signal', async () => {
     const stop = new AbortController();
     const why = new Error('stopping');
     const over = await withDeadline(LONG_MS, stop.signal, async () => 'over before');

@@ -41,7 +41,7 @@ describe('The address of an exchange', () => {
     for (const reached of [undefined, '', '127.0.0.2', '::1', '::ffff:127.0.0.1', '127.0.0.1%lo', '127.1']) {
       expect(isPinned(reached, ['127.0.0.1']), reached).to.equal(false);
     }
-    // A host that is an address is connected to without a look-up: any other address is refused.
+    // A host in the form of an address is used without a look-up, so that any other address is refused.
     const server = await rawServer('');
     const target = { host: '127.0.0.1', addresses: ['93.184.215.14'], port: server.port, tls: false };
     const opening = openPinned({ ...target, authorities: undefined }, new AbortController().signal);

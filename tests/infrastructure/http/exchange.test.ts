@@ -79,7 +79,7 @@ describe('An exchange', () => {
     expect(answered(answer).body.toString()).to.equal('here');
   });
 
-  it('has its own connection, which ends with it', async () => {
+  it('has its own connection, which ends with the exchange', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${HEAD}Connection: keep-alive\r\nKeep-Alive: timeout=600\r\nContent-Length: 2\r\n\r\nok`),
     );

@@ -183,7 +183,7 @@ describe('The OpenID Connect adapter', () => {
     await refusedWith(finish());
   });
 
-  it('refuses a person whom the user info describes as another one', async () => {
+  it('refuses a sign-in whose user info names another person than the ID token', async () => {
     const terse = await startProvider({ redirectUri: REDIRECT });
     terse.next = { sub: 'ann', email: 'ann@corp.example', email_verified: true };
     const provider = adapter();
@@ -211,7 +211,7 @@ describe('The OpenID Connect adapter', () => {
     }
   });
 
-  it('caches the metadata for five minutes, by settings', async () => {
+  it('caches the metadata for five minutes, separately for changed settings', async () => {
     const provider = adapter();
     const ask = async (key: string): Promise<number> => {
       asked = [];

@@ -55,7 +55,7 @@ const move: fc.Arbitrary<Move> = fc.record({
 const codeOf = (nth: number): string => `${nth % 2 === 0 ? 'a' : 'B'}.${nth}`;
 const dateOf = (day: number): string => new Date(Date.UTC(2026, 0, 1 + day)).toISOString().slice(0, 10);
 
-/** The ledger of such a year, as a read model and as the exported journal. */
+/** The balances after these moves of a year, from the read model, and the exported journal. */
 const balancesOf = async (moves: readonly Move[]) => {
   const model = memoryReadModel(ledgerProjection);
   let revision = -1;

@@ -9,7 +9,7 @@ import {
 } from '../../support/ledger-reports.ts';
 import { books, TENANT } from './support.ts';
 
-/** The whole journal must be read. */
+/** The result without recorded amounts: the caller must read the whole journal. */
 const NOTHING = { sums: [], chart: [], next: 0 };
 
 describe('Recorded amounts', () => {
@@ -66,7 +66,7 @@ describe('Recorded amounts', () => {
     expect(await recordedBefore(reader, TENANT, 'EUR', end(), undefined)).to.deep.equal(NOTHING);
   });
 
-  it('exclude a generation that has taken over and lags', async () => {
+  it('are empty when a generation that lags takes over during the read', async () => {
     const [known, behind] = [books(), books()];
     for (const { post } of [known, behind]) post(1, '2026-01-15');
     known.post(2, '2026-01-15');

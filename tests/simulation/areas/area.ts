@@ -19,18 +19,18 @@ export interface Area {
   check(log: readonly Fact[], report: Report): void | Promise<void>;
 }
 
-/** A page that is right at any time, whatever fails and however old it is. */
+/** A page whose answer must be right at any time, whatever fails and however old the read model is. */
 export interface Page {
   readonly path: string;
-  /** Default: the person. */
+  /** Default: the client of the person. */
   readonly client?: Client;
-  /** A write that the answer must know. */
+  /** A write that the answer must include. */
   readonly written?: Reply;
   /** Default: 200. */
   readonly status?: number;
   /**
-   * The read model of which the answer adds up several documents. On a store without transactions it may see half a
-   * batch (docs/guarantees.md, Ledger): such an answer is not checked.
+   * The read model whose documents the answer adds up. On a store without transactions the answer may include half a
+   * batch (docs/guarantees.md, Ledger), and is then not checked.
    */
   readonly agreesIn?: string;
   /** Describes the error in an answer; undefined for a right one. */

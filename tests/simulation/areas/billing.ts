@@ -23,7 +23,7 @@ const BILLING = '/api/v1/partner-portal/billing';
 const INVOICES = `${BILLING}/invoices`;
 /** All windows: a late line counts where its invoice begins. */
 const ALL = '?from=2026-02-01&to=2026-05-01';
-/** The month of the run, and one that is over. */
+/** The month of the run, and a month that is over. */
 const WINDOWS = [
   {},
   { from: '2026-02-01', to: '2026-03-01' },

@@ -91,7 +91,7 @@ export class Credentials implements Area {
     return status === 200 ? signedIn.parse(body).token : undefined;
   }
 
-  /** An extension is loaded and stopped: its token never counts again. */
+  /** An extension is loaded and stopped: its token is never accepted again. */
   async #extension({ client }: Actor): Promise<void> {
     const { dice, clientWith } = this.#context;
     this.#count += 1;

@@ -23,13 +23,13 @@ const ruled = z.looseObject({
   id: z.string().optional(),
   event_id: z.string().optional(),
 });
-/** Rules for each record: one posts, one drafts, one fails since a record has no such day. */
+/** Rules for each record: one posts, one drafts, one always fails since records have no field `day`. */
 const RULES = [
   { event: 'EntryPosted', own: { mode: 'post' } },
   { event: 'EntryDrafted', own: { mode: 'draft' } },
   { event: 'PostingRuleFailed', own: { mode: 'post', date: 'values.day' } },
 ];
-/** Days of entries; the books are locked through the first of them now and then. */
+/** Days of entries; now and then the ledger is locked through a day after the first of them. */
 const DAYS = ['2026-02-10', '2026-03-02'];
 const LOCKS = [null, '2026-01-31', '2026-02-28'];
 const dated = z.looseObject({ date: z.string() });
@@ -172,7 +172,7 @@ export class Ledger implements Area {
       report(`the books of ${tenant.id} are locked through ${shown}, by the log ${locked}`);
   }
 
-  /** Each rule has made one entry or failure for each record, and no other. */
+  /** Each rule has made one entry or failure for each record, and no other entry or failure. */
   #checkRules(log: readonly Fact[], tenant: Tenant, report: Report): void {
     const created = eventsOf(log, tenant, 'RecordCreated')
       .filter(({ facts }) => facts.entity_name === 'thing')

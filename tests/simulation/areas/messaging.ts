@@ -161,7 +161,7 @@ export class Messaging implements Area {
     const { id } = withId.parse(reply.body);
     this.#texts.set(id, [text]);
     if (dice.chance(0.5)) {
-      // Nobody else knows the id yet.
+      // No other person knows the id yet.
       const { status, body } = await actor.client.getAfter(reply, `${messages}?limit=200`);
       const shown = status === 200 ? messageList.parse(body).find((one) => one.id === id)?.body : undefined;
       if (status < 500 && !shown?.startsWith(text))
@@ -228,7 +228,7 @@ export class Messaging implements Area {
     }
   }
 
-  /** A listener heard each envelope for it once, in the order of the log; at its end it was given time to hear the last. */
+  /** A listener got each of its envelopes once, in log order; before its end, it had time to get the last one. */
   #checkListener(log: readonly Fact[], { actor, heard, faults, from }: Listener, report: Report): void {
     faults.forEach((fault) => void report(`${actor.id}: ${fault}`));
     if (from === undefined) return;
@@ -265,7 +265,7 @@ export class Messaging implements Area {
       report(`${actor.id} heard envelopes out of order`);
   }
 
-  /** The count of a conversation is the definition over its messages; deleted ones have no text. */
+  /** Each count equals the specification's definition over the messages; a deleted message has no text. */
   async #checkUnread({ id, client }: Actor, report: Report): Promise<void> {
     const list = conversationList.parse((await client.get(`${CONVERSATIONS}?limit=200`)).body);
     for (const conversation of list) {

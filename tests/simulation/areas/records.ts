@@ -32,7 +32,7 @@ const session = z.looseObject({
   result: z.looseObject({ succeeded: z.number(), skipped: z.number(), errored: z.number() }).optional(),
 });
 
-/** For operators only. */
+/** Only operators may open this page. */
 const SESSIONS: Page = {
   path: `${V1}/bulk-ops/sessions?limit=20`,
   wrong: (body) => {
@@ -82,7 +82,7 @@ export class Records implements Area {
           if (reply?.status !== 201) return;
           const { id } = withId.parse(reply.body);
           if (dice.chance(0.5)) {
-            // Nobody else knows the id yet.
+            // No other person knows the id yet.
             const { status, body } = await actor.client.getAfter(reply, `${RECORDS}/${id}`);
             const amount = status === 200 ? record.parse(body).values.amount : undefined;
             if (status < 500 && amount !== values.amount)
@@ -165,7 +165,7 @@ export class Records implements Area {
     await client.write('POST', `${V1}/bulk-ops/sessions/${id}/${next}`, undefined, { what: next });
   }
 
-  /** Parts go with their thing, and only with it. */
+  /** A part is deleted with the thing that it refers to, and only with it. */
   async #checkParts(log: readonly Fact[], tenant: Tenant, report: Report): Promise<void> {
     const deleted = new Set(
       eventsOf(log, tenant, 'RecordDeleted').map(({ facts }) => String(facts.record_id)),
@@ -180,7 +180,7 @@ export class Records implements Area {
     }
   }
 
-  /** A committed session accounts for each of its rows; none is left in between. */
+  /** A committed session accounts for each of its rows; no session is left in between, such as committing. */
   async check(log: readonly Fact[], report: Report): Promise<void> {
     this.#faults.forEach(report);
     for (const tenant of this.#context.tenants) {

@@ -26,7 +26,7 @@ export class Workflow implements Area {
   readonly #context: Context;
   /** Records of the entity with a workflow; a job has its record's id. */
   readonly #jobs = new PerTenant<string>();
-  /** The answers to their starts. */
+  /** The answers to the requests that started the jobs. */
   readonly #starts = new PerTenant<Reply>();
 
   constructor(context: Context) {

@@ -1,9 +1,9 @@
 /** A deliberate defect of the product: texts of a file that are replaced. */
 export interface Break {
   readonly name: string;
-  /** A seed that finds it at present; it is tried first. */
+  /** A seed that finds the defect at present, and is tried first. */
   readonly seed: number;
-  /** Size of the runs that look for it; default: 20. */
+  /** Requests of each run that looks for the defect; default: 20. */
   readonly requests?: number;
   readonly file: string;
   readonly changes: readonly (readonly [from: string, to: string])[];

@@ -4,7 +4,8 @@ import { found } from './try.ts';
 
 /**
  * `npm run simulate:breaks`: runs seeds with each deliberate defect until one fails. Ends with 1 when a defect is not
- * found. `-- --only <words>` picks, `--seeds 200` is the most that are tried, `--requests 60` the size of their runs.
+ * found. `-- --only <words>` selects defects by their name, `--seeds 200` is the greatest number of seeds to try, and
+ * `--requests 60` the number of requests of each run.
  */
 const { values } = parseArgs({
   options: {

@@ -6,7 +6,7 @@ import type { Break } from './breaks.ts';
 const root = resolve(import.meta.dirname, '../../..');
 
 /**
- * Runs seeds with a defect, first the one that is known to find it, until one fails.
+ * Runs seeds with a defect, first the seed that is known to find it, until a run fails.
  * @returns what the simulation said; undefined when no seed fails
  */
 export const found = async (

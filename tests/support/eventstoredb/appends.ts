@@ -56,7 +56,7 @@ const countAppend = (counts: Counts, events: number): void => {
 };
 
 /**
- * Pending appends by stream and first event. Like the real server, an identical append meanwhile is answered `Timeout`.
+ * Pending appends by stream and first event. As on the real server, a second identical append is answered `Timeout`.
  */
 const underWay = new Set<string>();
 

@@ -117,7 +117,7 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
       isSkipped: true,
     }),
     () => ({ operation: 'changeRecord', path: record(), body: { values: { amount: 6_000 } } }),
-    // Its five attempts take longer than one pause of `settles`.
+    // The five attempts of the delivery take longer than one pause of `settles`.
     () => ({ operation: 'readWebhook', path: webhook(), settles: true, isSkipped: true }),
     () => ({
       ...{ operation: 'listWebhookDeliveries', path: webhook(), query: { status: 'dead' } },

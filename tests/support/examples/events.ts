@@ -6,14 +6,14 @@ import type { SimulatedNode } from '../../simulation/node.ts';
 import type { World } from '../../simulation/world.ts';
 import type { Known } from './walk.ts';
 
-/** Milliseconds of virtual time in which a notification has come. */
+/** Milliseconds of virtual time within which a notification arrives. */
 const SETTLED_MS = 5_000;
 /** A position that the log will not reach, as after a restore of an older backup. */
 const BEYOND = '00000000ffffffff';
 
 const named = z.object({ kind: z.string().optional(), event: z.string() });
 
-/** A text as it came, and its name in the AsyncAPI document. */
+/** A received text, its parsed value, and its name in the AsyncAPI document. */
 const take = (text: string) => {
   const value: unknown = JSON.parse(text);
   const { kind, event } = named.parse(value);
@@ -58,7 +58,7 @@ export const recordEnvelopes = async (
   return Object.fromEntries([...live.seen, ...resync].map(({ name, value }) => [name, value]));
 };
 
-/** The body of one delivery of each event; of those about a repair where there are some. */
+/** The body of one delivery of each event, about a repair if there is such a delivery. */
 export const recordedDeliveries = ({ received }: Hosts): Record<string, unknown> => {
   const byEvent = Map.groupBy(
     received.map(({ body }) => take(body)),

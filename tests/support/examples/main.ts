@@ -4,7 +4,7 @@ import { endWorld } from '../world.ts';
 import { recordExamples } from './record.ts';
 import { recordServed, startServedWorld } from './served.ts';
 
-/** `npm run openapi:examples` writes the examples of the OpenAPI document; it reads `openapi.json` of `npm run openapi`. */
+/** `npm run openapi:examples`: reads `openapi.json` of `npm run openapi`, and writes the examples of the document. */
 const root = join(import.meta.dirname, '../../..');
 const document: unknown = JSON.parse(await readFile(join(root, 'openapi.json'), 'utf8'));
 const { operations: told, errors, events } = await recordExamples(document);

@@ -15,7 +15,7 @@ import { type Step, walk } from './walk.ts';
 export interface Example {
   readonly parameters?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** By status; an answer that is no JSON by status and media type. */
+  /** Answers by status; an answer that is not JSON by status and media type. */
   readonly answers: Readonly<Record<string, unknown>>;
 }
 
@@ -40,7 +40,7 @@ const document = z.object({
 interface Described {
   readonly method: string;
   readonly path: string;
-  /** The media type of an answer that is no JSON. */
+  /** The media type of an answer that is not JSON. */
   readonly typeOf: (status: number) => string | undefined;
 }
 
@@ -79,7 +79,7 @@ const shown = (value: unknown, name = ''): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shown(one, key)]));
 };
 
-/** Of virtual time. */
+/** The longest virtual time (ms) of the walk. */
 const LONGEST_MS = 24 * 60 * 60_000;
 /** Milliseconds of virtual time in which background work settles. */
 const SETTLED_MS = 5_000;
@@ -91,7 +91,7 @@ const ENVIRONMENT = {
 /** Allows one request at once. */
 const LIMITED = { ...ENVIRONMENT, RATE_LIMIT_PER_MINUTE: '5' };
 
-/** All answer at once, but one that fails, and the billing system, which misses its first call. */
+/** Hosts that answer at once, except one that always fails, and the billing system, which fails its first call. */
 const hostsOf = (world: World): Hosts => {
   const hosts = new Hosts(world, new Dice(1, 5));
   hosts.heal();
@@ -113,12 +113,12 @@ const cut = (value: unknown): unknown => {
   return Array.isArray(value) ? value.slice(0, SHOWN.elements) : value;
 };
 
-/** The body as the document shows it: of a form with a file, its parts; of a one-time link, no secret. */
+/** The body as the document shows it: a form with a file by its text, and secrets replaced. */
 const bodyOf = (body: unknown): unknown => (body instanceof Upload ? { file: body.text } : shown(body));
 
 /**
- * Makes the requests of the walk to the product on virtual time, with ids and texts drawn from a seed, so that each run gives
- * the same answers. @throws {Error} when one is refused
+ * Makes the requests of the walk to the product on virtual time, with ids and texts drawn from a seed, so that each run
+ * gives the same answers. @throws {Error} when a request is refused
  */
 export const recordExamples = async (openapi: unknown): Promise<Recorded> => {
   const routes = routesOf(openapi);

@@ -4,7 +4,7 @@ import type { SimulatedNode } from '../../simulation/node.ts';
 import type { World } from '../../simulation/world.ts';
 
 const V1 = '/api/v1/tenant';
-/** Larger than the largest body, and than all headers may be. */
+/** More bytes than a body, or all headers together, may have. */
 const TOO_LARGE = { body: 1_100_000, headers: 20_000 };
 const UNKNOWN = '01a20e0d-f99c-716e-b16e-2daa24aa5e59';
 /** A position that the log has not reached. */

@@ -1,6 +1,6 @@
 import type { Caller } from './callers.ts';
 
-/** One request of the story that the examples of the OpenAPI document tell, and what later ones use of its answer. */
+/** One request of the story that the examples of the OpenAPI document tell. Later requests may use its answer. */
 export interface Step {
   readonly operation: string;
   /** The caller; default `ada`, an admin of the tenant. */
@@ -10,11 +10,11 @@ export interface Step {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Expected status of a refusal; else a success is expected. */
+  /** Expected status of a refusal; without it, a success is expected. */
   readonly status?: number;
-  /** It is no example: only what later requests need. */
+  /** The request is not an example, but later requests need its effect or answer. */
   readonly isSkipped?: true;
-  /** Sends it this often, as no example, and keeps no answer. */
+  /** Sends the request this often, not as an example, and keeps no answer. */
   readonly times?: number;
   /** Waits until background work has settled before the request. */
   readonly settles?: true;

@@ -44,7 +44,7 @@ export const openMemoryReadStore = (clock: () => number = Date.now): ReadStore =
       if (known === undefined) generation.collections.set(spec.name, new MemoryCollection(specText(spec)));
       else checkSameSpec(known.spec, spec);
     }
-    // Only older batches need tombstones, and retries of parked tenants, which fold older events again.
+    // Only older batches and retries of parked tenants, which fold older events again, need tombstones.
     const { checkpoint, parked, collections } = generation;
     if (checkpoint !== undefined && parked.size === 0)
       for (const each of collections.values()) each.sweep(checkpoint);
@@ -56,7 +56,7 @@ export const openMemoryReadStore = (clock: () => number = Date.now): ReadStore =
     const found = generationOf(generation);
     if (checkpoint !== undefined && (found === undefined || (found.checkpoint ?? '') > checkpoint))
       throw new Fenced(`the checkpoint of ${projection}@${tag} is not before ${checkpoint}`);
-    // All of them are made before the first is kept, so that a refused one leaves nothing of the batch.
+    // All documents are made before the first is kept, so that a refused document leaves nothing of the batch.
     const made = writes.map((write) => {
       const collection = found?.collections.get(write.collection);
       if (collection === undefined)

@@ -47,7 +47,7 @@ const world = () => {
 };
 
 describe('Cached reports', () => {
-  it('are computed once for a state of the books, and anew after each posting and each change of an account', async () => {
+  it('are computed once for a state of the ledger, and again after each posting or change of an account', async () => {
     const { read, post, open, state } = world();
     expect([await read(), await read(), state.computed]).to.deep.equal(['0', '0', 1]);
     post(1, '2026-01-15');
@@ -69,7 +69,7 @@ describe('Cached reports', () => {
     expect(state.computed).to.equal(6);
   });
 
-  it('are computed once for requests of the same state that come together', async () => {
+  it('are computed once for concurrent requests of the same state', async () => {
     const { read, post, state, hold } = world();
     post(1, '2026-01-15');
     const go = hold();
@@ -84,7 +84,7 @@ describe('Cached reports', () => {
     post(1, '2026-01-15');
     const go = hold();
     const older = read();
-    // The older report has read its balances once its request waits.
+    // Now the older report has read its balances, and is held.
     await new Promise(setImmediate);
     post(2, '2026-01-15');
     expect(await read()).to.equal('10');
@@ -111,7 +111,7 @@ describe('Cached reports', () => {
     expect(await read({ ...RANGE, to: '2026-01-31' })).to.equal('10');
   });
 
-  it('of one generation of the read model are not those of another', async () => {
+  it('of one generation of the read model are not used for another generation', async () => {
     const { read, state } = world();
     await read();
     state.generation = 'v3.1';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type AttackedLog, expectFault } from './log.ts';
 import { following, freedPlace, hashIn, insert, lastOf, repaired, row, START, withPrevious } from './rows.ts';
 
-/** Attacks by someone who can write to the log’s file, which are tried on a log of any size. */
+/** Attacks by a person who can write to the log’s file, tried on logs of both sizes. */
 export const databaseAttacks = (at: AttackedLog): void => {
   const { EVENTS, broken, checked, inDatabase, lineOf, victim } = at;
 
@@ -62,7 +62,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
   });
 };
 
-/** Attacks that differ from these in what is changed, tried on the smaller log. */
+/** Attacks that change other parts of the file, tried only on the smaller log. */
 export const moreDatabaseAttacks = (at: AttackedLog): void => {
   const { EVENTS, against, checked, inDatabase, verdictOf, victim } = at;
 
@@ -175,7 +175,7 @@ export const moreDatabaseAttacks = (at: AttackedLog): void => {
       const { stream } = victim('email');
       const to = await inDatabase((db) => insert(db, following(db, stream), freedPlace(db)));
       const verdict = await checked(to);
-      // Before the stream’s last events, where its revision is wrong, or after them.
+      // The event lies before the stream’s last events, so that its revision is wrong, or after them.
       expect(verdict.verified).to.equal(false);
       expect(verdict.fault?.stream).to.equal(stream);
     });

@@ -31,14 +31,13 @@ export interface Size {
   readonly both: boolean;
 }
 
-/** Yields chunks as of a file. */
+/** Yields the export in chunks of the size that a file is read in. */
 const chunksOf = async function* (pieces: Export): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += CHUNK) yield piece.subarray(at, at + CHUNK);
   }
 };
 
-/** Expects this fault. */
 export const expectFault = (verdict: Verdict, fault: Partial<NonNullable<Verdict['fault']>>): void => {
   expect(verdict.verified).to.equal(false);
   expect({ ...verdict.fault, message: undefined }).to.deep.include(fault);
@@ -152,7 +151,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
       .trimEnd();
   const lineOf = (index: number): { stream: string; revision: number; id: string; position: string } =>
     JSON.parse(textOf(index));
-  /** The first later line with this text. */
+  /** The index of the first later line that the predicate accepts. */
   const indexAfter = (index: number, keep: (text: string) => boolean): number => {
     for (let at = index + 1; at < EVENTS; at += 1) if (keep(textOf(at))) return at;
     throw new Error('there is no such line');

@@ -125,7 +125,7 @@ describe('commands on many streams', () => {
     expect(found(settled)).to.deep.equal([1, 'conflict', EventTooLarge.name, 0, 1]);
   });
 
-  it('are confirmed on a fresh state before they write nothing or fail', async () => {
+  it('are decided again on a fresh state before they end without an event or with an error', async () => {
     const stores = memoryStores();
     const [node, other] = [startNode({ ...stores, definitions }), startNode({ ...stores, definitions })];
     const head = await node.streams.of(bookStream, 'acme', 'loaded').load();

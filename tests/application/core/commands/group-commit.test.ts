@@ -84,7 +84,7 @@ describe('group commit', () => {
   });
 
   it('keeps a round open while further commands arrive', async () => {
-    // A busy machine must not end the round by its longest time.
+    // The clock stands still: on a busy machine the time limit of a round could end it.
     const restore = useTimers({ ...nodeTimers, monotonic: () => 0 });
     try {
       expect(await decided(open().group, [3, 4])).to.deep.include({ commands: 8 });

@@ -78,7 +78,7 @@ describe('a retried command', () => {
     expect(await events.readStream(BOOK)).to.have.length(2);
   });
 
-  it('does not search before its bound', async () => {
+  it('does not search events before the given position or time', async () => {
     const { counting, counts } = countingEvents(memoryStores().events);
     const clock = testClock();
     const node = nodeOver(counting, clock);
@@ -89,7 +89,7 @@ describe('a retried command', () => {
     counts.reads = 0;
     await node.commands.execute(retry('e0', { after: cause.position }));
     await node.commands.execute(retry('e1', { since: BEGINNING + 1 }));
-    // At most one page each, and not the whole stream.
+    // Each retry reads at most one page, not the whole stream.
     expect(counts.reads).to.be.at.most(1000);
     expect(await counting.readStream(BOOK, { from: 1201 })).to.have.length(2);
   });

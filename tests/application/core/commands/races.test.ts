@@ -101,7 +101,7 @@ describe('two nodes on one log', () => {
     }).timeout(60_000);
   });
 
-  it('do not refuse because of an old cached state', async () => {
+  it('do not refuse a command because of an old cached state', async () => {
     const stores = memoryStores();
     const [here, there] = [startNode({ ...stores, definitions }), startNode({ ...stores, definitions })];
     await here.commands.execute(close());

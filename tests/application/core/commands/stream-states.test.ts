@@ -96,7 +96,7 @@ describe('folded states', () => {
     expect(seen).to.deep.equal([0, 1, 2, 3]);
   });
 
-  it('are read for a stream that is assumed to be new only if it has events', async () => {
+  it('of a stream that is assumed to be new are read only if it has events', async () => {
     const stores = memoryStores();
     let reads = 0;
     const counting: EventStore = {
@@ -271,7 +271,7 @@ describe('folded states', () => {
     }
   });
 
-  it('of many streams are not cached either when a newer event arrived', async () => {
+  it('of many streams are not cached when a newer event arrived during the read', async () => {
     const stores = memoryStores();
     const there = nodeOver(stores);
     await there.commands.execute(write('e0'));

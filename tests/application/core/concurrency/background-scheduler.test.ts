@@ -48,7 +48,7 @@ describe('the quanta of tenants', () => {
           if (to > (at?.from ?? 0)) continue;
           spent.set(tenant, Math.max(spent.get(tenant) ?? 0, 0) + to - from);
         }
-        // The rest of a quantum, and one piece of work that began within it.
+        // At most a quantum, and the last work that began within it (60 ms at most).
         for (const ms of spent.values()) expect(ms).to.be.below(QUANTUM_MS + 60);
         await Promise.all(all);
       },
@@ -96,7 +96,7 @@ describe('the quanta of tenants', () => {
     await Promise.all(all);
   });
 
-  it('give the slot of a long work to others while it goes on', () =>
+  it('give the slot of a work that exceeds its quantum to others while it runs', () =>
     withFakeTimers(async ({ now, pass }) => {
       const scheduler = new BackgroundScheduler({ atOnce: 1 });
       const slow = await scheduler.take('busy', 'test');
@@ -156,7 +156,7 @@ describe('works in groups', () => {
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
   });
 
-  it('begin while a tick has time, among the works of other tenants, and one that fails early does not end the process', async () => {
+  it('begin while a tick has time, alternating with works of other tenants, even if one fails early', async () => {
     const scheduler = new BackgroundScheduler();
     const order: string[] = [];
     const works = Array.from({ length: 8 }, (_, n) => async () => {
@@ -172,7 +172,7 @@ describe('works in groups', () => {
     });
     await Promise.all(quiet);
     expect(String(await busy)).to.include('the first');
-    // Two works fit into the first tick, and the third waited first. Then three requests take the time of one work.
+    // Two works fit into the first tick, and the third waited before the requests; those take as long as one work.
     expect(order.join('')).to.equal('bbbqqqbbbbb');
   });
 });

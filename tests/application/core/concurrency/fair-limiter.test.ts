@@ -36,14 +36,14 @@ describe('slots', () => {
     expect(served).to.have.length(5);
   });
 
-  it('are reserved for a tenant without any when others use the total', async () => {
+  it('are reserved for a tenant that has none when others use the total', async () => {
     const { take, served, giveBack } = taking({ total: 4, perTenant: 4, reserved: 2 });
     for (let i = 0; i < 9; i += 1) take('a', '1');
     for (let i = 0; i < 3; i += 1) take('b', '1');
     take('c', '1');
     await severalTicks(2);
     expect(served).to.deep.equal(['a/1', 'a/1', 'a/1', 'a/1', 'b/1', 'b/1', 'c/1']);
-    // While more slots are taken than the total, each tenant has at most its reserve.
+    // While at least the total is taken, a tenant gets a slot only within its reserve.
     for (let i = 0; i < 3; i += 1) await giveBack();
     expect(served.slice(7)).to.deep.equal(['a/1']);
   });

@@ -38,7 +38,7 @@ describe('gathered calls', () => {
     expect(calls).to.deep.equal([['a'], ['a']]);
   });
 
-  it('fails all that were asked for together, and none after', async () => {
+  it('fails all leases that were asked for in one tick, and no later one', async () => {
     isAway = true;
     const asked = ['a', 'b'].map((name) => gathered.acquireLease(name, 'me', 60_000));
     const ends = await Promise.allSettled(asked);
@@ -47,7 +47,7 @@ describe('gathered calls', () => {
     expect((await gathered.acquireLease('a', 'me', 60_000))?.fence).to.equal(1);
   });
 
-  it('stores the checkpoints of one tick in one call, and refuses each on its own', async () => {
+  it('stores the checkpoints of one tick in one call, and refuses only those with an older fence', async () => {
     const generations = ['v1', 'v2', 'v3'].map((tag) => ({ projection: 'p', tag }));
     for (const generation of generations) {
       await store.prepare(generation, []);

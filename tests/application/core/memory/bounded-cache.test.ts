@@ -43,7 +43,7 @@ describe('A bounded cache', () => {
     expect([cache.size, cache.get('big')?.length]).to.deep.equal([1, 1_000_000]);
   });
 
-  it('keeps an entry that was read for one further scan', () => {
+  it('keeps an entry for one more scan each time it is read', () => {
     const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 });
     for (const key of ['kept', 'b', 'c']) cache.set(key, 1);
     for (let n = 0; n < 100; n += 1) {

@@ -11,7 +11,7 @@ describe('Ids of data keys', () => {
     expect(ownerKeyId('platform', email, { tenant_id: 'acme' })).to.equal('platform/first-admin-acme');
   });
 
-  it('are named by the event that names one', () => {
+  it('are taken from the event when it names one', () => {
     const named = { message_id: 'm', text_key: 'message-page~7' };
     expect(ownerKeyId('acme', body, named)).to.equal('acme/message-page~7');
     expect(textKeyOf(named)).to.equal('message-page~7');

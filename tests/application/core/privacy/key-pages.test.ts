@@ -61,7 +61,7 @@ describe('Keys from pages', () => {
     expect(other.has(id)).to.equal(true);
   });
 
-  it('need one write for many', async () => {
+  it('need one write for many keys', async () => {
     const store = memoryKeyStore();
     let puts = 0;
     const counted: KeyStore = {
@@ -75,7 +75,7 @@ describe('Keys from pages', () => {
     expect(puts).to.be.at.most(4);
   });
 
-  it('are refused while the store is unavailable, and available again with it', async () => {
+  it('are refused while the store is unavailable, and issued again once it is available', async () => {
     const store = memoryKeyStore();
     let gone = true;
     const failing: KeyStore = {
@@ -87,7 +87,7 @@ describe('Keys from pages', () => {
     expect(refused).to.be.instanceOf(StoreUnavailable);
     gone = false;
     expect(await newKeys(keys, SLOTS * 9)).to.have.length(SLOTS * 9);
-    // A failure in the background shows when the last page is used up.
+    // A failed write in the background is reported only once the last page is used up.
     gone = true;
     const rest = await newKeys(keys, SLOTS).catch((error: unknown) => error);
     expect(rest).to.be.an('array');

@@ -38,7 +38,7 @@ describe('the memory of a generation', () => {
     poison.active = false;
   });
 
-  it('gives the same result with any budget and other users of it', async () => {
+  it('gives the same result with any budget, also when another cache fills it', async () => {
     const entries = fc.array(fc.tuple(fc.nat(2), fc.nat(4)), { minLength: 1, maxLength: 25 });
     const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 6 });
     await fc.assert(

@@ -128,7 +128,7 @@ describe('a generation', () => {
       on: {
         EntryWritten: ({ data }) => [
           touch<Tally>('tallies', 'one', (tally) => tally ?? { entries: [data.entry] }),
-          // Changed by one touch and unchanged by another of the same event: the change counts.
+          // The first of two touches of one event changes the document, the second does not: the change is written.
           touch<Tally>('tallies', 'two', (tally) => ({ entries: [...(tally?.entries ?? []), data.entry] })),
           touch<Tally>('tallies', 'two', (tally) => tally),
         ],
@@ -164,7 +164,7 @@ describe('a generation', () => {
     });
   });
 
-  it('deletes documents and starts them again', async () => {
+  it('deletes documents and creates them again', async () => {
     const kit = await readModelKit();
     for (const entry of ['a1', 'CLOSE', 'a2', 'a3']) await kit.write('acme', entry);
     await foldAll(kit, kit.store, 1);
@@ -271,7 +271,7 @@ describe('a generation', () => {
       expect(await kit.tally('acme')).to.deep.equal(names);
     });
 
-    it('which stays parked until the end', async () => {
+    it('which stays parked until the retry ends', async () => {
       const kit = await story();
       const [asked, answer] = [gate(), gate()];
       await foldAll(kit, kit.store);
@@ -295,7 +295,7 @@ describe('a generation', () => {
       expect(folder.isParked('acme')).to.equal(false);
     });
 
-    it('and does nothing for one that is not parked', async () => {
+    it('and does nothing for a tenant that is not parked', async () => {
       const kit = await story();
       const folder = await foldAll(kit, kit.store);
       await folder.retry('beta');
@@ -319,7 +319,7 @@ describe('a generation', () => {
     expect(await rejection(old.apply(log.slice(3), endOf(log)))).to.be.instanceOf(Fenced);
     expect((await everything(kit)).beta).to.deep.equal(['b1', 'b2', 'b3']);
     expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3']);
-    // Its cache holds refused writes, so it must begin again.
+    // The cache of `old` holds refused writes, so `begin` must clear it.
     await kit.store.releaseLease(await takeLease(kit.store, GENERATION, 'young'));
     await old.begin(await kit.lease('old'));
     await old.apply(log.slice(7), endOf(log));
@@ -327,7 +327,7 @@ describe('a generation', () => {
   });
 });
 
-/** The same log read into another read store. */
+/** A kit that folds the same log into another read store. */
 const rewired = async (kit: ReadModelKit, store: ReadStore): Promise<Partial<ReadModelKit>> => ({
   store,
   generation: (events = kit.events, reads = store) => kit.generation(events, reads),

@@ -56,7 +56,7 @@ describe('a projection runner', () => {
     await answered(kit, 'v1', ['a1', 'a2']);
   });
 
-  /** Appends an event that the projection does not fold, and waits until the stored checkpoint is behind it. */
+  /** Appends an event that the projection does not fold, and waits until the stored checkpoint has reached it. */
   const passOther = async (): Promise<void> => {
     await kit.node.commands.execute({
       tenantId: 'acme',
@@ -102,7 +102,7 @@ describe('a projection runner', () => {
     expect([...seen].filter((checkpoint) => checkpoint !== '')).to.have.length.at.least(3);
   }).timeout(20_000);
 
-  it('builds a higher version beside the old one, which stays active until then', async () => {
+  it('builds a higher version beside the old one, which stays active until the new one is complete', async () => {
     const end = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await end();
@@ -173,7 +173,7 @@ describe('a projection runner', () => {
     expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
   });
 
-  it('of an older build goes on with its own generation beside the newer one, which is cleaned away afterwards', async () => {
+  it('of an older build continues its own generation, which is dropped once that runner has ended', async () => {
     const endOld = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     running(kit.runner({ version: 2, name: 'new', formerMs: 50, cleanMs: 20 }));

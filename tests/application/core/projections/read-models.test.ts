@@ -200,7 +200,7 @@ describe('read models', () => {
     const models = await folding(systemClock);
     const asker = kit.runner({ name: 'asker' });
     const tookOver = async () => (await kit.store.activeGeneration('tallies')).active === 'v1.1';
-    // Until the rebuild is active and a while longer, since readers notice later.
+    // Writes until the rebuild is active and 50 times more, since readers notice it later.
     for (let n = 1, after = 0; after < 50; n += 1) {
       const { position } = await kit.write('acme', `a${n}`);
       models.answered('acme', stamped(position));

@@ -87,7 +87,7 @@ describe('the live feed', () => {
     await eventually(async () => expect(feed.position).to.equal(await node.events.end()));
   });
 
-  it('passes events without a listener, and does not decode them', async () => {
+  it('moves past events without a listener, and does not decode them', async () => {
     const stores = memoryStores();
     const node = startNode(stores);
     const talk = conversation(node);
@@ -164,7 +164,7 @@ describe('the live feed', () => {
     });
   });
 
-  it('drops the key of a forgotten first admin’s copy in the tenant’s first event', async () => {
+  it('drops the key of a forgotten admin’s data in the tenant’s first event', async () => {
     const stores = memoryStores();
     const [here, there] = [startNode(stores), startNode(stores)];
     const key = firstAdminKeyId('acme');
@@ -267,7 +267,7 @@ describe('a node’s cache', () => {
     time.pass(4900);
     await eventually(() => {
       time.pass(1);
-      // Confirmed again: the first confirmation has expired by now.
+      // By now the first confirmation has expired, so the cache was confirmed again.
       expect(time.now() - began).to.be.greaterThan(5000);
       expect(here.feed.isCurrent).to.equal(true);
     });

@@ -202,7 +202,7 @@ describe('the log follower', () => {
     for (let nth = 0; nth < FOLLOWERS; nth += 1) {
       const types = [`Type${nth}`];
       all.push(following(follower, { filter: { types } }, () => setTimeout(nth % 5)));
-      // One after another, as leases are granted.
+      // Followers start one after another, as leases are granted.
       await setImmediate();
     }
     await reached(all, await store.end());
@@ -348,7 +348,7 @@ describe('the log follower', () => {
     expect(again.seen).to.have.length(10);
   });
 
-  it('passes an idle follower at events of other types at once, without a batch', async () => {
+  it('moves an idle follower past events of other types at once, without a batch', async () => {
     const { store } = countedStore();
     await store.append('a.s-1', 'any', events(1, 'Own'));
     const follower = new LogFollower({ events: store, logger: testLogger() });
@@ -374,7 +374,7 @@ describe('the log follower', () => {
     expect(passed).to.have.length(3);
   });
 
-  it('gives an empty batch to a follower that does not let itself be passed', async () => {
+  it('gives an empty batch to a follower whose `onPassed` returns false', async () => {
     const { store } = countedStore();
     await store.append('a.s-1', 'any', events(1, 'Own'));
     const follower = new LogFollower({ events: store, logger: testLogger() });
@@ -391,10 +391,10 @@ describe('the log follower', () => {
       batchSize: fc.integer({ min: 1, max: 40 }),
       /** Ticks per batch. */
       ticks: fc.nat(6),
-      /** Batches after which it fails and restarts at the last handled position. */
+      /** Batches after which the follower fails and restarts at the last handled position. */
       fails: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
       startsLate: fc.nat(20),
-      /** Result of its `onPassed` when events of other types pass it; undefined: it has no `onPassed`. */
+      /** The result of the follower’s `onPassed`; undefined: it has no `onPassed`. */
       letsPass: fc.option(fc.boolean(), { nil: undefined }),
     });
     const writer = fc.record({

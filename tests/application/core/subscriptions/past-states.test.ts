@@ -7,7 +7,7 @@ import { startNode } from '../../../support/node.ts';
 const EVENTS = 256;
 
 describe('A state at a position of the log', () => {
-  it('is folded up to it, in several ticks', async () => {
+  it('is folded from the events before that position, in several ticks', async () => {
     const node = startNode({ definitions: bookEvents });
     for (let nth = 0; nth <= EVENTS; nth += 1) await node.commands.execute(write(`e${nth}`));
     const last = (await node.events.readStream(BOOK, { from: EVENTS, limit: 1 }))[0]?.position;

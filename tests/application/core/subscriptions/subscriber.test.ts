@@ -83,7 +83,7 @@ describe('a subscriber', () => {
     expect(await handledUpTo(store, 'listener')).to.equal(await stores.events.end());
   });
 
-  it('skips a part only as a whole, since the last event may concern earlier ones', async () => {
+  it('skips a batch only as a whole, since its last event may concern earlier events', async () => {
     const { seen, subscriber } = listening();
     const handleAll: Subscriber['handleAll'] = async (events) => {
       for (const event of events) await subscriber.handle(event);
@@ -132,7 +132,7 @@ describe('a subscriber', () => {
     });
     await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
     expect([together[0], passedOver.length]).to.deep.equal([['a', 'b', 'c'], 1]);
-    // At the start and after the failure; a busy machine may also lose the lease.
+    // `begin` runs at the start, after the failure, and when a busy machine loses the lease.
     expect(begun).to.be.at.least(2);
     together.length = 0;
     await writeAll('d', 'e');
@@ -163,7 +163,7 @@ describe('a subscriber', () => {
     expect(seen).to.deep.equal(['a']);
   });
 
-  it('goes on with the event that failed when a store is back', async () => {
+  it('continues with the failed event when a store is available again', async () => {
     await writeAll('a', 'b', 'c');
     let failed = false;
     const { seen, subscriber } = listening((entry) => {
