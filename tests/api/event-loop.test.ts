@@ -104,7 +104,7 @@ describe('Slices of long loops', () => {
     expect(order).to.deep.equal(['busy', 'busy', 'busy', 'late', 'late', 'late', 'busy', 'busy']);
   });
 
-  it('start works that arrive after the tick was scheduled together with the waiting works', async () => {
+  it('start late works in the same tick as works that waited when the tick was scheduled', async () => {
     const slices = new TimeSlices();
     let ticks = 0;
     let isOver = false;

@@ -58,7 +58,7 @@ describe('The client', () => {
     expect(unknown).to.include({ name: 'ApiError', status: 401, code: 'invalid_credential' });
   });
 
-  it('asks for the token before each request', async () => {
+  it('calls the token function before each request', async () => {
     const given: string[] = [];
     const token = async (): Promise<string> => {
       given.push(given.length === 0 ? tenant.admin.token : ben.token);
@@ -89,7 +89,7 @@ describe('The client', () => {
     expect(found.filter(({ body }) => body === 'only once').map(({ id }) => id)).to.deep.equal([sent.id]);
   });
 
-  it('asks reads for its last write, unless that is turned off', async () => {
+  it('requires each read to include its last write, unless this option is off', async () => {
     for (const readsOwnWrites of [undefined, false]) {
       const asked: (string | null)[] = [];
       let written: string | null = null;
@@ -149,7 +149,7 @@ describe('The client', () => {
     expect(ended).to.include({ name: 'AbortError' });
   });
 
-  it('iterates over a list page by page, only as far as it is asked', async () => {
+  it('iterates over a list page by page, and requests only the pages that are needed', async () => {
     const admin = clientOf(tenant.admin);
     const made = await admin.post('/api/v1/tenant/messaging/conversations', {
       body: { participant_user_ids: [ben.id, (await tenant.person('Cleo')).id] },

@@ -133,7 +133,7 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       expect(present).to.deep.equal(candidates[done.indexOf(true)]);
     });
 
-    it('stores many keys at once', async () => {
+    it('stores many keys in one call', async () => {
       const keys = Array.from({ length: 1_000 }, newKey);
       await store.put(keys);
       expect(await store.getMany(keys.map((key) => key.id))).to.deep.equal(keys.map((key) => key.wrapped));

@@ -33,7 +33,7 @@ describe('The examples of the guides', () => {
   });
   after(endWorld);
 
-  it('are there', () => {
+  it('exist', () => {
     expect(guides.length).to.be.at.least(10);
     expect(helpers).to.not.include('');
   });

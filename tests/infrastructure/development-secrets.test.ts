@@ -42,7 +42,7 @@ describe('Development secrets', () => {
     for (const secret of Object.values(first)) expect(Buffer.byteLength(secret ?? '')).to.be.at.least(32);
   });
 
-  it('are the same for processes that start at once', async () => {
+  it('are the same for processes that start concurrently', async () => {
     const child = join(folder, 'child.ts');
     const from = (path: string): string =>
       JSON.stringify(join(import.meta.dirname, '../../infrastructure', path));
@@ -70,7 +70,7 @@ describe('Development secrets', () => {
     expect(readdirSync(folder).sort()).to.deep.equal(['child.ts', FILE]);
   });
 
-  it('rotate: the current one becomes the previous one, which is then dropped', () => {
+  it('rotate: the current secret becomes the previous secret, which is then dropped', () => {
     const first = secretsOf(config());
     expect(rotateStored(config(), 'TENANT_JWT_SECRET')).to.equal('made');
     const second = secretsOf(config());
@@ -89,7 +89,7 @@ describe('Development secrets', () => {
     expect(readdirSync(folder)).to.deep.equal([FILE]);
   });
 
-  it('rotate in two steps: the prepared one verifies, then signs, and the former one still verifies', () => {
+  it('rotate in two steps: the prepared secret verifies, then signs, and the former secret still verifies', () => {
     const first = secretsOf(config());
     expect(rotateStored(config(), 'TENANT_JWT_SECRET', 'prepare')).to.equal('prepared');
     const second = secretsOf(config());

@@ -141,7 +141,7 @@ const checkLive = async (billing: Billing, uses: readonly Use[], of: Window): Pr
   }
 };
 
-/** Checks that the usage list of a window is what it counts. */
+/** Checks that the usage list of a window has exactly the events that the window counts. */
 const checkUsage = async (billing: Billing, uses: readonly Use[], of: Window): Promise<void> => {
   const own = uses.filter((one) => one.tenantId === ACME && isWithin(one.at, of));
   for (const meter of USED) {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { create, DELETE, memoryLeases, startBulk } from '../application/bulk/support.ts';
 import { defineNodes, flawsIn, recordsIn, TENANT } from '../application/entities/support.ts';
 
-/** Records that refer to earlier ones by any field, and the selected ones. */
+/** Records that refer to earlier records by any field, and a selection of them. */
 const graphs = fc.integer({ min: 2, max: 9 }).chain((size) =>
   fc.record({
     size: fc.constant(size),

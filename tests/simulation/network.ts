@@ -145,7 +145,7 @@ class Line implements Peer {
   send(text: string): Promise<Reply> {
     const waiting = Promise.withResolvers<Reply>();
     this.#waiting = waiting;
-    // The server may answer at once.
+    // The server may answer within this call.
     this.#served.onData(Buffer.from(text));
     return waiting.promise;
   }

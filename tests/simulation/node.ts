@@ -115,7 +115,7 @@ export class SimulatedNode {
     this.#died.reject(new Broken(`${this.name} was killed`));
   }
 
-  /** Ends what killed platforms still hold: their signals and connections would stay in memory for good. */
+  /** Ends the signals and connections of killed platforms, which would otherwise stay in memory for good. */
   dispose(): void {
     for (const platform of this.#all.splice(0)) {
       disconnect(platform.server);

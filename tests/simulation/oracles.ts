@@ -100,7 +100,7 @@ const isAbandoned = (events: readonly Fact[]): boolean => {
 };
 const ATTEMPT = /^(RecordDeletion|EntryPosting)(Started|Abandoned)$/;
 
-/** An acknowledged request is in the log once, a refused one not at all. */
+/** An acknowledged request is in the log once, and a refused request is not in it. */
 const checkRequests = (log: readonly Fact[], { requests }: Workload, report: Report): void => {
   const byRequest = Map.groupBy(log, ({ correlation }) => correlation);
   for (const { id, what, event, outcome, isRepeated, reply } of requests) {
@@ -181,7 +181,7 @@ const checkSettled = async (world: World, report: Report): Promise<void> => {
       report(`the lease ${name} was last renewed by ${node} at ${at} ms`);
 };
 
-/** Each delivery ends, is sent with the same bytes each time, and is recorded as delivered when it was. */
+/** Each delivery ends, is sent with the same bytes each time, and is recorded as delivered when it was delivered. */
 const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Report): void => {
   const deliveries = log.filter(({ type }) => type === 'DeliveryScheduled');
   const ended = new Map<string, string[]>();

@@ -32,7 +32,7 @@ const chooseAreas = (dice: Dice): ReadonlySet<string> => {
   return new Set(chosen.flatMap((name) => [name, NEEDED[name] ?? name]));
 };
 
-/** Users of several tenants who do everything at once. */
+/** Users of several tenants who act concurrently. */
 export class Workload {
   readonly requests: Request[] = [];
   readonly tenants: Tenant[] = [];

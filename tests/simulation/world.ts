@@ -66,7 +66,7 @@ const openShared = async ({ clock, isSqlite, heads }: SharedOptions): Promise<Sh
   };
 };
 
-/** The stores that all nodes share, with what only the simulation looks at. */
+/** The stores that all nodes share, and values that only the simulation reads. */
 export interface Shared extends Stores {
   readonly snapshots: MemorySnapshotStore;
 }

@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** The build that wrote `tests/fixtures/former-data/2026-11.br`. A release moves it to the one before (decision 53). */
+/** The build that wrote `tests/fixtures/former-data/2026-11.br`. A release sets it to the one before (decision 53). */
 const REVISION = '1c00760';
 
 const LAYERS = ['api', 'application', 'domain', 'infrastructure', 'projections'];
 
 export interface FormerBuild {
-  /** Its `api/main.ts`. */
+  /** Path of the build's `api/main.ts`. */
   readonly main: string;
   remove(): void;
 }

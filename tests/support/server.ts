@@ -121,7 +121,7 @@ process.on('exit', () => {
 
 /** For `after` hooks: kills the running servers, except shared ones, and removes their folders. */
 export const cleanUp = async (): Promise<void> => {
-  // Those that have ended stay in the map until their output is closed.
+  // Processes that have ended stay in the map until their output is closed.
   const living = [...running.keys()].filter(({ exitCode, signalCode }) => (exitCode ?? signalCode) === null);
   for (const child of living) child.kill('SIGKILL');
   await Promise.all(living.map((child) => new Promise((resolve) => child.once('exit', resolve))));
@@ -246,7 +246,7 @@ export const startServer = async (options: ServerOptions = {}): Promise<Server> 
 
 /**
  * A server for several test files, which none of them may end. It runs until the test process ends.
- * @param beside another one, whose data it shares
+ * @param beside another server, whose data the new server shares
  */
 export const startSharedServer = async (env: ServerOptions['env'], beside?: Server): Promise<Server> => {
   const dataDir = beside?.dataDir ?? (await makeFolder());
@@ -268,7 +268,7 @@ const pollMs = (waited: number): number => (waited < 1000 ? 15 : Math.min(15 + w
 
 /**
  * Waits until `check` returns something other than undefined or false, and returns it.
- * @param what names it for the failure; a function tells what was seen last
+ * @param what names the condition for the failure; a function tells what was seen last
  */
 export const eventually = async <T>(
   what: string | (() => string),

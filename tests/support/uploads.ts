@@ -99,7 +99,7 @@ export const beginUpload = (server: Server, token: string, record: TestRecord, c
       'content-length': body.length,
     },
   });
-  // Some tests break the connection.
+  // Some tests break the connection, which is reported as an error.
   outgoing.on('error', () => undefined);
   outgoing.write(body.subarray(0, half));
   return {

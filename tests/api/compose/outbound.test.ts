@@ -27,7 +27,7 @@ describe('Calls to identity providers', () => {
     expect(visits).to.equal(2);
   });
 
-  it('may reach the allowed networks by https, and no others', async () => {
+  it('may reach the allowed networks by https, and no other networks', async () => {
     const { origin } = await listen((_request, response) => response.end('not by TLS'));
     const messageOf = async (url: string, networks: string): Promise<string> => {
       const fetched = providerFetch(config({ NODE_ENV: 'production', SSO_ALLOWED_NETWORKS: networks }));

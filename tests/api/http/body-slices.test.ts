@@ -77,7 +77,7 @@ describe('Large bodies', () => {
     socket.destroy();
   });
 
-  it('that were refused midway leave the connection usable, however small they are', async () => {
+  it('that were refused midway leave the connection usable, also when few bytes had arrived', async () => {
     respond = (request) => {
       request.once('data', () => {
         request.pause();

@@ -53,7 +53,7 @@ describe('New connections', () => {
   };
   const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  it('begin few requests in one tick, however many connections send a request at once', async () => {
+  it('begin few requests in one tick, however many connections send a request at the same time', async () => {
     for (const client of await burst()) client.write(REQUEST);
     let most = 0;
     let before = 0;
@@ -78,7 +78,7 @@ describe('New connections', () => {
     server.headersTimeout = 50;
     const silent = await Promise.all(Array.from({ length: 64 }, () => open(HOST)));
     for (const client of silent) client.resume();
-    // The server has several sockets. Only its own one checks for silent connections just every 30 s.
+    // Connections of one of the 16 sockets, the HTTP server's own, are checked by Node only every 30 s.
     await eventually(() => expect(silent.filter((client) => client.destroyed).length).to.be.above(32));
   });
 });

@@ -13,7 +13,7 @@ const refusedAt = (text: string): unknown => {
 };
 
 describe('Numbers of a JSON body', () => {
-  it('are refused when lost digits would make them integers', () => {
+  it('are refused when a loss of digits would turn them into integers', () => {
     const lost = [
       '9007199254740990.6',
       '0.99999999999999999999',

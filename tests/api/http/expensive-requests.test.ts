@@ -43,7 +43,7 @@ describe('Expensive requests', () => {
   const ask = (as: string) => server.request('GET', REPORT, { as });
   const untilStarted = (count: number) => eventually(`${count} handlers run`, () => started === count);
 
-  it('of a tenant run two at a time and then wait for a slot, but do not delay another tenant', async () => {
+  it('of a tenant run two at a time; further ones wait for a slot, without delaying another tenant', async () => {
     await begin();
     const own = ['admin', 'admin', 'admin', 'operator'].map(ask);
     await untilStarted(2);

@@ -61,7 +61,7 @@ describe('Listening', () => {
     });
   });
 
-  it('accepts no more connections, and stops when the last one has ended', async () => {
+  it('accepts no more connections once it stops, and has stopped when the last connection ends', async () => {
     await listen(server, { port: 0, host: HOST }, false);
     const port = portOf();
     let served = 0;
@@ -69,7 +69,7 @@ describe('Listening', () => {
       served += 1;
     });
     const clients = Array.from({ length: 32 }, () => connect(port, HOST));
-    // Connections that have sent nothing are closed at once.
+    // Connections that have sent nothing would be closed immediately.
     for (const client of clients) client.write('G');
     await eventually(() => expect(served).to.equal(32));
     let hasStopped = false;

@@ -19,7 +19,7 @@ describe('The limit of the rows of previews', () => {
   };
 
   for (const plan of ['free', 'enterprise'] as const) {
-    it(`lets a tenant of plan ${plan} freeze an hour's bytes at once, and names the wait beyond`, () => {
+    it(`lets a tenant of plan ${plan} freeze the bytes of an hour without a wait, and then names the wait`, () => {
       let now = 0;
       const take = previewLimit({ now: () => now });
       const most = Math.floor(QUOTAS[plan].preview_rows / (ROWS * PREVIEW_ROW_BYTES));

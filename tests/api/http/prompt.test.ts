@@ -8,7 +8,7 @@ import { serve } from './support.ts';
 const WORKS = 200;
 
 describe('Public requests while others wait', () => {
-  it('begin at once for health, version and metrics, and in a time slice for documents', async () => {
+  it('begin immediately for health, version and metrics, and in a time slice for the documentation', async () => {
     const server = await serve([]);
     try {
       let done = 0;

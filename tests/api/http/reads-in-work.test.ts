@@ -72,7 +72,7 @@ describe('Reads between their admission and their answer', () => {
     expect(started).to.equal(AT_ONCE + 25);
   });
 
-  it('delay neither writes of the tenant, nor its reads when they are searches', async () => {
+  it('delay neither writes nor searches of the tenant', async () => {
     const own = [...Array.from({ length: AT_ONCE }, () => ask('admin', 'GET', '?filter=x')), ask('admin')];
     await untilStarted(AT_ONCE + 1);
     own.push(...burst(AT_ONCE + 4, 'admin'));

@@ -403,7 +403,7 @@ describe('Uploads', () => {
       expect([handled, ...stored.keys()]).to.deep.equal([1, 'upload-1']);
     });
 
-    it('have one effect when ten are sent at once', async () => {
+    it('have one effect when ten are sent concurrently', async () => {
       const answers = await Promise.all(Array.from({ length: 10 }, () => keyed('k5', file())));
       expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
       expect([handled, stored.size]).to.deep.equal([1, 1]);

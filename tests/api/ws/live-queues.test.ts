@@ -85,7 +85,7 @@ describe('Live envelopes while a store is unavailable', () => {
     expect((await bob.closed).code).to.equal(4403);
   });
 
-  it('are kept up to a limit, and then only the tenant with the most is disconnected', async () => {
+  it('are kept up to a limit, above which only the tenant with the most envelopes is disconnected', async () => {
     const { here, acme, other, bob, otherBob } = await begin();
     here.away.set('acme', 'hangs');
     const large = 'x'.repeat(300_000);

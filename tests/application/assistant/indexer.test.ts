@@ -150,7 +150,7 @@ describe('the indexer', () => {
     );
   };
 
-  it('stores large batches as texts at once and computes their vectors later', async () => {
+  it('stores large batches immediately as texts, and computes their vectors later', async () => {
     const gate = Promise.withResolvers<void>();
     const { embed } = embedder;
     embedder.embed = async (all, urgency) => {

@@ -9,7 +9,7 @@ const code = async (work: Promise<unknown>): Promise<string> => {
 };
 
 describe('concurrent questions', () => {
-  it('are limited per tenant and in total, and a finished one frees its slot', async () => {
+  it('are limited per tenant and in total, and a finished question frees its slot', async () => {
     const admission = new QuestionLimiter({ perTenant: 2, together: 3 });
     const gates = [1, 2, 3].map(() => Promise.withResolvers<string>());
     const [one, two, three] = gates.map(({ promise }, n) =>

@@ -75,7 +75,7 @@ const metadata = fc.oneof(
     metadataOf().replace('{', '{ '),
     metadataOf().replace(':1,', ':01,'),
   ),
-  // One changed unit, as in a damaged file.
+  // A text with one changed character, as in a damaged file.
   fc.tuple(fc.nat(400), fc.constantFrom('"', '\\', 'x', '\n', '\t', ',')).map(([at, unit]) => {
     const whole = metadataOf();
     return whole.slice(0, at) + unit + whole.slice(at + 1);

@@ -218,7 +218,7 @@ describe('Signed heads', function () {
     expect(failed).to.have.property('code', 'ENOENT');
   });
 
-  it('are lines of a file per tenant after a crash cut the last one', async () => {
+  it('are lines of one file per tenant, also after a crash has cut the last line', async () => {
     const outside = join(folder, 'deep', 'out');
     const sink = folderSink(outside);
     const { signal } = new AbortController();

@@ -92,7 +92,7 @@ describe('A line read as bytes', function () {
       }),
       { numRuns: 10_000 },
     );
-    // For example another text in place of a sealed one.
+    // Some changes leave the line valid, for example another text in place of a sealed text.
     expect(good).to.be.greaterThan(100);
   });
 

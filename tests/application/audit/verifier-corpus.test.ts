@@ -99,7 +99,7 @@ describe('Mutations of a real export', function () {
       try {
         changed = mutate(ofProof);
       } catch {
-        // Some mutations need events.
+        // Some mutations apply only to events, which a proof does not have.
         continue;
       }
       const name = nth % 2 === 0 ? 'proof' : 'heads';

@@ -162,11 +162,11 @@ describe('A customer handed over to another partner', () => {
     }
   });
 
-  it('has late usage billed by the partner of its time', async () => {
+  it('has late usage billed by the partner at the time of the usage', async () => {
     await billing.use(used('2026-11-03T00:00:00Z'));
     const frozen = await billing.generate(NOVEMBER);
     await billing.handOver(CHANGE, SOUTH);
-    // On an earlier day, on the day of the hand-over, and by a person active before it.
+    // Late usage on an earlier day, on the day of the hand-over, and by a person who was active before the hand-over.
     await billing.use(used('2026-11-04T00:00:00Z', 'ben'));
     await billing.use(used('2026-11-10T08:00:00Z', 'cy'));
     await billing.use(used('2026-11-12T00:00:00Z', 'cy'));
@@ -248,7 +248,7 @@ describe('A customer handed over to another partner', () => {
       invoiced: { wholesale: 20, retail: 50 },
       unbilled: { wholesale: 0, retail: 0 },
     });
-    // In another window in which its invoice begins, a former customer is listed.
+    // A former customer is also listed in another window if its invoice begins there.
     const after = await billing.generate(between('2026-12-01', '2027-01-01'));
     expect(after.lines).to.deep.equal([]);
     expect(await shown(billing, PARTNER, between('2026-12-01', '2027-01-01'))).to.deep.equal([]);

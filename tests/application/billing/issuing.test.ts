@@ -250,7 +250,7 @@ describe('Issuing an invoice to the upstream', () => {
     ]);
   });
 
-  it('is aborted when the process stops and continued by the next one', async () => {
+  it('is aborted when the process stops, and continued by the next process', async () => {
     const held = Promise.withResolvers<void>();
     at.upstream.pause = () => held.promise;
     at.upstream.sends = ['accept unheard'];

@@ -132,7 +132,7 @@ describe('Statements', () => {
     });
   });
 
-  it('count an invoice that crosses the window where it begins', async () => {
+  it('count an invoice over two windows only in the window where the invoice begins', async () => {
     const billing = await startBilling();
     await billing.put(CARD);
     await billing.use(used('2026-11-03T00:00:00Z'));
@@ -160,7 +160,7 @@ describe('Statements', () => {
     const [acme] = await billing.statements.statements(PARTNER, NOVEMBER);
     const late = acme?.lines.filter((line) => line.late);
     expect(late).to.have.length(1);
-    // One of four is invoiced, one more is included.
+    // Of four units, one is invoiced, and one more is included.
     expect(late?.[0]).to.deep.include({
       meter: 'records_created',
       quantity: 3,
@@ -197,7 +197,7 @@ describe('Statements', () => {
       [1, false],
     ];
     expect(await records()).to.deep.equal(both);
-    // In a window that begins earlier: still once.
+    // In a window that begins earlier, the late usage is still billed once.
     const wider = await billing.generate(between('2026-10-15', '2026-12-01'));
     expect(wider.lines.find(({ meter }) => meter === 'records_created')).to.include({ quantity: 1 });
     expect(await records()).to.deep.equal([[1, true]]);
@@ -205,7 +205,7 @@ describe('Statements', () => {
     const lines = all[0]?.lines.filter(({ meter }) => meter === 'records_created');
     expect(lines?.map(({ quantity }) => quantity)).to.deep.equal([1, 1]);
     billing.discard(wider);
-    // In parts: the late usage fills the first invoice with a free quantity.
+    // The window in two parts: the late usage fills up the first invoice that has room for it.
     await billing.generate(between('2026-11-10', '2026-11-30'));
     await billing.generate(between('2026-11-01', '2026-11-10'));
     const quantities = (await records())?.map(([quantity]) => Number(quantity));

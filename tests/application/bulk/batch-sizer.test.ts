@@ -77,7 +77,7 @@ describe('the batch sizer', () => {
     expect(waited).to.deep.equal([at(0), at(1), at(2), at(3)]);
   });
 
-  it('takes no more rows than may run at once', () => {
+  it('takes no more rows than may run concurrently', () => {
     expect(new BatchSizer(2, quiet).size()).to.equal(2);
   });
 });

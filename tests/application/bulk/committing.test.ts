@@ -39,7 +39,7 @@ const set = (field_key: string, new_value: string): OpParams => ({
 });
 
 describe('A committed bulk edit', () => {
-  it('leaves the event of a single edit on each row, chained to the one before', async () => {
+  it('leaves the event of a single edit on each row, chained to the event before', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(9), { minLength: 1, maxLength: 12 }), async (numbers) => {
         const node = await started();

@@ -44,7 +44,7 @@ const kindsOf = (settled: readonly SettledRow[]) =>
   });
 
 describe('row edits', () => {
-  it('leaves the event of a single edit, chained to the one before', async () => {
+  it('leaves the event of a single edit, chained to the event before', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(9), { minLength: 1, maxLength: 12 }), async (numbers) => {
         const node = await startNodes();

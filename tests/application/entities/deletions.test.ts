@@ -343,7 +343,7 @@ describe('A retried keyed request', () => {
     await defineNodes(node);
     const [target, seat] = [await create(node), await create(node)];
     const { cause } = request();
-    // The first try registered its reference, its own clean-up withdrew the registration, and it crashed.
+    // The first try registered its reference, its own clean-up barred the registration, and the try crashed.
     const registration = await node.links.register(
       { tenantId: TENANT, recordId: seat, entityName: 'node', cause },
       { fieldKey: 'clear', kind: 'reference', id: target, entityName: 'node' },

@@ -17,7 +17,7 @@ describe('slugs of forms', () => {
     return { node, shared, clock };
   };
 
-  it('go to one of two nodes that request them at once', async () => {
+  it('go to one of two nodes that request them concurrently', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const nodes = [1, 2].map((n) => startForms(shared, withRandomYields(seeded(seed * 10 + n))));

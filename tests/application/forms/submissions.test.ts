@@ -85,7 +85,7 @@ describe('submissions of forms', () => {
     expect(submitted.map(({ values }) => values.name).sort()).to.deep.equal(['changed', 'deleted']);
   });
 
-  it('are stored once when two nodes handle the same submission at once', async () => {
+  it('are stored once when two nodes handle the same submission concurrently', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const nodes = [1, 2].map((n) => startForms(shared, withRandomYields(seeded(seed * 10 + n))));

@@ -91,7 +91,7 @@ for (const [what, how, type] of [
     const recorded = async (stores: SharedStores): Promise<number> =>
       (await stores.events.readAll({ filter: { types: [type] } })).length;
 
-    it('makes one event and one token on two concurrent nodes with different clocks, also at midnight', async () => {
+    it('makes one event and one token on two concurrent nodes whose clocks differ, also around midnight', async () => {
       for (const apart of [0, 900, 2500, -2500]) {
         const stores = await tenantWithAda(MIDNIGHT - 60_000);
         const nodes = [nodeAt(stores, MIDNIGHT - 1), nodeAt(stores, MIDNIGHT - 1 + apart)] as const;

@@ -16,7 +16,7 @@ describe('The chart of accounts', () => {
     const renamedAgain = await chart.changeAccount(TENANT, 'A', { code: 'B' }, request({ name: 'rename' }));
     expect(renamedAgain.account).to.deep.equal(renamed.account);
 
-    // Its old code belongs to another account now.
+    // The account's old code now belongs to another account.
     await chart.openAccount(TENANT, { ...account, name: 'Second' }, request());
     const third = await chart.openAccount(TENANT, account, request({ name: 'open' }));
     expect(third.account).to.deep.equal(opened.account);

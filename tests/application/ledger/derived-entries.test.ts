@@ -30,7 +30,7 @@ describe('An entry with a derived id', () => {
   };
   const source = { kind: 'job.transition', id: 'event', rule_id: 'rule' };
 
-  it('is recorded once at repeated requests', async () => {
+  it('is recorded once for repeated requests', async () => {
     const node = startLedger();
     await fill(node);
     for (const mode of ['draft', 'post'] as const) {

@@ -12,7 +12,7 @@ import { fill, request, TENANT } from './support.ts';
 
 type Look = (node: RulesNode) => Promise<void>;
 
-/** Delivers events as the runner does: several at once, or one by one. */
+/** Delivers events as the runner does: several in one call, or one by one. */
 const together: Look = async ({ poster, log }) => poster.handleAll?.(await log());
 const oneByOne: Look = async ({ poster, log }) => {
   for (const event of await log()) await poster.handle(event);
@@ -172,7 +172,7 @@ describe('The subscriber of posting rules', () => {
     }
   }).timeout(60_000);
 
-  it('has no duplicate effect when two processes run it at once', async () => {
+  it('has no duplicate effect when two processes run it concurrently', async () => {
     const stores = memoryStores();
     const [one, two] = [startRules(stores), startRules(stores)];
     await fill(one);

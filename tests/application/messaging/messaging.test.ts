@@ -31,7 +31,7 @@ const village = async (lag: () => number = () => 0) => {
 };
 
 describe('messaging', () => {
-  it('starts one conversation for the same people at repeated requests of any of them', async () => {
+  it('starts one conversation for the same people when any of them requests it again', async () => {
     const { messaging, context } = await village();
     const asks = [
       ['ann', ['bob']],

@@ -36,7 +36,7 @@ describe('A backlog of webhooks', () => {
     return { ids, sender, release: held.open, end };
   };
 
-  /** Delivers the backlog on another node that does not see the first one’s lease. */
+  /** Delivers the backlog on another node that does not see the lease of the first node. */
   const deliverElsewhere = async ({ run, stores, clock }: Village, ids: readonly string[]) => {
     const other = startNode({ ...stores, clock });
     const store = await openSqliteReadStore({ path: ':memory:' });

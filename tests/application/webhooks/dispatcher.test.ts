@@ -103,7 +103,7 @@ describe('the webhook dispatcher', () => {
     const { run, schedule, calls, stores, node, clock, answer } = await started();
     answer(() => answered(200));
     run();
-    // From now on this node has cached the subscriptions without the third.
+    // From now on this node has cached the subscriptions without the third one.
     await schedule('a');
     await eventually(() => expect(calls).to.have.length(1));
     const other = startNode({ ...stores, clock });

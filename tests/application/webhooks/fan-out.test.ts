@@ -43,7 +43,7 @@ describe('the webhook fan-out', () => {
         }),
     };
   };
-  /** All events that it follows, in log order. */
+  /** All events that the fan-out follows, in log order. */
   const log = async (node: TestNode): Promise<LoggedEvent[]> => {
     const { types } = webhookFanOut(node);
     const stored = await node.events.readAll({ filter: { types } });
@@ -105,7 +105,7 @@ describe('the webhook fan-out', () => {
     }
   });
 
-  it('makes one delivery with one body at repeated events on any node', async () => {
+  it('makes one delivery with one body when events are delivered again on any node', async () => {
     const { node, stores, change, happen } = village();
     await change(hook('one'), hook('two'));
     await happen('a');
@@ -124,7 +124,7 @@ describe('the webhook fan-out', () => {
     }
   });
 
-  it('makes the same deliveries for many events at once as one by one', async () => {
+  it('makes the same deliveries for many events in one call as for single events', async () => {
     const { node, stores, change, happen } = village();
     await happen('before');
     await change(hook('one'));

@@ -84,7 +84,7 @@ describe('The record of a dispatched attempt', () => {
     expect(await deliveryOf(node, 'acme', id)).to.deep.include({ attempts: 1 });
   });
 
-  it('is the first one when two nodes make the same attempt with the same bytes', async () => {
+  it('is written by the first of two nodes that make the same attempt with the same bytes', async () => {
     const { run, schedule, stores, clock, calls, node, answer } = await started();
     const slow = gate();
     answer(async () => {

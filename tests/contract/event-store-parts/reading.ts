@@ -46,7 +46,7 @@ export function readingTests({ store, prefix }: Context): void {
       const given = await Promise.all(
         Array.from({ length: 70 }, async (_, n) => {
           const own = events((n * 7) % 5);
-          // Not in the order of the names.
+          // Appends in an order other than that of the names.
           if (own.length > 0) await store().append(`${base}s-${(n * 31) % 70}`, 'no_stream', own);
           return { stream: `${base}s-${(n * 31) % 70}`, ids: idsOf(own) };
         }),
@@ -60,7 +60,7 @@ export function readingTests({ store, prefix }: Context): void {
       expect(await store().readStreams([], 3)).to.deep.equal([]);
     });
 
-    it('reads large ones, and caches their last revision correctly for the next append', async () => {
+    it('reads large streams, and caches their last revision correctly for the next append', async () => {
       const base = prefix();
       const streams = Array.from({ length: 40 }, (_, n) => `${base}s-${n}`);
       const big = JSON.stringify({ text: 'x'.repeat(200_000) });
@@ -179,7 +179,7 @@ export function readingTests({ store, prefix }: Context): void {
       }
     };
 
-    it('finds in pages what readAll finds at once, in both directions, for any bounds', async () => {
+    it('finds in pages what readAll finds in one call, in both directions, for any bounds', async () => {
       const base = prefix();
       const others = prefix();
       for (let n = 0; n < 12; n += 1) {
@@ -206,7 +206,7 @@ export function readingTests({ store, prefix }: Context): void {
       const others = prefix();
       await store().append(`${base}s-1`, 'any', events(1));
       for (let n = 0; n < 24; n += 1) await store().append(`${others}s-1`, 'any', events(500));
-      // Of the same tenant, so that the blocks in between cannot be skipped.
+      // Events of the same tenant, so that the blocks in between cannot be skipped.
       await store().append(`${base}s-1`, 'any', events(1));
       const filter = { streamPrefix: others, types: ['Nothing'] };
       const first = await store().scanAll({ direction: 'backward', filter: { streamPrefix: base } }, 500);

@@ -25,7 +25,7 @@ export function documentTests({ store, harness }: Context): void {
       expect(await store().load(generation, [])).to.deep.equal([]);
     });
 
-    it('returns many at once, in the order of the request, for any ids, collections and tenants', async () => {
+    it('returns many documents in one call, in the requested order, for any ids, collections and tenants', async () => {
       const { generation, commit } = await workbench(store());
       const odd = ['"', "it's", '\\u0041', 'ä', '\u{1f600}', ' ', '%', '[]', 'A', 'a', 'null', '1', '1.0'];
       const ids = [...odd, ...Array.from({ length: 300 }, (_, n) => `id-${n}`)];
@@ -166,7 +166,7 @@ export function documentTests({ store, harness }: Context): void {
   });
 
   describe('generations', () => {
-    it('are prepared repeatedly and by several processes at once', async () => {
+    it('are prepared repeatedly and by several processes concurrently', async () => {
       const others = await Promise.all([1, 2, 3].map(() => harness().open()));
       const generation = newGeneration();
       await Promise.all([...others, store()].map((each) => each.prepare(generation, [DOCS])));

@@ -60,7 +60,7 @@ describe('A change of a schema', () => {
       .givesNothing();
   });
 
-  it('is refused while another one is proposed, until that expires', () => {
+  it('is refused while another change is proposed, until that proposal expires', () => {
     const story = given(schemaStream, defined(field('a')), proposed());
     story.when(propose({ label: 'x' })).isRefused('conflict');
     const late = story.when(propose({ label: 'x' }, BEGINNING + 2000 + PROPOSAL_MS)).events();

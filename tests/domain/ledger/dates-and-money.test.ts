@@ -57,7 +57,7 @@ describe('Sums of money', () => {
       fc.property(amounts, (all) => {
         const sum = all.reduce<Sum | undefined>((before, each) => plus(before, each), undefined);
         expect(BigInt(sum ?? 0)).to.equal(all.reduce((before, each) => before + BigInt(each), 0n));
-        // Also as JSON.
+        // The sum stays exact in JSON too.
         expect(BigInt(JSON.parse(JSON.stringify(sum)))).to.equal(BigInt(sum ?? 0));
       }),
     );

@@ -95,7 +95,7 @@ describe('An inbox', () => {
     ).to.deep.equal([READ_CHUNK, 1]);
   });
 
-  it('counts exactly the changed ones, for any sequence of commands', () => {
+  it('counts exactly the changed notifications, for any sequence of commands', () => {
     const asks = fc.array(
       fc.oneof(
         fc.record({

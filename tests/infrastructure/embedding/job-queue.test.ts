@@ -42,7 +42,7 @@ describe('The queue of the embedder', () => {
     expect(queue.add(job('?'), 'question')).to.equal(true);
   });
 
-  it('hands out every text once and in order, except dropped ones', () => {
+  it('hands out every text once and in order, except dropped texts', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.integer({ min: 0, max: 2500 }), { minLength: 1, maxLength: 40 }), {

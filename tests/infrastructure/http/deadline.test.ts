@@ -7,7 +7,7 @@ const LONG_MS = 60_000;
 const forever = (): Promise<never> => new Promise(() => undefined);
 
 describe('A deadline', () => {
-  it('ends code that ignores it, and explains later errors', async () => {
+  it('ends code that ignores it, and is the reason of later errors', async () => {
     expect(await rejection(withDeadline(20, undefined, forever))).to.equal(TIMED_OUT);
     const breaks = withDeadline(20, undefined, async (signal) => {
       await once(signal, 'abort');

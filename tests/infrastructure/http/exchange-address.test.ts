@@ -25,7 +25,7 @@ describe('The address of an exchange', () => {
     expect(server.heard).to.deep.equal([]);
   });
 
-  it('is the checked one, even if the name has moved since', async () => {
+  it('is the checked address, even if the name has moved since', async () => {
     const outside = await rawServer(`${HEAD}Content-Length: 3\r\n\r\nout`);
     let asked = 0;
     // Allowed at the first look-up of each call, refused at any other.

@@ -140,7 +140,7 @@ describe('An exchange', () => {
     expect(visits).to.equal(0);
   });
 
-  it('accepts an answer without a body, and one after an informational one', async () => {
+  it('accepts an answer without a body, and an answer after an informational answer', async () => {
     const server = await rawServer('HTTP/1.1 204 No Content\r\n\r\n');
     expect(answered(await call(server.origin))).to.include({ status: 204, truncated: false });
     const hints = await rawServer(

@@ -43,7 +43,7 @@ const labelled = (label: string): MongoError => {
   return error;
 };
 
-/** As the driver throws it when the connection of a bulk write is lost. */
+/** The error that the driver throws when the connection of a bulk write is lost. */
 const bulkOf = (cause: Error): MongoBulkWriteError =>
   new MongoBulkWriteError(cause as MongoServerError, undefined as unknown as BulkWriteResult);
 

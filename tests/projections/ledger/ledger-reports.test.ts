@@ -108,7 +108,7 @@ describe('Reports of the ledger', () => {
     expect(together).to.equal(3);
   });
 
-  it('leave postings after the start of an export to the next one', async () => {
+  it('leave postings after the start of an export to the next export', async () => {
     const { reader, post } = books();
     expect(await lastNumber(reader, TENANT)).to.equal(0);
     post(1, '2026-01-15');

@@ -169,7 +169,7 @@ export class Billing implements Area {
     if (!addsUp(body)) report(`${tenant.id}: ${JSON.stringify(body)} does not add up`);
   }
 
-  /** Windows do not overlap, numbers have no gaps, and what is issued has one document at the billing system. */
+  /** Windows do not overlap, numbers have no gaps, and an issued invoice has one document at the billing system. */
   async #checkInvoices(log: readonly Fact[], tenant: Tenant, report: Report): Promise<void> {
     const own = log.filter(({ stream }) => stream === `partner_p_${tenant.id}.invoices-${tenant.id}`);
     const of = (type: string): readonly string[] =>

@@ -24,7 +24,7 @@ const proof = z.looseObject({
 const hashed = z.looseObject({ hash: z.string() });
 type Proof = z.output<typeof proof>;
 
-/** Read models that are built anew, proofs of the log, and a tenant that is suspended. */
+/** Read models that are rebuilt, proofs of the log, and a tenant that is suspended. */
 export class Operations implements Area {
   readonly name = 'operations';
   readonly #context: Context;

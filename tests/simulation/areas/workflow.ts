@@ -20,7 +20,7 @@ import {
 const EVENTS = ['submit', 'approve', 'send_back', 'pay'];
 const job = z.looseObject({ state: z.string(), version: z.number() });
 
-/** Jobs that several people move at once, and a public form that starts more. */
+/** Jobs that several people move concurrently, and a public form that starts more jobs. */
 export class Workflow implements Area {
   readonly name = 'workflow';
   readonly #context: Context;

@@ -66,7 +66,7 @@ const atPath = (value: unknown, path: string): unknown =>
 
 const SECRET = /^(?:token|secret|prefix|link)$/;
 
-/** The answer without what looks like a usable secret. */
+/** The answer with its secrets and the version of Node replaced. */
 const shown = (value: unknown, name = ''): unknown => {
   if (typeof value === 'string') {
     // The version of Node in the answer of `version`.

@@ -20,7 +20,7 @@ export interface Step {
   readonly settles?: true;
 }
 
-/** Gives the value at a dotted path of an earlier answer, by its operation; the last one with that name counts. */
+/** Gives the value at a dotted path of an earlier answer, by operation; the last answer of that operation counts. */
 export type Known = (operation: string, path: string) => string;
 
 const fields = [

@@ -37,7 +37,7 @@ export interface Held {
   readonly searched: JsonObject | undefined;
 }
 
-/** Above the number of documents of any collection. */
+/** A limit above the number of documents of any collection. */
 export const ALL = 2 ** 31;
 
 export interface Entry {

@@ -12,7 +12,7 @@ describe('The files of a record', () => {
     reader: () => ({ find: () => Promise.reject(new Error('it was read')) }),
   };
 
-  it('are read from the log up to the position when the read model has stopped', async () => {
+  it('are read from the log, up to the given position, when the read model has stopped', async () => {
     const node = startNode();
     const attach = async (
       tenantId: string,

@@ -84,7 +84,7 @@ describe('Cached reports', () => {
     post(1, '2026-01-15');
     const go = hold();
     const older = read();
-    // Now the older report has read its balances, and is held.
+    // After a tick, the older report has read its balances and is held.
     await new Promise(setImmediate);
     post(2, '2026-01-15');
     expect(await read()).to.equal('10');

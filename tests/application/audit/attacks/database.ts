@@ -13,7 +13,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       const text = lineOf(index);
       const to = await broken(async (path) => {
         const bytes = await readFile(path);
-        // In the event’s own row: its id, followed by its data.
+        // The event’s own row holds its id, followed by its data.
         const id = Buffer.from(text.id.replaceAll('-', ''), 'hex');
         const at = bytes.indexOf('line\\nfeed', bytes.indexOf(id));
         const handle = await open(path, 'r+');

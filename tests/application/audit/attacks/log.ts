@@ -53,7 +53,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
   let whole: Export;
   /** The export as a file. */
   let wholePath: string;
-  /** Offset of each line's start, then of the last one's end. */
+  /** Offsets of the start of each line, and of the end of the last line. */
   let starts: number[];
   let proof: Proof;
   let earlier: Proof;

@@ -64,7 +64,7 @@ describe('commands on one stream', () => {
       ]);
     });
 
-    it('are not affected by one whose event is too large', async () => {
+    it('are not affected by a command whose event is too large', async () => {
       const node = startNode({ events: await open(), definitions });
       const huge = 'x'.repeat(MAX_EVENT_BYTES);
       const [before, large, after] = await Promise.allSettled([
@@ -176,7 +176,7 @@ describe('commands on one stream', () => {
     expect(clock.now() - began).to.be.within(5000, 6000);
   });
 
-  it('are not affected by one that throws or whose facts fail to load', async () => {
+  it('are not affected by a command that throws or whose facts fail to load', async () => {
     const node = startNode({ definitions });
     const broken = { ...write('b'), decide: () => expect.fail('a bug') };
     const factless = {

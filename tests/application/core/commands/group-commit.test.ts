@@ -123,7 +123,7 @@ describe('group commit', () => {
     expect(await decided(group)).to.deep.equal({ commands: 1, tick: 1 });
   });
 
-  it('decides a full round at once', async () => {
+  it('decides a full round immediately', async () => {
     const { group } = open();
     await commit(group, 30);
     expect(await decided(group, [400, 400, 400])).to.deep.include({ tick: 1 });

@@ -115,7 +115,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are the stored ones when another node was faster', async () => {
+  it('are the keys that another node stored first', async () => {
     const stores = memoryStores();
     const there = startNode({ ...stores, definitions });
     let raced = false;
@@ -133,7 +133,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are the stored ones after a lost race for the stream', async () => {
+  it('are the stored keys after a lost race for the stream', async () => {
     const stores = memoryStores();
     const events = faultyEvents(stores.events, ['lost race', 'lost race']);
     await startNode({ ...stores, events, definitions }).commands.execute(secret('a'));

@@ -48,7 +48,7 @@ describe('slots', () => {
     expect(served.slice(7)).to.deep.equal(['a/1']);
   });
 
-  it('are free at once only for a tenant below its limit that would not wait', async () => {
+  it('are free immediately only for a tenant that is below its limit and has no waiting call', async () => {
     const limiter = new FairLimiter({ total: 3, perTenant: 2, reserved: 0 });
     for (let i = 0; i < 3; i += 1) void limiter.take('a', '1');
     expect([limiter.isFree('a'), limiter.isFree('b')]).to.deep.equal([false, true]);

@@ -45,7 +45,7 @@ describe('the key ring', () => {
       const opened = page.map(({ sealed }) => there.openLoaded(sealed));
       expect(opened.indexOf(undefined), `of those from ${from}`).to.equal(-1);
     };
-    // Overlapping loads one after another, then many at once.
+    // Overlapping loads one after another, then many concurrent loads.
     for (let from = 0; from + 700 <= texts.length; from += 450) await read(from, 700);
     await Promise.all(Array.from({ length: 60 }, (_, n) => read((n * 331) % 19_000, 900)));
   });
@@ -104,7 +104,7 @@ describe('the key ring', () => {
   });
 
   describe('once a key is destroyed', () => {
-    it('opens nothing with it on any node that knows', async () => {
+    it('opens nothing with the key on any node that knows of the destruction', async () => {
       const { here, there } = await withKey();
       const sealed = here.seal(ID, 'x');
       expect(await there.open(sealed)).to.equal('x');
@@ -194,7 +194,7 @@ describe('stored answers', () => {
 
   it('round-trip without plain text in the store', async () => {
     const { answers } = await sealed(['acme/person-ann', ID]);
-    // With a space, which base64 never has.
+    // The name has a space, which base64 never has.
     const answer = { name: 'Ann Lee', body: 'hello' };
     const stored = await answers.store(answer, ['acme/person-ann', ID]);
     expect(stored).not.to.include('Ann Lee');

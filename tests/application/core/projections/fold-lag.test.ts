@@ -31,7 +31,7 @@ describe('The lag of folded read models', () => {
     };
   };
 
-  it('is 0 while they keep up, and grows with the age of the oldest event that one has not folded', () => {
+  it('is 0 while they keep up, and grows with the age of the oldest event that a read model lacks', () => {
     const { lag, pass, folded } = log();
     pass(0, 10);
     folded('a', 10);
