@@ -140,7 +140,7 @@ describe('EventStoreDB adapter', () => {
     expect(own[1]?.metadata).to.be.instanceOf(Uint8Array);
   });
 
-  it('maps errors by class, by type and without either', () => {
+  it('maps errors by class, by type, and errors without class or type', () => {
     const typed = (type: string) => Object.assign(new Error('x'), { type });
     const map = (error: unknown) => appendError(error, 's', 3);
     expect(map(typed('wrong-expected-version'))).to.be.instanceOf(WrongExpectedRevision);

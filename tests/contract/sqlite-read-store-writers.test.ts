@@ -36,7 +36,7 @@ describe('SQLite read store: many writers of one file', () => {
     await store.close();
   });
 
-  it('are distinguished from an unavailable store', async () => {
+  it('get StoreUnavailable from a closed store, and for a path that is a folder', async () => {
     const store = await openSqliteReadStore({ path: join(folder, 'closed.db') });
     await store.close();
     await store.close();

@@ -214,7 +214,7 @@ describe('Any history of hand-overs', () => {
     );
   }).timeout(240_000);
 
-  it('has any window counted and listed by each partner from the events of the partner’s own tenures', async () => {
+  it('has any window counted, included and listed by each partner from events of its own tenures', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(change, { minLength: 2, maxLength: 25, size: 'max' }),

@@ -22,13 +22,13 @@ describe('The log of requests', () => {
     expect(lines[3]).not.to.have.property('skipped');
   });
 
-  it('is off at 0', () => {
+  it('is off when its limit is 0', () => {
     const { lines, log } = logAt(0);
     log();
     expect(lines).to.deep.equal([]);
   });
 
-  it('names the kind of caller and the tenant, and no more of the credential', () => {
+  it('names the kind of caller and the tenant, and no other part of the credential', () => {
     const lines: object[] = [];
     const log = requestLog({ info: (fields) => void lines.push(fields) }, 10);
     log(request, { kind: 'platform_admin', adminId: 'a', email: 'root@platform.example' });

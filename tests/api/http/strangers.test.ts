@@ -97,7 +97,7 @@ describe('Public routes', () => {
     );
   });
 
-  it('ignore keys unless they accept them', async () => {
+  it('ignore idempotency keys unless the route accepts them', async () => {
     const { keyedBy: _, ...rest } = wishes(effects);
     server = await serve([rest], { idempotency: store });
     for (const n of [1, 2]) expect((await wish('rain', 'k')).json.n).to.equal(n);

@@ -203,7 +203,7 @@ describe('Shared schemas', () => {
     for (const bad of ['', '1.0', '1e2', 'NaN', ' 1', ['1', '2']])
       expect(accepts(limit(), bad)).to.equal(false);
     expect(instant.parse('2026-11-30T01:00:00+02:00')).to.equal('2026-11-29T23:00:00.000Z');
-    // An offset can lead out of the years of an instant, whose text would sort before all others.
+    // An offset can move an instant out of the years 0 to 9999; its text would then sort before all other instants.
     const outside = ['9999-12-31T23:59:59-14:00', '0000-01-01T00:00:00+14:00'];
     for (const bad of ['2026-02-30T00:00:00Z', '2026-11-30', '2026-11-30T00:00:00', ...outside]) {
       expect(accepts(instant, bad)).to.equal(false);

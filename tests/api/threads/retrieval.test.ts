@@ -56,7 +56,7 @@ describe('The search thread', function () {
   });
 
   it('is unavailable once closed, also for waiting searches', async () => {
-    // Closes before the thread can answer.
+    // The search is closed before the thread can answer.
     const waiting = rejection(search.search('acme', { vector: undefined, terms: [] }));
     await search.close();
     expect(await waiting).to.be.instanceOf(StoreUnavailable);

@@ -115,7 +115,7 @@ describe('the corpus', () => {
         );
         const isDeleted = steps.some(({ deletes }, index) => deletes && index > 5);
         const last = Math.max(...steps.map(({ revision }) => revision));
-        // A write that lost a race is repeated, as its event would be.
+        // A write that lost a race is repeated, since its event would be delivered again.
         await corpusOf(store, embedder).write(
           TENANT,
           [document('one', `text ${last % 3}`, { revision: String(last) })],

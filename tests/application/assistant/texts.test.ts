@@ -85,14 +85,14 @@ describe('the text of an attachment', () => {
     });
   });
 
-  it('keeps quotes of a table that never closes one, and a file without a table', () => {
+  it('keeps the quotes of a table that never closes a quote, and the text of a file without a table', () => {
     expect(csvText('a,b\n1,"x\n2,y\n')).to.equal('a: 1; b: "x\na: 2; b: y');
     expect(csvText('a,"b\n1,x\n')).to.equal('a: 1; "b: x');
     for (const text of ['', 'a,b', 'a,b\n', 'one\ntwo\n', 'just "a line'])
       expect(csvText(text), JSON.stringify(text)).to.equal(text);
   });
 
-  it('is made of anything called CSV, with every word of its cells', () => {
+  it('is made of any file called CSV, with every word of its cells', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '\r', ';', '\t', '|'), maxLength: 60 }),
@@ -141,7 +141,7 @@ describe('the text of a record', () => {
     });
   });
 
-  it('has no ids of others and no removed fields', () => {
+  it('has no ids of other records or users, and no removed fields', () => {
     const schema = {
       label: 'Order',
       fields: [field('customer', 'reference'), field('owner', 'user'), field('place', 'text')],

@@ -4,7 +4,7 @@ import type { EventStore, StoredEvent } from '../../../application/ports/event-s
 import { defineNodes, request, TENANT } from '../entities/support.ts';
 import { create, EDIT, memoryLeases, startBulk } from './support.ts';
 
-/** Texts are changed in the event store’s file. */
+/** These tests change texts in the event store’s file. */
 
 type Tamper = (event: StoredEvent) => StoredEvent;
 

@@ -125,7 +125,7 @@ describe('The account of a person signing in at a provider', () => {
     expect(await enter(node, ann), 'the link stays').to.equal(id);
   });
 
-  it('is not created with an unverified e-mail that another user holds, also when claimed at another node', async () => {
+  it('is not created with an unverified e-mail that another user holds, also if claimed at another node', async () => {
     const stores = memoryStores();
     const node = nodeOn(stores);
     const unverified = { ...ann, subject: 'mallory', emailVerified: false };

@@ -87,7 +87,7 @@ withEachEventStore((open) => {
       return { events, sent, erase, destroy, check, meanwhile };
     };
 
-    it('finds nothing, also when texts not checked yet are erased', async () => {
+    it('finds no fault, also when texts that are not checked yet are erased', async () => {
       const { sent, erase, check, meanwhile } = await filled();
       expect(sent.length).to.be.greaterThan(100);
       const log = meanwhile(async () => {

@@ -73,7 +73,7 @@ describe('jobs', () => {
     }
   });
 
-  it('cause no conflict for a request after another node’s move', async () => {
+  it('cause no conflict for a request that follows another node’s move', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.defineInvoice();

@@ -182,7 +182,7 @@ export class FakeEventStoreDb implements Connection {
   }
 }
 
-/** Metadata as the client returns them: parsed as JSON where possible. */
+/** Metadata as the client returns it: parsed as JSON where possible. */
 function parsed(metadata: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(metadata).toString('utf8'));

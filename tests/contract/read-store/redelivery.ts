@@ -54,7 +54,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       expect(await ids()).to.deep.equal(['a']);
     });
 
-    it('delete and create again within one batch ends created', async () => {
+    it('of [create, delete, create] in one batch ends created', async () => {
       const { commit, value } = await workbench(store());
       await commit([put('a', 1, { n: 1 }), put('a', 2, null), put('a', 3, { n: 3 })], 3);
       expect(await value('a')).to.deep.equal({ n: 3 });

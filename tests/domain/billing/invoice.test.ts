@@ -213,7 +213,7 @@ describe('Issuing an invoice', () => {
     of(generated('one'), started('one')).when(record, context.now).thenAgainNothing();
   });
 
-  it('accepts an acceptance after a refusal, but none of a void invoice', () => {
+  it('records an acceptance after a refusal, but not of a void invoice', () => {
     const record = (state: InvoicesState) => finishIssue(state, 'one', 'up-1', content, context);
     of(generated('one'), started('one'), refused('one')).when(record).gives(issued('one'));
     of(generated('one'), started('one'), refused('one'), voided('one')).when(record).givesNothing();

@@ -36,14 +36,14 @@ const refused = (state: User, secret: string, now = AT): void => {
 describe('A reset of a password', () => {
   const offered = offerReset(ann(), 'first', AT);
 
-  it('is valid until it expires, and not in that instant', () => {
+  it('is valid until the instant of its expiry, exclusive', () => {
     const state = ann(...offered);
     expect(checkReset(state, matchesSecret('first'), AT + RESET_MS - 1).id).to.equal('ann');
     refused(state, 'first', AT + RESET_MS);
     refused(state, 'other');
   });
 
-  it('is replaced by a later one, and used once', () => {
+  it('is replaced by a later reset, and used once', () => {
     const twice = ann(...offered, ...offerReset(ann(...offered), 'second', AT));
     refused(twice, 'first');
     expect(checkReset(twice, matchesSecret('second'), AT).id).to.equal('ann');
@@ -67,7 +67,7 @@ describe('A reset of a password', () => {
     expect(() => offerReset(stateAfter(), 'x', AT)).to.throw('No such resource');
   });
 
-  it('ends the sessions before its second; a password given by an admin ends none', () => {
+  it('ends the sessions up to its second; a password given by an admin ends no session', () => {
     expect(ann(...replacePassword(ann(), 'hash')).sessionsSince).to.equal(Math.floor(AT / 1000) + 1);
     const given: UserEvent = { type: 'UserPasswordSet', data: { user_id: 'ann', password_hash: 'h' } };
     expect(ann(given).sessionsSince).to.equal(undefined);

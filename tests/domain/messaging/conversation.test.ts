@@ -136,7 +136,7 @@ describe('A conversation', () => {
   });
 
   describe('A deletion of a message', () => {
-    it('is allowed to its sender, with the sender and time of the message', () => {
+    it('is allowed to the sender, and its event has the sender and time of the message', () => {
       given(conversationStream, started, sent)
         .when((state) => deleteMessage(state, { userId: 'ann', message: facts }))
         .gives({

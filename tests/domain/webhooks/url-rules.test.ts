@@ -10,7 +10,7 @@ describe('The text of a URL', () => {
     return found;
   };
 
-  it('gives host and port as they are connected to', () => {
+  it('gives the host and port that are connected to', () => {
     for (const [text, host, port] of [
       ['https://Example.COM', { kind: 'name', name: 'example.com' }, 443],
       ['https://bücher.example:8443/a', { kind: 'name', name: 'xn--bcher-kva.example' }, 8_443],

@@ -71,7 +71,7 @@ describe('A public link', () => {
       .isRefused('not_found');
   });
 
-  it('is refused above the number of live links; ended links do not count and are dropped', () => {
+  it('is refused above the limit of live links; ended links do not count and are dropped', () => {
     const many = (count: number, expiresAt: number, prefix: string) =>
       Array.from({ length: count }, (_, i) => created(`${prefix}${i}`, expiresAt, BEGINNING));
     const creating = links(...many(MAX_LIVE, BEGINNING + DAY, 'live'));

@@ -43,7 +43,7 @@ describe('The addresses of a name', () => {
     await rm(dirname(hostsFile), { recursive: true });
   });
 
-  it('are of both families', async () => {
+  it('are those of IPv4 and of IPv6', async () => {
     expect(await resolve('both.example')).to.have.members(['93.184.215.14', '93.184.215.15', '2606:2800::1']);
     expect(server.asked).to.have.members(['both.example A', 'both.example AAAA']);
   });

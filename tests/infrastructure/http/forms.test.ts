@@ -19,7 +19,7 @@ describe('A guarded call', () => {
     });
   }
 
-  it('refuses the same when it is sent, and sends nothing', async () => {
+  it('refuses the same URLs when it is sent, and sends nothing', async () => {
     const { request } = guard();
     for (const [reason, urls] of Object.entries(REFUSED)) {
       for (const url of urls) {

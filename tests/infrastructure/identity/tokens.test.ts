@@ -37,7 +37,7 @@ describe('A family of tokens', () => {
     expect(refused(family(NEW, OLD), minted(''))).to.equal('invalid_credential');
   });
 
-  it('has the same rules for both secrets', () => {
+  it('has the same rules for the current and the previous secret', () => {
     const tokens = family(NEW, OLD);
     for (const key of [NEW, OLD]) {
       const expired = minted(key, { iat: seconds() - HOUR, exp: seconds() });

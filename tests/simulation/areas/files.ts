@@ -75,7 +75,7 @@ export class Files implements Area {
     ];
   }
 
-  /** Each file in the log that was not deleted has its bytes; a deleted one, or one of a deleted record, is gone. */
+  /** A file in the log has its bytes, unless the file or its record was deleted: then the bytes are gone. */
   async check(log: readonly Fact[], report: Report): Promise<void> {
     for (const tenant of this.#context.tenants) {
       const gone = new Set(

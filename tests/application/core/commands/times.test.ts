@@ -37,7 +37,7 @@ describe('times within a stream', () => {
     );
   });
 
-  it('order a message after every earlier read marker within one millisecond', async () => {
+  it('give a message a later time than each earlier read mark, also within one millisecond', async () => {
     const clock = testClock();
     const node = startNode({ clock });
     const base = { tenantId: 'acme', type: conversationStream, id: 'c1', cause: causeOf('x') };
