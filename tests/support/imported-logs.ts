@@ -9,6 +9,7 @@ const METADATA = [
   '{"b":1,"a":{"__proto__":1}}',
   '{ "spaced" : 1 }',
   '{"$position":"0000000000000001"}',
+  '{"$metadata":"text"}',
   '{"2":"two","1":"one"}',
   '[1,2]',
   '{"n":1e400}',

@@ -27,12 +27,12 @@ const withPositionOf = ({ metadata, position }: StoredEvent): string => {
   );
 };
 
-/** Metadata that survive parsing and have none of the added members. */
+/** The parsed metadata, if serializing them gives the same text and they have neither of the added members. */
 const ownIn = (text: string): Record<string, unknown> | undefined => {
   const value = parsedJson(text);
   const parsed = own.safeParse(value);
   const isSame = parsed.success && !Array.isArray(value) && JSON.stringify(parsed.data) === text;
-  return isSame && !(POSITION in parsed.data) ? parsed.data : undefined;
+  return isSame && !(POSITION in parsed.data) && !(TEXT in parsed.data) ? parsed.data : undefined;
 };
 
 /**
