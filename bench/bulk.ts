@@ -29,8 +29,8 @@ type Tenant = (typeof TENANTS)[number];
 const adminOf = (tenant: Tenant): string => tenantToken(tenant, 'ann', 'admin');
 
 /**
- * Measures bulk edits of 100,000 records beside single appends to as many streams, beside edits of 10,000, and the
- * latency of other requests during a commit.
+ * Measures bulk edits of 100,000 records against single appends to as many streams, memory and preview time against
+ * those of 10,000 records, and the latency of other requests during an edit.
  */
 export const benchBulk = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -67,7 +67,7 @@ const rate = async (bench: Bench, rows: number): Promise<Line> => {
   };
 };
 
-/** Latency of other tenants' requests, half of them reads and half writes, at a steady, moderate rate. */
+/** Latency of another tenant's reads and writes: four callers, each with a pause after every answer. */
 const waits = async (bench: Bench, known: string, scale: number): Promise<Line> => {
   const signal = new AbortController();
   await bench.others(known, AbortSignal.timeout(Math.max(500, 2000 * scale)));
@@ -89,7 +89,7 @@ const waits = async (bench: Bench, known: string, scale: number): Promise<Line> 
 
 const previews = async (bench: Bench, sizes: Readonly<Record<Tenant, number>>): Promise<Line> => {
   const times = { many: [] as number[], few: [] as number[] };
-  // A record is read from all its events, so the records of both tenants are first edited equally often.
+  // Edits `few` as often as `many` was edited: the time to read a record grows with its number of events.
   for (let edit = 0; edit < ROUNDS + 1; edit += 1) await bench.edited('few');
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const tenant of ['few', 'many'] as const) times[tenant].push((await bench.previewed(tenant)).ms);

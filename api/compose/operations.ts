@@ -7,7 +7,7 @@ import { projectionRoutes } from '../routes/operations/projections.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-/** Read models for operators (status, retry and rebuild), and the sampled metrics. */
+/** Routes by which platform admins see, retry and rebuild read models, and the sampled metrics. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
   const { adapters, config, logger, metrics, readModels } = core;
   const operations = new Operations({ streams: core.streams, runners });

@@ -43,7 +43,7 @@ export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   });
 };
 
-/** Warns at start of networks that the configuration opens to calls whose URL a tenant chooses. */
+/** Logs a warning when the configuration lets tenants choose URLs in internal networks, or webhook URLs without TLS. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {
   for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
     const networks = config[name];

@@ -78,7 +78,7 @@ const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
   return router;
 };
 
-/** Splits a request target into path and query. A target for proxies is a whole URL; any other form has no route. */
+/** Splits a request target, a path or a whole URL (as sent to proxies), into path and query. Others have no route. */
 const locate = (url: string): { path: string; search: string } => {
   if (!url.startsWith('/')) {
     const parsed = URL.parse(url);

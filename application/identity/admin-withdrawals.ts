@@ -26,7 +26,7 @@ const MAIN = 'main';
 /**
  * Decides that a person stops being an admin, before the user's stream changes.
  * @param by the caller, who must still be an admin
- * @returns the withdrawn `adminSince`; undefined when the person was never withdrawn
+ * @returns the `adminSince` of the person's last withdrawal; undefined when there was none
  * @throws `conflict`
  */
 export const withdrawRights = async (

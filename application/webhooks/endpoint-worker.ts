@@ -52,9 +52,9 @@ export class EndpointWorker {
   #calling = 0;
   /** Resolvers waiting for a call or an attempt to end. */
   #slotWaiters: (() => void)[] = [];
-  /** Whether the present page is outdated. */
+  /** Whether the due deliveries must be read again. */
   #isStale = false;
-  /** Counts changes of deliveries that may have been read already. */
+  /** Counts wakes: deliveries that were read ahead before the last wake may be outdated. */
   #changes = 0;
   #seen: Position | undefined;
   /** Failed attempts since the last success. */
@@ -105,7 +105,7 @@ export class EndpointWorker {
     const isNext = this.#caughtUp && this.#hasSlot && !this.#stopping.aborted;
     if (isNext && !this.queue.isUnderWay(id)) {
       this.#advanceSeen(position);
-      // Without a free slot, the event is not kept in memory, since thousands may wait; it is read again later.
+      // Without a free slot of the limiter, the event is not kept in memory (thousands may wait) and is read again.
       this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { scheduledEvent } : {});
     } else this.#signal(position);
   }
@@ -166,7 +166,7 @@ export class EndpointWorker {
   async #startAll(due: readonly Due[]): Promise<boolean> {
     const changes = this.#changes;
     const ids = due.map(({ id }) => id);
-    // Does not read ahead deliveries that would wait long or were tried before.
+    // Reads ahead only for an unordered queue without failures: other deliveries may wait long and become outdated.
     const isAhead = due.length > 1 && this.#failures === 0 && !this.#name.ordered;
     const found = isAhead ? await this.#deps.deliveries.readAhead(this.#name.tenantId, ids) : undefined;
     for (const id of ids) {
@@ -175,7 +175,7 @@ export class EndpointWorker {
       // The attempt may wait for a slot: a change until then makes the data read ahead outdated.
       const take = (): FoundDelivery | undefined => {
         const own = found?.get(id);
-        // Removed from the map at once, so that its memory is short-lived.
+        // Removes the delivery from the map at once, so that its memory is freed early.
         found?.delete(id);
         return changes === this.#changes ? own : undefined;
       };

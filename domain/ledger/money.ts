@@ -2,7 +2,7 @@ import { halfEven } from '../core/half-even.ts';
 
 /**
  * Money is an integer of minor units with an ISO 4217 currency (decisions, section 9). The total of one entry fits a
- * safe integer; sums over many entries may not, and are then decimal texts.
+ * safe integer; a sum over many entries can be larger, and is then a text of decimal digits.
  */
 
 /** Maximum of one amount and of one entry's total. */
@@ -126,7 +126,7 @@ export const MAX_PERCENT = 100;
 export const isPercent = (percent: number): boolean =>
   percent > 0 && percent <= MAX_PERCENT && Number(percent.toFixed(PERCENT_PLACES)) === percent;
 
-/** @param base minor units, 0 or more @param percent as {@link isPercent} @returns rounded half-even */
+/** @param base minor units, 0 or more @param percent one that {@link isPercent} accepts @returns rounded half-even */
 export const percentOf = (base: bigint, percent: number): bigint => {
   const scaled = BigInt(percent.toFixed(PERCENT_PLACES).replace('.', ''));
   return halfEven(base * scaled, 100n * 10n ** BigInt(PERCENT_PLACES));

@@ -72,7 +72,7 @@ export const openSqliteHeadStore = async ({
 
   const positionIn = ({ prepare }: SqliteConnection): Position | undefined => {
     const row = prepare('SELECT position FROM progress').get();
-    // Only `merge` and the thread's copy (log-heads.ts) write the column, and both write positions.
+    // The column holds NULL (`reset`) or a position (`merge` and the thread's copy, log-heads.ts).
     return row === undefined ? undefined : (optionalTextOf(row, 'position') as Position | undefined);
   };
 

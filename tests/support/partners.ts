@@ -5,7 +5,7 @@ import { KEYS, randomName } from './server.ts';
 import { now, signed } from './tokens.ts';
 import type { World } from './world.ts';
 
-/** Partners and their credentials, minted like those of a hosting portal or an operations tool. */
+/** Partners and their tokens, signed as a hosting portal or an operations tool would sign them. */
 
 type Claims = Readonly<Record<string, unknown>>;
 

@@ -14,7 +14,7 @@ const PAGE_UNITS = 2 * 1024 * 1024;
 /** Columns of an event apart from the name of its stream, in the order in which {@link Reader} reads cells. */
 const COLUMNS = `e.position, e.revision, e.type_id, ${TEXT_COLUMNS}`;
 
-/** Matches in a range of the log, and the scanned range. Offsets are exclusive starts; 0 is before the first event. */
+/** Matches in a range of the log, and the last scanned position. */
 export interface Step {
   readonly events: readonly StoredEvent[];
   /** Last scanned position, inclusive. */

@@ -106,8 +106,8 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
   }
 
   /**
-   * Updates a document if the stored version is still the replaced one. Writes only the index columns whose keys
-   * differ, since most changes move a document in one index or none.
+   * Updates a document if its stored version is the one that the write replaces. Writes only the index columns whose
+   * keys differ, since most changes move a document in one index or none.
    */
   function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
     if (value === null || replaces === undefined || replaces.position >= position) return false;
@@ -171,7 +171,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
     );
   }
 
-  /** Selects key, id and text of the documents of a range; its parameters are tenant, low, high and limit. */
+  /** A statement that selects key, id and text of a range; the statement's parameters: tenant, low, high, limit. */
   function inRange(query: FindQuery) {
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);

@@ -45,21 +45,25 @@ const cases: readonly Case[] = [
     send: ['GET', '/api/v1/things', { headers: { Authorization: 'bEaReR  admin' } }],
     status: 200,
   },
-  { name: 'an asynchronous credential', send: ['GET', '/api/v1/things', { as: 'slow-admin' }], status: 200 },
   {
-    name: 'another family',
+    name: 'a credential that is checked asynchronously',
+    send: ['GET', '/api/v1/things', { as: 'slow-admin' }],
+    status: 200,
+  },
+  {
+    name: 'a credential of another family',
     send: ['GET', '/super/tenants', { as: 'admin' }],
     status: 401,
     error: 'invalid_credential',
   },
   {
-    name: 'role before the path id',
+    name: 'checks the role before the path id',
     send: ['DELETE', '/api/v1/things/nonsense', { as: 'operator' }],
     status: 403,
     error: 'admin_required',
   },
   {
-    name: 'role before the body',
+    name: 'checks the role before the body',
     send: ['PUT', '/api/v1/big', { as: 'operator', body: '{' }],
     status: 403,
     error: 'admin_required',
@@ -71,13 +75,13 @@ const cases: readonly Case[] = [
     error: 'tenant_mismatch',
   },
   {
-    name: 'a tenant of another type',
+    name: 'a tenant id that is no text',
     send: ['POST', '/api/v1/things', { as: 'admin', body: { tenant_id: 5 } }],
     status: 403,
     error: 'tenant_mismatch',
   },
   {
-    name: 'the own tenant in the body',
+    name: 'the caller’s own tenant in the body',
     send: ['POST', '/api/v1/things', { as: 'admin', body: { ...thing, tenant_id: 'acme' } }],
     status: 201,
   },
@@ -99,11 +103,11 @@ const cases: readonly Case[] = [
     error: 'tenant_mismatch',
   },
   {
-    name: 'the tenant before a malformed id',
+    name: 'checks the tenant before a malformed id',
     send: ['GET', '/api/v1/things/x?tenant_id=globex', { as: 'admin' }],
     status: 403,
     error: 'tenant_mismatch',
   },
 ];
 
-describeCases('who may', cases);
+describeCases('checks of access', cases);

@@ -22,11 +22,11 @@ describe('Errors', () => {
     });
   }
 
-  it('have no status without a code', () => {
+  it('have statuses of defined error codes only', () => {
     expect(Object.keys(STATUS_OF).sort()).to.deep.equal([...ERROR_CODES].sort());
   });
 
-  it('map errors of ports', () => {
+  it('that ports throw get a status and a body', () => {
     expect(errorAnswer(new StoreUnavailable('x'))).to.deep.include({
       status: 503,
       headers: { 'Retry-After': '1' },
@@ -87,7 +87,7 @@ describe('Health and metrics', () => {
     await server.close();
   });
 
-  it('count answers by pattern, method and class', async () => {
+  it('count answers by route pattern, method and class of status', async () => {
     const metrics = createMetrics({ process: false });
     const server = await serve(testRoutes(), { metrics });
     await server.request('GET', '/api/v1/things/x', { as: 'admin' });
@@ -158,7 +158,7 @@ describe('Replies other than JSON', () => {
 });
 
 describe('The router', () => {
-  it('refuses duplicate paths and patterns other than plain segments', () => {
+  it('refuses a second route for a path, and segments other than plain text and parameters', () => {
     const router = new Router<number>();
     router.add('GET', '/a/:id', 1);
     expect(() => router.add('GET', '/a/:other', 2)).to.throw('twice');

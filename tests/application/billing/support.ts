@@ -116,7 +116,7 @@ export const memoryUpstream = (): {
   return upstream;
 };
 
-/** The statement’s content, changed by tests. */
+/** The content of a statement; a test replaces parts of it. */
 export const draftOf = (own: Partial<Draft> = {}): Draft => ({
   customer: { id: 'acme', name: 'Tenant acme' },
   currency: 'EUR',
@@ -152,7 +152,7 @@ export const invoicing = async (options: Partial<SharedStores> = {}) => {
   const wrote: Position[] = [];
   let ordinal = 0;
 
-  /** Another node over the same stores, with its own `events` for faults. */
+  /** Starts a node over the same stores. A test replaces some of them, for example to inject faults. */
   const nodeOf = (own: Partial<SharedStores> = {}, owner = `node ${ordinal++}`) => {
     const node: TestNode = startNode({ ...stores, ...own, clock });
     const log = new InvoiceLog(node);

@@ -4,7 +4,7 @@ import type { EventStore, StoredEvent } from '../../../application/ports/event-s
 import { defineNodes, request, TENANT } from '../entities/support.ts';
 import { create, EDIT, memoryLeases, startBulk } from './support.ts';
 
-/** These tests change texts in the event store’s file. */
+/** Events are read with changed texts, as after a change of the event store’s file. */
 
 type Tamper = (event: StoredEvent) => StoredEvent;
 
@@ -17,7 +17,7 @@ const tampering = (events: EventStore, tamper: Tamper): EventStore => ({
 const MEMBERS = ['record_id', 'entity_name', 'values', 'types', 'schema_revision', 'created_by', 'version'];
 
 describe('A bulk commit with a tampered record', () => {
-  it('ends, changes each other row once, and writes only readable events', async () => {
+  it('ends, changes each of the other rows once, and writes only readable events', async () => {
     const junk = fc.oneof(
       fc.jsonValue(),
       fc.constantFrom('other', '', -1, 1e21, null, [], {}, { n: 'x' }, { n: 1, ghost: [1] }),

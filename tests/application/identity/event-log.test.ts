@@ -38,7 +38,7 @@ const register = (node: TestNode, tenantId: string, id: string) =>
       }),
   });
 
-/** Appends an event of the tenant without content. */
+/** Appends one event to the tenant’s stream of operations. */
 const happen = (node: TestNode, tenantId: string, actor: Actor, impersonatedBy?: string) =>
   node.commands.execute({
     tenantId,
@@ -62,7 +62,7 @@ const all = async (log: EventLog, tenantId: string, limit: number) => {
 };
 
 describe('the event log', () => {
-  it('shows present e-mails: the person’s for an extension, none for a token', async () => {
+  it('shows the actor’s current e-mail: for an extension that of its person, for an API token none', async () => {
     const node = startNode();
     await register(node, 'acme', 'ann');
     await node.commands.execute({
@@ -135,7 +135,7 @@ describe('the event log', () => {
     });
   });
 
-  it('does bounded work per page and finds a small tenant’s lines among many others’', async () => {
+  it('does bounded work per page, and finds a small tenant’s lines among many events of other tenants', async () => {
     const node = startNode();
     await happen(node, 'acme', system);
     for (let n = 0; n < 120; n += 1) {

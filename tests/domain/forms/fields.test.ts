@@ -61,7 +61,7 @@ describe('The fields of a form', () => {
     ]);
   });
 
-  it('include all that the entity requires without a default', () => {
+  it('include each required field of the entity that has no default', () => {
     expect(lacking([asked('text'), asked('tick')], ENTITY)).to.deep.equal([]);
     expect(lacking([], ENTITY).map(({ message }) => /field (\w+)/.exec(message)?.[1])).to.deep.equal([
       'text',
@@ -69,7 +69,7 @@ describe('The fields of a form', () => {
     ]);
   });
 
-  it('are required by the form or by the entity', () => {
+  it('are required if the form or the entity requires them', () => {
     const required = FIELDS.filter((each) => each.required).map(({ key }) => key);
     expect(required).to.deep.equal(['text', 'tick', 'agree']);
     expect(FIELDS.find(({ key }) => key === 'text')).to.deep.include({ label: 'Your text', maxLength: 5 });
@@ -84,12 +84,12 @@ describe('The fields of a form', () => {
 describe('A submission for a form', () => {
   const issues = (values: Record<string, unknown>) => codes(submissionIssues(FIELDS, ENTITY, values)).sort();
 
-  it('is checked by the entity alone when the form has no issues', () => {
+  it('gets no issue here when the form finds none: the entity’s rules are checked later', () => {
     expect(issues({ agree: true })).to.deep.equal([]);
     expect(issues({ agree: false, whole: 'x' })).to.deep.equal([]);
   });
 
-  it('needs the form’s required fields and no others, with all issues at once', () => {
+  it('needs the fields that the form requires, has no unknown ones, and lists all issues at once', () => {
     for (const agree of [undefined, null, '']) {
       expect(issues({ agree, text: 'x', tick: true })).to.deep.equal(['values.agree missing_required']);
     }
@@ -163,7 +163,7 @@ describe('Texts of a form', () => {
     expect(valuesOfTexts(FIELDS, { tick: '', agree: '' }, 'UTC')).to.deep.equal({ tick: false });
   });
 
-  it('that are repeated or unknown stay texts and are refused', () => {
+  it('that are repeated or unknown stay unchanged', () => {
     expect(values({ whole: ['1', '2'], nope: '' })).to.deep.equal({ whole: ['1', '2'], nope: '' });
   });
 

@@ -8,7 +8,7 @@ import { uuid } from '../../support/shapes.ts';
 import { type Member, startWorld, type TestTenant } from '../../support/world.ts';
 import { at, define, type FieldInput, records } from '../entities/support.ts';
 
-/** The API of forms; strict, to detect additional keys. */
+/** Schemas and calls of the forms API. The schemas are strict, so that a test fails on an additional key. */
 
 export const FORMS = '/api/v1/tenant/forms';
 
@@ -178,7 +178,7 @@ export const inputOf = (page: string, key: string): string => {
 
 export const expectSafe = (page: string): void => {
   expect(page).not.to.match(/<script|<img|onerror=|javascript:/i);
-  // Every opening tag is one of the page's own.
+  // Every opening tag is one that our pages use, so no submitted text became a tag.
   const tags = new Set([...page.matchAll(/<([a-z][a-z0-9]*)/gi)].map(([, name]) => name?.toLowerCase()));
   for (const tag of tags) expect(OURS, `<${tag}>`).to.include(tag);
 };

@@ -8,7 +8,7 @@ import { endWorld, sharedWorld, type TestTenant, type World } from '../../suppor
 import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
-/** The specification's first rule, on every route of the document: the tenant is the credential's. */
+/** The specification's first rule, on every route: the tenant is always the tenant of the credential. */
 describe('A request that names another tenant', () => {
   let world: World;
   let home: TestTenant;
@@ -26,7 +26,7 @@ describe('A request that names another tenant', () => {
     const rules = { ...PLANNED, ...TABLE };
     routes = (await servedRoutes(world)).flatMap((route) => {
       const rule = rules[route];
-      // An upload that is not a form is 415 before its fields are read: see `tests/api/http/uploads.test.ts`.
+      // An upload route answers 415 to a body that is not multipart, before it reads a field (uploads.test.ts).
       if (rule?.family !== 'tenant' || (route.startsWith('POST') && route.endsWith('/files'))) return [];
       return [{ route, scoped: rule.scope !== undefined }];
     });
@@ -49,7 +49,7 @@ describe('A request that names another tenant', () => {
   const MISMATCH = [403, 'tenant_mismatch'] as const;
   const coded = ({ status, error }: Answer) => [status, error];
 
-  it('in the query is refused, in any spelling and number', async () => {
+  it('in the query is refused, in any spelling, and when the parameter is repeated', async () => {
     for (const { route, kind } of calls()) {
       for (const query of [
         `?tenant_id=${other.id}`,
@@ -88,7 +88,7 @@ describe('A request that names another tenant', () => {
     expect((await world.anybody.with(token).get('/api/v1/tenant/me')).status).to.equal(200);
   });
 
-  it('by the name of the platform, of a partner, or of an inherited member is refused', async () => {
+  it('by a reserved name (platform, partner) or the name of an inherited property is refused', async () => {
     const partner = await newPartner(world);
     const REFUSED = [401, 'invalid_credential'] as const;
     for (const name of ['platform', `partner_${partner.id}`, 'constructor', '__proto__', 'toString']) {

@@ -49,7 +49,7 @@ describe('The event log', () => {
     const lines: LogLine[] = [];
     for (const line of await newest(50)) {
       if (line.position === before?.position) break;
-      // Skips lines of other requests: subscribers append their events later.
+      // Skips lines of earlier requests: a subscriber may append its event for such a request only now.
       if (line.request_id === answer.header('x-request-id')) lines.unshift(line);
     }
     return { answer, lines };
@@ -71,7 +71,7 @@ describe('The event log', () => {
     ]);
   });
 
-  it('has no line for reads and refusals without impersonation', async () => {
+  it('without impersonation, has no line for a read, a refusal or a write that changes nothing', async () => {
     for (const call of [
       () => ada.api.get(USERS),
       () => ada.api.get(`${BASE}/${randomUUID()}/messages`),

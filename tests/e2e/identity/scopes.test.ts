@@ -11,7 +11,7 @@ const RECORDS = `${ENTITIES}/unknown/records`;
 const WORKFLOWS = '/api/v1/tenant/workflows';
 const JOBS = '/api/v1/tenant/jobs';
 
-/** The table of decisions, section 3: scopes that routes require of extensions and API tokens. */
+/** Section 3 of the interface decisions: the scope that each route requires of extensions and API tokens. */
 const TABLE: readonly (readonly [string, string, Scope])[] = [
   ['GET', ENTITIES, 'data:read'],
   ['GET', `${ENTITIES}/unknown`, 'data:read'],

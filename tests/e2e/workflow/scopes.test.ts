@@ -72,7 +72,7 @@ describe('Scopes of workflows and jobs', () => {
     });
   }
 
-  it('make transitions and guards treat an API token as an operator, or with admin:* as an admin', async () => {
+  it('let an API token act as an operator in transitions and guards, with admin:* as an admin', async () => {
     const id = await begin();
     const approve = (api: Client) => api.post(`${JOBS}/${id}/transitions`, { event_name: 'approve' });
     const [some, all] = [await holding('workflow:execute', 'workflow:admin'), await holding('admin:*')];

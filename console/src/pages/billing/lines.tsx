@@ -14,13 +14,13 @@ interface LinesProps {
   readonly currency: string;
   readonly lines: readonly Line[];
   readonly totals: Totals;
-  /** The page that the totals are compared on. */
+  /** Path of the page that the totals link to, where they are compared with other figures. */
   readonly totalsTo: string;
   /** Whether the texts of the invoice are shown. */
   readonly texts?: boolean;
 }
 
-/** Lines of a statement or an invoice with their totals; each figure of a line leads to its events. */
+/** Lines of a statement or an invoice with totals. Counts and amounts link to events, rates and quotas to prices. */
 export const Lines = ({
   label,
   customerId,

@@ -44,7 +44,7 @@ const open = (options: { keyStore?: ReturnType<typeof memoryKeyStore> } = {}) =>
   return { group, events, keys, keyStore, steps, appended };
 };
 
-/** Starts a round with one command and later arrivals; returns the tick of its decision and its commands. */
+/** Starts a round; `arrivals[n]` further commands arrive in tick n. Returns the round’s last tick and its size. */
 const decided = async (group: GroupCommit, arrivals: readonly number[] = []) => {
   let commands = 1;
   let tick = 0;
@@ -79,7 +79,7 @@ const commit = async (group: GroupCommit, commands: number) => {
 };
 
 describe('group commit', () => {
-  it('decides a lone command in its own tick', async () => {
+  it('decides a lone command at the end of the tick in which it arrived', async () => {
     expect(await decided(open().group)).to.deep.equal({ commands: 1, tick: 1 });
   });
 
@@ -93,7 +93,7 @@ describe('group commit', () => {
     }
   });
 
-  it('keeps a round open about as long as the last commit took after a busy round', async () => {
+  it('after a busy round, keeps the next one open about as long as the last commit took', async () => {
     const keyStore = memoryKeyStore();
     const { group, keys } = open({
       keyStore: {
@@ -147,7 +147,7 @@ describe('group commit', () => {
     expect(steps).to.deep.equal(['keys 3', 'append', 'append', 'append']);
   });
 
-  it('holds appends until all decisions of a slice have started, and counts them together', async () => {
+  it('holds appends until all decisions of a call have started, and counts their events together', async () => {
     const { group, steps, appended } = open();
     const appends: Promise<unknown>[] = [];
     const seen: number[] = [];
@@ -162,7 +162,7 @@ describe('group commit', () => {
     expect(appended).to.deep.equal([80]);
   });
 
-  it('does not hold appends for a second caller that decides without end', async () => {
+  it('flushes appends when one call ends, even while another call still decides', async () => {
     const { group, appended } = open();
     const many = Array.from({ length: 320 }, () => () => undefined);
     const others = group.decideAll(many);
