@@ -1,6 +1,6 @@
 import { nextTick } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
+import type { CorpusStore, SourceKey, SourceSummary, StoredSource } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
 import { CHUNKER_VERSION, type Chunk, chunksOf, embeddedText } from './chunker.ts';
 
@@ -36,7 +36,7 @@ const LONG_TEXT = 20_000;
 interface Plan {
   readonly document: SourceDocument;
   readonly chunks: readonly Chunk[];
-  readonly head: SourceHead | undefined;
+  readonly stored: SourceSummary | undefined;
 }
 
 /**
@@ -61,11 +61,11 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     documents: readonly SourceDocument[],
     embed: Embed,
   ): Promise<readonly Outcome[]> {
-    const heads = await this.deps.store.heads(tenantId, documents);
+    const summaries = await this.deps.store.summaries(tenantId, documents);
     const plans: Plan[] = [];
     for (const [index, document] of documents.entries()) {
       const chunks = chunksOf(document.title, document.text);
-      plans.push({ document, chunks, head: heads[index] });
+      plans.push({ document, chunks, stored: summaries[index] });
       // Yields after a large text.
       if (document.text.length > LONG_TEXT) await nextTick();
     }
@@ -137,34 +137,35 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   /** For each attachment: whether the corpus is up to date with it, so that its bytes need not be read. */
   async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
-    return (await this.deps.store.heads(tenantId, keys)).map((head) => {
-      if (head === undefined || head.revision < ATTACHMENT_REVISION) return false;
-      if (head.isTombstone) return head.revision === GONE;
-      return head.hashes.length === 0 || this.#isCurrent(head);
+    return (await this.deps.store.summaries(tenantId, keys)).map((stored) => {
+      if (stored === undefined || stored.revision < ATTACHMENT_REVISION) return false;
+      if (stored.isTombstone) return stored.revision === GONE;
+      return stored.hashes.length === 0 || this.#isCurrent(stored);
     });
   }
 
-  #isCurrent(head: SourceHead): boolean {
-    return head.model === this.deps.embedder.model;
+  #isCurrent(stored: SourceSummary): boolean {
+    return stored.model === this.deps.embedder.model;
   }
 
-  #isDue({ document, chunks, head }: Plan): boolean {
-    if (head === undefined) return true;
-    if (head.revision > document.revision) return false;
-    return head.isTombstone || !this.#hasSame(head, chunks);
+  #isDue({ document, chunks, stored }: Plan): boolean {
+    if (stored === undefined) return true;
+    if (stored.revision > document.revision) return false;
+    return stored.isTombstone || !this.#hasSame(stored, chunks);
   }
 
-  #hasSame(head: SourceHead, chunks: readonly Chunk[]): boolean {
-    if (head.isTombstone || head.hashes.length !== chunks.length) return false;
-    if (chunks.length > 0 && !this.#isCurrent(head)) return false;
-    return chunks.every(({ hash }, index) => head.hashes[index] === hash);
+  #hasSame(stored: SourceSummary, chunks: readonly Chunk[]): boolean {
+    if (stored.isTombstone || stored.hashes.length !== chunks.length) return false;
+    if (chunks.length > 0 && !this.#isCurrent(stored)) return false;
+    return chunks.every(({ hash }, index) => stored.hashes[index] === hash);
   }
 
   /** Records a later revision of an unchanged text, so that no older revision replaces it. */
   async #advance(tenantId: string, plans: readonly Plan[]): Promise<void> {
-    for (const { document, chunks, head } of plans) {
-      if (head === undefined || head.revision >= document.revision || !this.#hasSame(head, chunks)) continue;
-      await this.deps.store.advance(tenantId, document, head.revision, document.revision);
+    for (const { document, chunks, stored } of plans) {
+      if (stored === undefined || stored.revision >= document.revision || !this.#hasSame(stored, chunks))
+        continue;
+      await this.deps.store.advance(tenantId, document, stored.revision, document.revision);
     }
   }
 
@@ -190,9 +191,9 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   /** Stored vectors by chunk hash. A hash covers title and text, so chunks with the same hash have the same vector. */
   async #knownVectors(tenantId: string, plans: readonly Plan[]): Promise<Map<string, Float32Array>> {
     const known = new Map<string, Float32Array>();
-    const kept = plans.filter(({ chunks, head }) => {
-      if (head === undefined || head.isTombstone || !this.#isCurrent(head)) return false;
-      const hashes = new Set(head.hashes);
+    const kept = plans.filter(({ chunks, stored }) => {
+      if (stored === undefined || stored.isTombstone || !this.#isCurrent(stored)) return false;
+      const hashes = new Set(stored.hashes);
       return chunks.some(({ hash }) => hashes.has(hash));
     });
     for (const source of await this.deps.store.load(
@@ -225,8 +226,8 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   }
 }
 
-const outcomeOf = ({ chunks, head }: Plan): Outcome => {
-  const before = head === undefined || head.isTombstone ? 0 : head.hashes.length;
+const outcomeOf = ({ chunks, stored }: Plan): Outcome => {
+  const before = stored === undefined || stored.isTombstone ? 0 : stored.hashes.length;
   if (before === 0) return chunks.length === 0 ? 'skipped' : 'added';
   return 'updated';
 };

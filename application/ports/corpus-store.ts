@@ -31,7 +31,7 @@ export interface CorpusSource extends SourceKey {
 }
 
 /** A source without its texts. A tombstone stands for a removed source and has no hashes. */
-export interface SourceHead extends SourceKey {
+export interface SourceSummary extends SourceKey {
   readonly revision: string;
   readonly isTombstone: boolean;
   readonly model: string | null;
@@ -67,7 +67,7 @@ export interface CorpusStore {
   readonly settlesWithin: number;
   /** Whether the tenant has no source, not even a tombstone. */
   isEmpty(tenantId: string): Promise<boolean>;
-  heads(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (SourceHead | undefined)[]>;
+  summaries(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (SourceSummary | undefined)[]>;
   /**
    * Stores each source atomically, unless the store has a later revision of the source.
    * @returns for each source whether it was stored

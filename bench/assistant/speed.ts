@@ -161,7 +161,7 @@ const prepare = (
   });
 
 const isThere = async (corpus: CorpusStore, id: string): Promise<boolean> =>
-  (await corpus.heads('last', [{ kind: 'entity_record', id }]))[0] !== undefined;
+  (await corpus.summaries('last', [{ kind: 'entity_record', id }]))[0] !== undefined;
 
 const AT_ONCE = 50;
 

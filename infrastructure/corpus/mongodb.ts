@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { CorpusSource, CorpusStore, SourceKey } from '../../application/ports/corpus-store.ts';
 import { call, isDuplicateKey, isRefusal, type Row, type Rows, rowsById, textIn } from '../mongodb/calls.ts';
 import { type MongoOptions, openDatabase } from '../mongodb/database.ts';
-import { bytesOf, changeRow, headOf, keyRow, runRow, sourceOf } from './rows.ts';
+import { bytesOf, changeRow, keyRow, runRow, sourceOf, summaryOf } from './rows.ts';
 
 /**
  * Longer than the timeout of an operation (`call`), since a sequence number is drawn before its document is written.
@@ -99,9 +99,9 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
 
   return {
     settlesWithin: SETTLES_WITHIN_MS,
-    heads: async (tenantId, keys) => {
+    summaries: async (tenantId, keys) => {
       const rows = await rowsOf(tenantId, keys, ['texts', 'vectors']);
-      return keys.map((key) => headOf(key, rows.get(idOf(tenantId, key))));
+      return keys.map((key) => summaryOf(key, rows.get(idOf(tenantId, key))));
     },
     put: async (tenantId, all) => {
       const stored: boolean[] = [];

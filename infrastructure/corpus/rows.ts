@@ -2,8 +2,8 @@ import { z } from 'zod';
 import {
   type CorpusSource,
   SOURCE_KINDS,
-  type SourceHead,
   type SourceKey,
+  type SourceSummary,
   type StoredSource,
 } from '../../application/ports/corpus-store.ts';
 
@@ -28,7 +28,7 @@ const withTombstone = <R extends { readonly buried: boolean }>({ buried, ...row 
   isTombstone: buried,
 });
 
-const headRow = z.object({ ...common, buried: flag }).transform(withTombstone);
+const summaryRow = z.object({ ...common, buried: flag }).transform(withTombstone);
 const sourceRow = z.object({
   ...common,
   seq: z.number(),
@@ -44,8 +44,8 @@ export const keyRow = z
 const counts = z.object({ added: z.number(), updated: z.number(), skipped: z.number() });
 export const runRow = z.object({ run: z.string(), counts: json(counts).nullable() });
 
-export const headOf = ({ kind, id }: SourceKey, row: unknown): SourceHead | undefined =>
-  row === undefined ? undefined : { kind, id, ...headRow.parse(row) };
+export const summaryOf = ({ kind, id }: SourceKey, row: unknown): SourceSummary | undefined =>
+  row === undefined ? undefined : { kind, id, ...summaryRow.parse(row) };
 
 /** @param vectors of the row, as {@link bytesOf} made them */
 export const sourceOf = (

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { CorpusSource, CorpusStore } from '../../application/ports/corpus-store.ts';
 import { LIMITED, numberOf, openSqlite, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
-import { bytesOf, changeRow, headOf, keyRow, runRow, sourceOf } from './rows.ts';
+import { bytesOf, changeRow, keyRow, runRow, sourceOf, summaryOf } from './rows.ts';
 
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
 
@@ -40,7 +40,8 @@ const IS_THERE = 'SELECT 1 FROM sources WHERE tenant = ? AND kind = ? AND id = ?
 const ANY = 'SELECT 1 FROM sources WHERE tenant = ? LIMIT 1';
 const ADVANCE =
   'UPDATE sources SET revision = ? WHERE tenant = ? AND kind = ? AND id = ? AND revision = ? AND buried = 0';
-const HEAD = 'SELECT revision, buried, model, hashes FROM sources WHERE tenant = ? AND kind = ? AND id = ?';
+const SUMMARY =
+  'SELECT revision, buried, model, hashes FROM sources WHERE tenant = ? AND kind = ? AND id = ?';
 const ATTACHMENTS = `SELECT id FROM sources WHERE tenant = ? AND parent = ? AND kind = 'attachment' AND buried = 0`;
 const CHANGES = 'SELECT kind, id, seq, buried FROM sources WHERE tenant = ? AND seq > ? ORDER BY seq';
 const LOAD =
@@ -75,8 +76,8 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
   return {
     settlesWithin: 0,
     isEmpty: (tenantId) => read(() => prepare(ANY).get(tenantId) === undefined),
-    heads: (tenantId, keys) =>
-      read(() => keys.map((key) => headOf(key, prepare(HEAD).get(tenantId, key.kind, key.id)))),
+    summaries: (tenantId, keys) =>
+      read(() => keys.map((key) => summaryOf(key, prepare(SUMMARY).get(tenantId, key.kind, key.id)))),
     put: (tenantId, sources) =>
       sources.length === 0
         ? Promise.resolve([])

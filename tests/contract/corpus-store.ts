@@ -85,8 +85,8 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       const { seq, ...rest } = found ?? { seq: 0 };
       expect(rest).to.deep.equal(put);
       expect(seq).to.be.greaterThan(0);
-      const [head, none] = await other.heads(tenant, [put, record()]);
-      expect(head).to.deep.equal({
+      const [summary, none] = await other.summaries(tenant, [put, record()]);
+      expect(summary).to.deep.equal({
         kind: put.kind,
         id: put.id,
         revision: '3',
@@ -129,7 +129,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       await other.putTombstone(tenant, key, '~', false);
       expect(await store.put(tenant, [source(key, '9', 'late')])).to.deep.equal([false]);
       expect(await textsOf(key)).to.equal(undefined);
-      expect((await store.heads(tenant, [key]))[0]).to.include({
+      expect((await store.summaries(tenant, [key]))[0]).to.include({
         isTombstone: true,
         revision: '~',
         model: null,
@@ -140,7 +140,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
         false,
       ]);
       await store.putTombstone(tenant, unseen, '1', false);
-      expect((await store.heads(tenant, [unseen]))[0]?.revision, 'by an older revision').to.equal('~');
+      expect((await store.summaries(tenant, [unseen]))[0]?.revision, 'by an older revision').to.equal('~');
     });
 
     it('reports whether a tenant has any source, even a removed one', async () => {
@@ -159,7 +159,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       const [key, unseen] = [record(), record()];
       await store.put(tenant, [source(key, '2', 'text')]);
       await store.putTombstone(tenant, unseen, '~', true);
-      expect(await store.heads(tenant, [unseen])).to.deep.equal([undefined]);
+      expect(await store.summaries(tenant, [unseen])).to.deep.equal([undefined]);
       await store.putTombstone(tenant, key, '3', true);
       expect(await textsOf(key)).to.equal(undefined);
       expect(await store.put(tenant, [source(key, '3', 'again')]), 'that very revision').to.deep.equal([

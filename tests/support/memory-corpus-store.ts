@@ -26,7 +26,7 @@ export const memoryCorpusStore = (): CorpusStore => {
     [...sources.values()].filter((source) => source.tenantId === tenantId);
   return {
     settlesWithin: 0,
-    heads: async (tenantId, keys) =>
+    summaries: async (tenantId, keys) =>
       keys.map((key) => {
         const found = sources.get(keyOf(tenantId, key));
         if (found === undefined) return undefined;

@@ -74,7 +74,7 @@ describe('the corpus', () => {
     await corpus.delete(TENANT, KEY, false);
     expect(await write(['one', 'text', { revision: '99' }])).to.deep.equal(['skipped']);
     expect((await store.changes(TENANT, 0)).every(({ isTombstone }) => isTombstone)).to.equal(true);
-    expect((await store.heads(TENANT, [KEY]))[0]?.revision).to.equal(GONE);
+    expect((await store.summaries(TENANT, [KEY]))[0]?.revision).to.equal(GONE);
   });
 
   it('without a model either fails, or stores texts whose vectors are computed later', async () => {
