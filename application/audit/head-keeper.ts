@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { clearTimeout, monotonic, pause, setTimeout } from '../core/runtime/timers.ts';
 import type { EventBatch, LogFollower } from '../core/subscriptions/log-follower.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
+import type { HeadStore, NotedRevision } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
@@ -33,7 +33,7 @@ export class HeadKeeper extends WithDeps<{
   readonly heads: HeadStore;
   readonly logger: Logger;
 }> {
-  #noted = new Map<string, NotedHead>();
+  #noted = new Map<string, NotedRevision>();
   /** The position up to which events were read. */
   #position: Position | undefined;
   /** The position up to which hashes are stored. */
@@ -110,7 +110,7 @@ export class HeadKeeper extends WithDeps<{
     const alone = new AbortController();
     this.#flushed = monotonic();
     const handle = async (batch: EventBatch): Promise<void> => {
-      this.#collectHeads(batch.events);
+      this.#noteLastRevisions(batch.events);
       this.#reached(batch.position);
       const isDue = monotonic() - this.#flushed >= FLUSH_MS;
       if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
@@ -175,7 +175,7 @@ export class HeadKeeper extends WithDeps<{
   }
 
   /** Collects the last event of each stream in the batch, going backward. */
-  #collectHeads(events: readonly StoredEvent[]): void {
+  #noteLastRevisions(events: readonly StoredEvent[]): void {
     const seen = new Set<string>();
     for (let at = events.length - 1; at >= 0; at -= 1) {
       const event = events[at];

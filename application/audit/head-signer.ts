@@ -3,7 +3,7 @@ import { tenantPrefix } from '../core/events/stream-name.ts';
 import { pause } from '../core/runtime/timers.ts';
 import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { HeadSigningKey, HeadSink, HeadStore, SignedHead, StreamHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, HeadSink, HeadStore, LastRevision, SignedHead } from '../ports/audit-heads.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import { RootHash, signedHead } from './head.ts';
@@ -17,7 +17,7 @@ const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
-type EachPage = (heads: readonly StreamHead[]) => void | Promise<void>;
+type EachPage = (revisions: readonly LastRevision[]) => void | Promise<void>;
 
 /** Signs heads of tenants: on request, and regularly for tenants with new events. */
 export class HeadSigner extends WithDeps<{
@@ -52,10 +52,10 @@ export class HeadSigner extends WithDeps<{
       throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
     }
     await keeper.reachEnd();
-    return this.#seal(tenantId, signer, each);
+    return this.#sign(tenantId, signer, each);
   }
 
-  async #seal(tenantId: string, signer: HeadSigningKey, each?: EachPage): Promise<SignedHead> {
+  async #sign(tenantId: string, signer: HeadSigningKey, each?: EachPage): Promise<SignedHead> {
     const { heads, clock, sink, logger } = this.deps;
     const root = new RootHash();
     const position = await heads.read(tenantPrefix(tenantId), (page) => {
@@ -99,12 +99,12 @@ export class HeadSigner extends WithDeps<{
       await keeper.reachEnd();
       for (const owner of await heads.unsigned()) {
         if (signal?.aborted) return;
-        if (isTenant(owner)) await this.#seal(owner, signer);
+        if (isTenant(owner)) await this.#sign(owner, signer);
       }
       if (this.#signedAt !== undefined) this.#signedAt = began;
     } catch (error) {
       if (signal?.aborted) return;
-      logger.warn({ err: error }, 'heads could not be sealed; the next round makes up for it');
+      logger.warn({ err: error }, 'heads could not be signed; the next round makes up for it');
     }
   }
 

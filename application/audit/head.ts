@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { HeadSigningKey, SignedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, LastRevision, SignedHead, UnsignedHead } from '../ports/audit-heads.ts';
 
 /**
  * The root of a tenant's head: one hash over the last hashes of the tenant's streams at a position. The format is
  * public (docs/audit-format.md); changing it invalidates all earlier heads.
  */
 
-const headLine = ({ stream, revision, hash }: StreamHead): string => `${stream} ${revision} ${hash}`;
+const headLine = ({ stream, revision, hash }: LastRevision): string => `${stream} ${revision} ${hash}`;
 
 /** SHA-256 over the lines of all streams, in byte order, joined with line feeds. */
 export class RootHash {
@@ -14,9 +14,9 @@ export class RootHash {
   #isFirst = true;
 
   /** Streams must come in byte order. */
-  add(heads: readonly StreamHead[]): void {
-    if (heads.length === 0) return;
-    const lines = heads.map(headLine).join('\n');
+  add(revisions: readonly LastRevision[]): void {
+    if (revisions.length === 0) return;
+    const lines = revisions.map(headLine).join('\n');
     this.#hash.update(this.#isFirst ? lines : `\n${lines}`, 'utf8');
     this.#isFirst = false;
   }

@@ -63,8 +63,8 @@ export class Invoices extends WithDeps<{
     const scope = partnerScope(partnerId);
     const id = context.newId();
     const stream = this.deps.streams.of(invoicesStream, scope, customerId);
-    const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
-      if (invoiceOfWindow(head, window) !== undefined) return undefined;
+    const prepare = async ({ state: invoices, revision }: StreamState<InvoicesState>) => {
+      if (invoiceOfWindow(invoices, window) !== undefined) return undefined;
       const draft = await this.deps.statements.draft(partnerId, customerId, window);
       // The draft must come from the same revision that `decide` runs on.
       if ((await stream.refresh()).revision !== revision) throw new Moved();
@@ -73,7 +73,7 @@ export class Invoices extends WithDeps<{
     const { events, state, position } = await retryMoved(() =>
       stream.execute(context, {
         prepare,
-        decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
+        decide: (invoices, _context, draft) => generateInvoice(invoices, id, window, draft),
       }),
     );
     const made = generatedBy(events);
@@ -118,8 +118,8 @@ export class Invoices extends WithDeps<{
   /** @throws `not_found`, `invoice_locked` */
   async void(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
     const one = await this.#find(partnerId, invoiceId);
-    const { state, position } = await this.#stream(one).execute(context, (head) =>
-      voidInvoice(head, invoiceId),
+    const { state, position } = await this.#stream(one).execute(context, (invoices) =>
+      voidInvoice(invoices, invoiceId),
     );
     return { invoice: await this.#invoice(one, state), position };
   }

@@ -62,10 +62,10 @@ export class RowCommands extends RowOperation<Params> {
 
   async #applyOne(recordId: string, loaded: Loaded | undefined, mayBeDone: boolean): Promise<RowResult> {
     for (let tries = 0; tries < RACES; tries += 1) {
-      const head: Loaded =
+      const fresh: Loaded =
         tries === 0 && loaded !== undefined ? loaded : await this.#stream(recordId).refresh();
-      refuseMixUp(head.state, recordId);
-      const result = await this.#decide(head);
+      refuseMixUp(fresh.state, recordId);
+      const result = await this.#decide(fresh);
       if (result === 'again') continue;
       if (result.kind === 'succeeded' || !mayBeDone) return result;
       // A row applied earlier must not be reported as unchanged.

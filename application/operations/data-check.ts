@@ -55,7 +55,7 @@ export const checkLog = async (
     await noteErasuresAfter(end, events, keys);
     for (const finding of await keys.end()) report(finding);
   }
-  if (heads !== undefined) await checkHeads(heads, events, log, report);
+  if (heads !== undefined) await checkKeptHashes(heads, events, log, report);
   await checkSubscribers(reads, events, report);
   return log;
 };
@@ -75,7 +75,7 @@ const noteErasuresAfter = async (
 };
 
 /** Checks that each kept hash belongs to its event. Reads the event unless it is the last checked one of its stream. */
-const checkHeads = async (
+const checkKeptHashes = async (
   heads: HeadStore,
   events: EventStore,
   log: LogCheck,
@@ -83,8 +83,8 @@ const checkHeads = async (
 ): Promise<void> => {
   await heads.read('', async (page) => {
     for (const { stream, revision, hash } of page) {
-      const tip = log.tip(stream);
-      if (tip?.revision === revision && tip.hash === hash) continue;
+      const last = log.lastRevision(stream);
+      if (last?.revision === revision && last.hash === hash) continue;
       const what = `${stream}@${revision}`;
       const [event] = await events.readStream(stream, { from: revision, limit: 1 });
       if (event?.revision !== revision) {
@@ -104,9 +104,9 @@ const checkSubscribers = async (
   report: (finding: Finding) => void,
 ): Promise<void> => {
   const found = await reads.subscriberCheckpoints();
-  const head = (await events.end()) ?? '';
+  const end = (await events.end()) ?? '';
   for (const [name, position] of found) {
-    if (events.parsePosition(position) !== undefined && position <= head) continue;
+    if (events.parsePosition(position) !== undefined && position <= end) continue;
     const message = 'Its checkpoint is no place of the log.';
     report({ kind: 'wrong_checkpoint', what: `subscriber ${name}`, message });
   }

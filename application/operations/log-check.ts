@@ -1,4 +1,4 @@
-import { CHAIN_START, type EventCodec, metadataSchema } from '../core/events/event-codec.ts';
+import { CHAIN_START, type ChainLink, type EventCodec, metadataSchema } from '../core/events/event-codec.ts';
 import { chainHash } from '../core/events/hash-chain.ts';
 import { parseStreamName } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -10,11 +10,6 @@ export interface Finding {
   /** The subject: an event as `<stream>@<revision>`, a document, a key, a file. */
   readonly what: string;
   readonly message: string;
-}
-
-interface Tip {
-  readonly revision: number;
-  readonly hash: string;
 }
 
 /** The hash in the metadata, only where the codec puts it: otherwise it could be moved without changing the digest. */
@@ -29,7 +24,7 @@ export class LogCheck extends WithDeps<{
   /** Whether a position follows `before` without a gap; true if the store cannot tell. */
   readonly isNext: (before: Position | undefined, position: Position) => boolean;
 }> {
-  readonly #tips = new Map<string, Tip>();
+  readonly #lastRevisions = new Map<string, ChainLink>();
   readonly #faulty = new Set<string>();
   #position: Position | undefined;
   #events = 0;
@@ -39,15 +34,15 @@ export class LogCheck extends WithDeps<{
   }
 
   get streams(): number {
-    return this.#tips.size;
+    return this.#lastRevisions.size;
   }
 
   get position(): Position | undefined {
     return this.#position;
   }
 
-  tip(stream: string): Tip | undefined {
-    return this.#tips.get(stream);
+  lastRevision(stream: string): ChainLink | undefined {
+    return this.#lastRevisions.get(stream);
   }
 
   /** Checks the next event of the log. */
@@ -64,11 +59,11 @@ export class LogCheck extends WithDeps<{
     }
     this.#position = position;
     this.#events += 1;
-    const tip = this.#tips.get(stream) ?? CHAIN_START;
+    const last = this.#lastRevisions.get(stream) ?? CHAIN_START;
     const stated = HASH.exec(event.metadata)?.[1] ?? '';
-    this.#tips.set(stream, { revision, hash: stated });
+    this.#lastRevisions.set(stream, { revision, hash: stated });
     if (this.#faulty.has(stream)) return findings;
-    const fault = this.#faultOf(event, tip, name);
+    const fault = this.#faultOf(event, last, name);
     if (fault !== undefined) {
       this.#faulty.add(stream);
       findings.push(fault);
@@ -76,9 +71,9 @@ export class LogCheck extends WithDeps<{
     return findings;
   }
 
-  #faultOf(event: StoredEvent, tip: Tip, name: string): Finding | undefined {
+  #faultOf(event: StoredEvent, last: ChainLink, name: string): Finding | undefined {
     const { stream, revision, id, type, data, metadata } = event;
-    const expected = tip.revision + 1;
+    const expected = last.revision + 1;
     if (revision > expected) {
       const what = `${stream}@${expected}`;
       return { kind: 'missing_event', what, message: `It is missing: ${name} comes instead.` };
@@ -91,8 +86,8 @@ export class LogCheck extends WithDeps<{
     if (match === null || digest !== match[1]) {
       return { kind: 'changed_event', what: name, message: 'It does not match its hash.' };
     }
-    if (previous !== tip.hash) {
-      const what = revision === 0 ? name : `${stream}@${tip.revision}`;
+    if (previous !== last.hash) {
+      const what = revision === 0 ? name : `${stream}@${last.revision}`;
       return { kind: 'changed_event', what, message: `${name} is chained to another one.` };
     }
     return this.#unreadable(event, name);

@@ -100,8 +100,8 @@ class Comparison extends WithDeps<ComparisonDeps> {
     const { live, scratch, events } = this.deps;
     const { checkpoint } = await live.state(this.#generation);
     const isPlace = checkpoint === undefined || events.parsePosition(checkpoint) !== undefined;
-    const head = await events.end();
-    if (!isPlace || (checkpoint ?? '') > (head ?? '')) this.#add({ kind: 'wrong_checkpoint' });
+    const end = await events.end();
+    if (!isPlace || (checkpoint ?? '') > (end ?? '')) this.#add({ kind: 'wrong_checkpoint' });
     if (!isPlace) return this.#result();
     await scratch.prepare(this.#generation, this.#projection.collections);
     const lease = await scratch.acquireLease(this.#folder.leaseName, 'comparison', 7 * 24 * 3_600_000);

@@ -3,7 +3,7 @@ import type { Position } from './event-store.ts';
 /** Last hashes of streams, the signed heads made from these hashes, and the store of both (docs/audit-format.md). */
 
 /** The last revision of a stream and its hash. */
-export interface StreamHead {
+export interface LastRevision {
   readonly stream: string;
   readonly revision: number;
   /** `metadata.hash` of the last event. */
@@ -56,14 +56,14 @@ export interface HeadStore {
   /** The position up to which hashes are stored; undefined before the first merge. */
   position(): Promise<Position | undefined>;
   /** The last merged event. The caller checks with it that the hashes belong to this log. */
-  lastNoted(): Promise<StreamHead | undefined>;
+  lastNoted(): Promise<LastRevision | undefined>;
   /**
    * Merges the hashes of later events, and stores the position up to which the hashes are then complete.
    * @param after the caller has read all events between `after` and `position`
    * @returns false without merging when the store does not reach `after`: another process has reset it
    */
   merge(
-    heads: ReadonlyMap<string, NotedHead>,
+    noted: ReadonlyMap<string, NotedRevision>,
     after: Position | undefined,
     position: Position,
   ): Promise<boolean>;
@@ -73,14 +73,14 @@ export interface HeadStore {
    */
   advance?(): Promise<Position | undefined>;
   /** Drops all hashes if `last` is still {@link lastNoted}; heads waiting for delivery stay. */
-  reset(last: StreamHead): Promise<void>;
+  reset(last: LastRevision): Promise<void>;
   /**
    * Reads the hashes of streams whose names start with `prefix`, in byte order of the names, as of one position.
    * @returns that position
    */
   read(
     prefix: string,
-    each: (heads: readonly StreamHead[]) => void | Promise<void>,
+    each: (revisions: readonly LastRevision[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
   /** Owners (the part of stream names before the first dot) with events since the last {@link signed} of that owner. */
   unsigned(): Promise<string[]>;
@@ -94,7 +94,7 @@ export interface HeadStore {
 }
 
 /** The last event of a stream in a part of the log. */
-export interface NotedHead {
+export interface NotedRevision {
   readonly revision: number;
   readonly hash: string;
   readonly position: Position;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.ts';
+import type { HeadStore, LastRevision } from '../../application/ports/audit-heads.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import {
@@ -34,7 +34,7 @@ const PROGRESS = `UPDATE progress SET position = ?, last = ifnull(?, last)
 /** Heads that one step reads. A step takes a few milliseconds. */
 const PAGE = 2000;
 
-const streamHead = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
+const lastRevision = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
 
 const signedHead = z.object({
   tenant_id: z.string(),
@@ -76,10 +76,10 @@ export const openSqliteHeadStore = async ({
     return row === undefined ? undefined : (optionalTextOf(row, 'position') as Position | undefined);
   };
 
-  const lastIn = ({ prepare }: SqliteConnection): StreamHead | undefined => {
+  const lastIn = ({ prepare }: SqliteConnection): LastRevision | undefined => {
     const row = prepare('SELECT last FROM progress').get();
     const last = row === undefined ? undefined : optionalTextOf(row, 'last');
-    return last === undefined ? undefined : streamHead.parse(JSON.parse(last));
+    return last === undefined ? undefined : lastRevision.parse(JSON.parse(last));
   };
 
   const readAll: HeadStore['read'] = async (prefix, each) => {
@@ -94,14 +94,14 @@ export const openSqliteHeadStore = async ({
             .prepare(`SELECT * FROM heads WHERE stream > ? AND stream < ? ORDER BY stream ${LIMITED}`)
             .all(from, after, PAGE),
         );
-        const heads: StreamHead[] = rows.map((row) => ({
+        const revisions: LastRevision[] = rows.map((row) => ({
           stream: textOf(row, 'stream'),
           revision: numberOf(row, 'revision'),
           hash: textOf(row, 'hash'),
         }));
-        await each(heads);
-        const last = heads.at(-1);
-        if (last === undefined || heads.length < PAGE) return position;
+        await each(revisions);
+        const last = revisions.at(-1);
+        if (last === undefined || revisions.length < PAGE) return position;
         from = last.stream;
         await nextTick();
       }
@@ -121,21 +121,21 @@ export const openSqliteHeadStore = async ({
     lastNoted: () => read(() => lastIn(writer)),
 
     // One transaction, so that a reader never sees heads newer than the position.
-    merge: (heads, after, position) =>
+    merge: (noted, after, position) =>
       write(() => {
         if ((positionIn(writer) ?? '') < (after ?? '')) return false;
         const owners = new Map<string, Position>();
-        let last: { readonly head: StreamHead; readonly position: Position } | undefined;
-        for (const [stream, { revision, hash, position: seen }] of heads) {
+        let last: { readonly revision: LastRevision; readonly position: Position } | undefined;
+        for (const [stream, { revision, hash, position: seen }] of noted) {
           prepare(UPSERT_HEAD).run(stream, revision, hash);
           const owner = stream.slice(0, stream.indexOf('.'));
           const known = owners.get(owner);
           if (known === undefined || known < seen) owners.set(owner, seen);
           if (last === undefined || last.position < seen)
-            last = { head: { stream, revision, hash }, position: seen };
+            last = { revision: { stream, revision, hash }, position: seen };
         }
         for (const [owner, seen] of owners) prepare(UPSERT_OWNER).run(owner, seen);
-        prepare(PROGRESS).run(position, last === undefined ? null : JSON.stringify(last.head), position);
+        prepare(PROGRESS).run(position, last === undefined ? null : JSON.stringify(last.revision), position);
         return true;
       }),
 

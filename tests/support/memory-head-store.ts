@@ -1,15 +1,20 @@
-import type { HeadStore, SignedHead, StreamHead, WaitingHead } from '../../application/ports/audit-heads.ts';
+import type {
+  HeadStore,
+  LastRevision,
+  SignedHead,
+  WaitingHead,
+} from '../../application/ports/audit-heads.ts';
 import { latest, type Position } from '../../application/ports/event-store.ts';
 
 /** Heads of streams in memory, for tests. */
 export const memoryHeadStore = (): HeadStore => {
-  const heads = new Map<string, StreamHead>();
+  const heads = new Map<string, LastRevision>();
   /** Position of the last event of each owner. */
   const grown = new Map<string, Position>();
   const signed = new Map<string, Position>();
   const waiting: WaitingHead[] = [];
   let position: Position | undefined;
-  let last: (StreamHead & { readonly position: Position }) | undefined;
+  let last: (LastRevision & { readonly position: Position }) | undefined;
   let seq = 0;
   return {
     position: async () => position,

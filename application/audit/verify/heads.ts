@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import type { SignedHead, StreamHead } from '../../ports/audit-heads.ts';
+import type { LastRevision, SignedHead } from '../../ports/audit-heads.ts';
 import { RootHash, signedText } from '../head.ts';
 import { Faulty } from './fault.ts';
 import { strictJson } from './strict-json.ts';
@@ -7,7 +7,7 @@ import { strictJson } from './strict-json.ts';
 /** A head, with the list of streams that its root covers if the list was given. */
 export interface GivenHead {
   readonly head: SignedHead;
-  readonly list?: readonly StreamHead[] | undefined;
+  readonly list?: readonly LastRevision[] | undefined;
 }
 
 const MEMBERS = [
@@ -40,7 +40,7 @@ const headOf = (text: string): SignedHead | undefined => {
   return isHead(value) ? value : undefined;
 };
 
-const streamHeadOf = (text: string): StreamHead | undefined => {
+const lastRevisionOf = (text: string): LastRevision | undefined => {
   const { stream, revision, hash } = objectOf(text);
   if (typeof stream !== 'string' || !Number.isSafeInteger(revision) || typeof hash !== 'string')
     return undefined;
@@ -55,15 +55,15 @@ export const proofOf = (text: string): GivenHead => {
   if (whole !== undefined) return { head: whole };
   const [first = '', ...rest] = linesOf(text);
   const head = headOf(first);
-  const list = rest.map(streamHeadOf);
+  const list = rest.map(lastRevisionOf);
   if (head === undefined) throw new Faulty('bad_signature', 'The proof is no head.');
-  const heads = list.filter((one) => one !== undefined);
+  const revisions = list.filter((one) => one !== undefined);
   const root = new RootHash();
-  root.add(heads);
-  if (heads.length !== list.length || root.digest() !== head.root) {
+  root.add(revisions);
+  if (revisions.length !== list.length || root.digest() !== head.root) {
     throw new Faulty('bad_signature', 'The list of heads in the proof is not the one that was signed.');
   }
-  return { head, list: heads };
+  return { head, list: revisions };
 };
 
 /**

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import type { StreamHead } from '../../ports/audit-heads.ts';
+import type { LastRevision } from '../../ports/audit-heads.ts';
 import { RootHash } from '../head.ts';
 import { type Fault, Faulty, type Verdict } from './fault.ts';
 import type { GivenHead } from './heads.ts';
 import { type ExportedEvent, eventOf } from './line.ts';
 import { type GoodEvent, goodEventOf } from './quick-line.ts';
 
-interface Tip {
+interface LastLine {
   revision: number;
   hash: string;
   line: number;
@@ -27,7 +27,7 @@ const AFTER_HASH = ['","occurred_at":"', '","impersonated_by":"'];
 export class Verifier {
   readonly #heads: readonly GivenHead[];
   readonly #strict: boolean;
-  readonly #tips = new Map<string, Tip>();
+  readonly #lastLines = new Map<string, LastLine>();
   #sorted: string[] = [];
   #tenant: string | undefined;
   #line = 0;
@@ -78,7 +78,7 @@ export class Verifier {
       fault,
       tenant_id: this.#tenant ?? null,
       events: this.#events,
-      streams: this.#tips.size,
+      streams: this.#lastLines.size,
       head: head === undefined ? null : { position: head.position, signed_at: head.signed_at },
       not_covered: this.#events - this.#covered,
     };
@@ -96,8 +96,8 @@ export class Verifier {
       throw new Faulty('out_of_order', `${name} stands after an event of a later or the same position.`, at);
     }
     this.#position = position;
-    const tip = this.#tips.get(stream);
-    const expected = (tip?.revision ?? -1) + 1;
+    const last = this.#lastLines.get(stream);
+    const expected = (last?.revision ?? -1) + 1;
     if (revision > expected) {
       const missing = { ...at, revision: expected };
       throw new Faulty('missing_event', `${stream}@${expected} is missing: ${name} comes instead.`, missing);
@@ -105,12 +105,12 @@ export class Verifier {
     if (revision < expected) throw new Faulty('repeated_event', `${name} was there before.`, at);
     const digest = 'hash' in event ? event.hash : this.#checkHash(event, name);
     const previous = 'hash' in event ? event.previous : previousIn(event.metadata);
-    this.#checkLink(event, previous, tip, name);
+    this.#checkLink(event, previous, last, name);
     if ('viewAgrees' in event && !event.viewAgrees) {
       throw new Faulty('changed_view', `The view of ${name} does not say what is stored.`, at);
     }
-    if (tip === undefined) this.#tips.set(copied(stream), { revision, hash: digest, line: this.#line });
-    else Object.assign(tip, { revision, hash: digest, line: this.#line });
+    if (last === undefined) this.#lastLines.set(copied(stream), { revision, hash: digest, line: this.#line });
+    else Object.assign(last, { revision, hash: digest, line: this.#line });
   }
 
   #checkHash({ stream, revision, id, type, data, metadata }: ExportedEvent, name: string): string {
@@ -128,15 +128,15 @@ export class Verifier {
   }
 
   /** Both events match their own hashes, so a wrong link means that the earlier one was changed and hashed again. */
-  #checkLink(event: Place, previous: string, tip: Tip | undefined, name: string): void {
-    if (previous === (tip?.hash ?? START)) return;
+  #checkLink(event: Place, previous: string, last: LastLine | undefined, name: string): void {
+    if (previous === (last?.hash ?? START)) return;
     const { stream, revision } = event;
-    if (tip === undefined) {
+    if (last === undefined) {
       const at = { line: this.#line, stream, revision };
       throw new Faulty('changed_event', `${name} was changed: it does not begin its stream.`, at);
     }
-    const at = { line: tip.line, stream, revision: tip.revision };
-    const before = `${stream}@${tip.revision}`;
+    const at = { line: last.line, stream, revision: last.revision };
+    const before = `${stream}@${last.revision}`;
     throw new Faulty(
       'changed_event',
       `${before} was changed and given a new hash: ${name} is chained to another.`,
@@ -159,10 +159,10 @@ export class Verifier {
   }
 
   #checkRoot({ head, list }: GivenHead): void {
-    if (this.#sorted.length !== this.#tips.size) this.#sorted = inByteOrder([...this.#tips.keys()]);
+    if (this.#sorted.length !== this.#lastLines.size) this.#sorted = inByteOrder([...this.#lastLines.keys()]);
     const root = new RootHash();
     for (let at = 0; at < this.#sorted.length; at += 1000) {
-      root.add(this.#sorted.slice(at, at + 1000).map((stream) => this.#headOf(stream)));
+      root.add(this.#sorted.slice(at, at + 1000).map((stream) => this.#lastRevisionOf(stream)));
     }
     if (root.digest() === head.root) return;
     if (list !== undefined) this.#nameDifference(list);
@@ -175,21 +175,22 @@ export class Verifier {
     );
   }
 
-  #headOf(stream: string): StreamHead {
-    const tip = this.#tips.get(stream);
-    if (tip === undefined) throw new Error(`${stream} has no head`);
-    return { stream, revision: tip.revision, hash: tip.hash };
+  #lastRevisionOf(stream: string): LastRevision {
+    const last = this.#lastLines.get(stream);
+    if (last === undefined) throw new Error(`${stream} has no head`);
+    return { stream, revision: last.revision, hash: last.hash };
   }
 
   /** Throws a fault for the first stream that differs from the signed list, if there is one. */
-  #nameDifference(list: readonly StreamHead[]): void {
-    const sealed = new Map(list.map((one) => [one.stream, one]));
-    for (const stream of inByteOrder([...new Set([...this.#tips.keys(), ...sealed.keys()])])) {
-      const [tip, one] = [this.#tips.get(stream), sealed.get(stream)];
-      const has = tip?.revision ?? -1;
+  #nameDifference(list: readonly LastRevision[]): void {
+    const signed = new Map(list.map((one) => [one.stream, one]));
+    for (const stream of inByteOrder([...new Set([...this.#lastLines.keys(), ...signed.keys()])])) {
+      const [last, one] = [this.#lastLines.get(stream), signed.get(stream)];
+      const has = last?.revision ?? -1;
       const had = one?.revision ?? -1;
       if (has < had) {
-        const what = tip === undefined ? 'The whole stream was removed' : 'The end of the stream was cut off';
+        const what =
+          last === undefined ? 'The whole stream was removed' : 'The end of the stream was cut off';
         const missing = { stream, revision: has + 1 };
         throw new Faulty('missing_event', `${stream}@${has + 1} is missing. ${what}.`, missing);
       }
@@ -201,11 +202,11 @@ export class Verifier {
           added,
         );
       }
-      if (tip !== undefined && tip.hash !== one?.hash) {
-        const changed = { line: tip.line, stream, revision: tip.revision };
+      if (last !== undefined && last.hash !== one?.hash) {
+        const changed = { line: last.line, stream, revision: last.revision };
         throw new Faulty(
           'changed_event',
-          `${stream}@${tip.revision}, or one before it, was made anew.`,
+          `${stream}@${last.revision}, or one before it, was made anew.`,
           changed,
         );
       }

@@ -56,8 +56,8 @@ export class Erasures extends WithDeps<{
    */
   async reapply(): Promise<number> {
     const last = await this.deps.events.readAll({ direction: 'backward', limit: 2 });
-    const [head, before] = last;
-    if (head === undefined) return 0;
+    const [newest, before] = last;
+    if (newest === undefined) return 0;
     let from = await this.#applied();
     let destroyed = 0;
     for (;;) {
@@ -66,7 +66,7 @@ export class Erasures extends WithDeps<{
       from = page.at(-1)?.position;
       if (page.length < PAGE || from === undefined) break;
     }
-    await this.#mark({ after: before?.position ?? '', next: head.id });
+    await this.#mark({ after: before?.position ?? '', next: newest.id });
     return destroyed;
   }
 

@@ -113,7 +113,7 @@ export async function scanAll(
   if (selection === undefined || options.direction === 'backward' || limit <= 0) {
     return scanPages(connection, timeoutMs, options, maxScanned);
   }
-  const end = await readHead(connection, timeoutMs);
+  const end = await readEnd(connection, timeoutMs);
   if (end === undefined || (from !== undefined && from >= end)) {
     return { events: [], scanned: 0, next: undefined, position: from ?? formatPosition(0) };
   }
@@ -179,7 +179,7 @@ function readFilter({ prefix, types }: Selection): ReadFilter {
 }
 
 /** The position of the product's last event; many events of the server may follow it. */
-export async function readHead(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
+export async function readEnd(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
   const { events } = await scanAll(connection, timeoutMs, {
     direction: 'backward',
     limit: 1,

@@ -17,7 +17,7 @@ import { appendError, mayBeTwin } from './errors.ts';
 import { withImportedPositions } from './imported-connection.ts';
 import { LateAppends } from './late-appends.ts';
 import { liveSource } from './live-source.ts';
-import { readHead, readStream, readStreams, scanAll } from './reads.ts';
+import { readEnd, readStream, readStreams, scanAll } from './reads.ts';
 
 interface EventStoreDbOptions {
   /** `esdb://…`; may contain a user name and password, so it is never logged. */
@@ -57,7 +57,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
   };
   const end = async () => {
     ensureOpen();
-    return readHead(connection, timeoutMs);
+    return readEnd(connection, timeoutMs);
   };
 
   const late = new LateAppends();

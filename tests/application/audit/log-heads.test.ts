@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { HeadKeeper } from '../../../application/audit/head-keeper.ts';
 import { LogFollower } from '../../../application/core/subscriptions/log-follower.ts';
-import type { HeadStore, StreamHead } from '../../../application/ports/audit-heads.ts';
+import type { HeadStore, LastRevision } from '../../../application/ports/audit-heads.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { openLogHeads } from '../../../infrastructure/audit/log-heads.ts';
 import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.ts';
@@ -38,8 +38,8 @@ describe('Stream hashes read from the log’s file', function () {
     opened.push(heads);
     return heads;
   };
-  const all = async (heads: HeadStore): Promise<StreamHead[]> => {
-    const found: StreamHead[] = [];
+  const all = async (heads: HeadStore): Promise<LastRevision[]> => {
+    const found: LastRevision[] = [];
     await heads.read('', (page) => {
       found.push(...page);
     });
@@ -65,9 +65,9 @@ describe('Stream hashes read from the log’s file', function () {
   };
   /** The hashes of a keeper that reads the events itself. */
   const expected = async (): Promise<{
-    heads: StreamHead[];
+    heads: LastRevision[];
     owners: string[];
-    last: StreamHead | undefined;
+    last: LastRevision | undefined;
   }> => {
     const store = await open({ name: `own-${Math.random()}.db` });
     const { keeper, close } = keeping(store);

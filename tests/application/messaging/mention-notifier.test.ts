@@ -91,8 +91,8 @@ describe('the mention notifier', () => {
         await eventually(async () => {
           for (const name of ['bob', 'eve']) expect(await inbox(name)).to.have.length(1);
         });
-        const head = await stores.events.end();
-        await eventually(async () => expect(await handledUpTo(store, 'mention-notifier')).to.equal(head));
+        const end = await stores.events.end();
+        await eventually(async () => expect(await handledUpTo(store, 'mention-notifier')).to.equal(end));
         expect(await inbox('bob')).to.have.length(1);
         stopping.abort();
         await done;

@@ -222,13 +222,13 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       looks.count += 1;
       if (hidden) return [];
       // A read without waiting sees the state from `lag` events ago.
-      const head = Number.parseInt((await viewer.events.end()) ?? '0', 16);
-      const upTo = seen === undefined ? head - behind : head;
+      const end = Number.parseInt((await viewer.events.end()) ?? '0', 16);
+      const upTo = seen === undefined ? end - behind : end;
       const own = scheduled.filter(
         (each) => each.tenantId === tenantId && each.subscriptionId === subscriptionId,
       );
       const states =
-        upTo === head
+        upTo === end
           ? await Promise.all(own.map(({ id }) => stateOf(tenantId, id)))
           : await Promise.all(own.map(({ id }) => stateUpTo(viewer, tenantId, id, upTo)));
       return states

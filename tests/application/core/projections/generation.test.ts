@@ -100,9 +100,9 @@ describe('a generation', () => {
     const kit = await story();
     const folder = await foldAll(kit, kit.store);
     expect(await everything(kit)).to.deep.equal({ acme: ['a1', 'a2', 'a3', 'a4', 'a5'], ...OTHERS });
-    const head = await kit.events.end();
-    expect(folder.checkpoint).to.equal(head);
-    expect((await kit.store.state(GENERATION)).checkpoint).to.equal(head);
+    const end = await kit.events.end();
+    expect(folder.checkpoint).to.equal(end);
+    expect((await kit.store.state(GENERATION)).checkpoint).to.equal(end);
   });
 
   it('ignores repeated events', async () => {

@@ -65,8 +65,8 @@ describe('a projection runner', () => {
       cause: causeOf('x'),
       decide: () => [{ type: 'BookReopened', data: {} }],
     });
-    const head = await kit.events.end();
-    await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head));
+    const end = await kit.events.end();
+    await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(end));
   };
 
   it('stores its checkpoint soon, also without events to fold', async () => {

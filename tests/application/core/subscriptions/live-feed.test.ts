@@ -194,7 +194,7 @@ describe('a node’s cache', () => {
   /** A node whose store or live source can be disconnected. */
   const node = async (stores: SharedStores) => {
     const told = new Set<GrowthListener>();
-    const gone = { head: false, reads: false, subscription: false, asked: 0 };
+    const gone = { end: false, reads: false, subscription: false, asked: 0 };
     const cut = (): never => {
       throw new StoreUnavailable('gone');
     };
@@ -202,7 +202,7 @@ describe('a node’s cache', () => {
       ...stores.events,
       end: async () => {
         gone.asked += 1;
-        return gone.head ? cut() : stores.events.end();
+        return gone.end ? cut() : stores.events.end();
       },
       readStream: async (...args) => (gone.reads ? cut() : stores.events.readStream(...args)),
       // A disconnected live source reports nothing, not even an error.
@@ -299,13 +299,13 @@ describe('a node’s cache', () => {
   it('is bypassed with an error while the store is unavailable', async () => {
     const here = await node(await withAnn());
     await here.directory.user('acme', 'ann');
-    here.gone.head = true;
+    here.gone.end = true;
     here.gone.reads = true;
     time.pass(5000);
     expect(await here.directory.user('acme', 'ann'), 'not yet').to.include({ status: 'active' });
     time.pass(1);
     expect(await rejection(here.directory.user('acme', 'ann'))).to.be.instanceOf(StoreUnavailable);
-    here.gone.head = false;
+    here.gone.end = false;
     here.gone.reads = false;
     await eventually(() => expect(here.feed.isCurrent).to.equal(true));
     expect(cachedAnn(here)).to.include({ status: 'active' });
@@ -314,7 +314,7 @@ describe('a node’s cache', () => {
   it('still allows commands, each decided on the stored state', async () => {
     const stores = await withAnn();
     const here = await node(stores);
-    here.gone.head = true;
+    here.gone.end = true;
     time.pass(5001);
     await set(startNode(stores), 'deactivated');
     await Promise.all([set(here, 'active'), set(here, 'deactivated')]);

@@ -158,8 +158,8 @@ describe('a subscriber', () => {
     const { seen, subscriber } = listening();
     running(subscriber);
     await writeAll('a');
-    const head = await stores.events.end();
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
+    const end = await stores.events.end();
+    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
     expect(seen).to.deep.equal(['a']);
   });
 
@@ -188,7 +188,7 @@ describe('a subscriber', () => {
 
   it('saves a checkpoint that could not be saved, although no event follows', async () => {
     await writeAll('a');
-    const head = await stores.events.end();
+    const end = await stores.events.end();
     let lost = 0;
     const { seen, subscriber } = listening();
     const losing: ReadStore = {
@@ -200,7 +200,7 @@ describe('a subscriber', () => {
       },
     };
     running(subscriber, { store: losing });
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
+    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
     expect(seen).to.deep.equal(['a']);
   }).timeout(90_000);
 
@@ -267,8 +267,8 @@ describe('a subscriber', () => {
     ends.pop();
     await writeAll('a');
     await eventually(() => expect(first.seen).to.deep.equal(['a']));
-    const head = await stores.events.end();
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
+    const end = await stores.events.end();
+    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
     dead = true;
     const second = listening();
     running(second.subscriber, { owner: 'two' });
