@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { activeUserOf, type CountMeter, metersOf, typesOf } from '../../domain/billing/metering.ts';
 import type { Meter, Window } from '../../domain/billing/shapes.ts';
 import { type Customer, isDuring } from '../../domain/billing/tenure.ts';
-import { isWithin, type Slice } from '../../domain/billing/usage.ts';
+import { isWithin, type UsagePeriod } from '../../domain/billing/usage.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -57,13 +57,13 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
   /**
    * @param cuts ordered instants; usage between the first and the last is split at each cut and each start of a month
    */
-  async slices(customer: Customer, cuts: readonly string[]): Promise<readonly Slice[]> {
+  async periods(customer: Customer, cuts: readonly string[]): Promise<readonly UsagePeriod[]> {
     const [from, to] = [cuts[0], cuts.at(-1)];
     if (from === undefined || to === undefined || to <= from) return [];
     return this.#whileUnchanged(customer, async (present) => {
       const tally = new UsageByPeriod(cuts);
       await this.#gather(present, { from, to }, cuts, tally);
-      return tally.slices();
+      return tally.periods();
     });
   }
 

@@ -175,7 +175,7 @@ export class Statements extends WithDeps<{
     lookedAfter: readonly FrozenInvoice[],
   ): Promise<readonly StatementLine[]> {
     const cuts = cutsFor(priced.window, invoices, lookedAfter);
-    const slices = await this.deps.usage.slices(customer, cuts);
+    const periods = await this.deps.usage.periods(customer, cuts);
     const textsOf: Priced['textsOf'] = (meter, quantity, window) => {
       const { item_name_template, item_description } = priced.profile;
       const values = {
@@ -190,7 +190,7 @@ export class Statements extends WithDeps<{
         item_description: renderTemplate(item_description, values),
       };
     };
-    return unbilledLines({ ...priced, textsOf }, slices, invoices, lookedAfter);
+    return unbilledLines({ ...priced, textsOf }, periods, invoices, lookedAfter);
   }
 
   async #pricing(partnerId: string, window: Window): Promise<PricedFor> {

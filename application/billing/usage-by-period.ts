@@ -1,22 +1,22 @@
 import type { Meter } from '../../domain/billing/shapes.ts';
-import { monthStart, type Slice } from '../../domain/billing/usage.ts';
+import { monthStart, type UsagePeriod } from '../../domain/billing/usage.ts';
 
-/** Sums usage into slices. */
+/** Sums usage into periods. */
 export class UsageByPeriod {
   readonly #cuts: readonly string[];
-  readonly #slices = new Map<string, { counts: Partial<Record<Meter, number>>; users: Set<string> }>();
+  readonly #periods = new Map<string, { counts: Partial<Record<Meter, number>>; users: Set<string> }>();
 
   constructor(cuts: readonly string[]) {
     this.#cuts = cuts;
   }
 
   add(at: string, counts: Readonly<Partial<Record<Meter, number>>>): void {
-    const slice = this.#at(at);
-    if (slice === undefined) return;
+    const period = this.#at(at);
+    if (period === undefined) return;
     for (const [name, count] of Object.entries(counts)) {
       // The cast holds: all keys of `counts` are meters.
       const meter = name as Meter;
-      slice.counts[meter] = (slice.counts[meter] ?? 0) + count;
+      period.counts[meter] = (period.counts[meter] ?? 0) + count;
     }
   }
 
@@ -24,10 +24,10 @@ export class UsageByPeriod {
     this.#at(at)?.users.add(user);
   }
 
-  slices(): readonly Slice[] {
-    return [...this.#slices]
+  periods(): readonly UsagePeriod[] {
+    return [...this.#periods]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([from, slice]) => ({ from, ...slice }));
+      .map(([from, period]) => ({ from, ...period }));
   }
 
   #at(at: string) {
@@ -36,11 +36,11 @@ export class UsageByPeriod {
     // Usage before the first cut or after the last one is not counted.
     if (cut === undefined || next === this.#cuts.length) return undefined;
     const month = monthStart(at);
-    // A slice begins at the cut or at the start of the month, whichever is later.
+    // A period begins at the cut or at the start of the month, whichever is later.
     const [, from = month] = [cut, month].sort();
-    const slice = this.#slices.get(from) ?? { counts: {}, users: new Set<string>() };
-    this.#slices.set(from, slice);
-    return slice;
+    const period = this.#periods.get(from) ?? { counts: {}, users: new Set<string>() };
+    this.#periods.set(from, period);
+    return period;
   }
 
   /** Index of the first cut after an instant, by binary search: there may be hundreds of cuts. */

@@ -8,7 +8,7 @@ import {
   type Totals,
   type Window,
 } from './shapes.ts';
-import { isWithin, less, measure, monthStart, type Slice, without } from './usage.ts';
+import { isWithin, less, measure, monthStart, type UsagePeriod, without } from './usage.ts';
 
 /** Statements (decisions, section 10): invoiced usage of a window, and unbilled usage priced with the present card. */
 
@@ -158,20 +158,20 @@ const assign = (
  */
 const placesOf = (
   meter: Meter,
-  slices: readonly Slice[],
+  periods: readonly UsagePeriod[],
   invoices: readonly FrozenInvoice[],
-  measured: (isChosen: (slice: Slice) => boolean) => Measure,
+  measured: (isChosen: (period: UsagePeriod) => boolean) => Measure,
 ): readonly Place[] => {
   const lines = lateLinesOf(invoices).filter((line) => line.meter === meter);
   if (lines.length === 0) return [];
   const places = new Map<string, Place>();
-  for (const slice of slices) {
-    const invoice = invoices.find((each) => isWithin(slice.from, each.window));
-    const from = invoice?.window.from ?? slice.from;
+  for (const period of periods) {
+    const invoice = invoices.find((each) => isWithin(period.from, each.window));
+    const from = invoice?.window.from ?? period.from;
     if (places.has(from)) continue;
     const open =
       invoice === undefined
-        ? measured((each) => each === slice)
+        ? measured((each) => each === period)
         : less(
             measured((each) => isWithin(each.from, invoice.window)),
             ownOf(invoice, meter),
@@ -202,13 +202,13 @@ const placesOf = (
 
 /**
  * Lines for usage without an invoice: usage of the window outside invoiced windows, and late usage of some invoices.
- * @param slices usage, split at the instants of {@link cutsFor}
+ * @param periods usage, split at the instants of {@link cutsFor}
  * @param invoices all live invoices of the customer
  * @param lookedAfter the invoices whose late usage is listed
  */
 export const unbilledLines = (
   { window, card, textsOf }: Priced,
-  slices: readonly Slice[],
+  periods: readonly UsagePeriod[],
   invoices: readonly FrozenInvoice[],
   lookedAfter: readonly FrozenInvoice[],
 ): readonly StatementLine[] => {
@@ -221,10 +221,10 @@ export const unbilledLines = (
 
   const linesOf = (meter: Meter): readonly StatementLine[] => {
     const rate = card.rates[meter];
-    const chosen = (isChosen: (slice: Slice) => boolean): Measure =>
-      measure(slices, meter, isChosen, rate?.included ?? 0);
-    const measured = (some: readonly Window[]): Measure => chosen((slice) => isIn(some, slice.from));
-    const places = placesOf(meter, slices, invoices, chosen);
+    const chosen = (isChosen: (period: UsagePeriod) => boolean): Measure =>
+      measure(periods, meter, isChosen, rate?.included ?? 0);
+    const measured = (some: readonly Window[]): Measure => chosen((period) => isIn(some, period.from));
+    const places = placesOf(meter, periods, invoices, chosen);
     const heldAt = (isMeant: (place: Place) => boolean): Measure =>
       places
         .filter(isMeant)

@@ -1,14 +1,14 @@
 import type { Measure } from './pricing.ts';
 import type { Meter, Window } from './shapes.ts';
 
-/** Usage in slices of time, and sums of a meter over chosen slices. */
+/** Usage in periods of time, and sums of a meter over chosen periods. */
 
-/** Usage in a part of a calendar month (UTC). Slices of a customer do not overlap. */
-export interface Slice {
-  /** Instant at which the slice begins. */
+/** Usage in a part of a calendar month (UTC). Periods of a customer do not overlap. */
+export interface UsagePeriod {
+  /** Instant at which the period begins. */
   readonly from: string;
   readonly counts: Readonly<Partial<Record<Meter, number>>>;
-  /** Ids of people active in the slice. */
+  /** Ids of people active in the period. */
   readonly users: ReadonlySet<string>;
 }
 
@@ -31,41 +31,41 @@ export const without = (window: Window, taken: readonly Window[]): readonly Wind
   return gaps;
 };
 
-const distinct = (slice: Slice, seen: ReadonlySet<string>): string[] =>
-  [...slice.users].filter((user) => !seen.has(user));
+const distinct = (period: UsagePeriod, seen: ReadonlySet<string>): string[] =>
+  [...period.users].filter((user) => !seen.has(user));
 
 /**
- * Usage of a meter in the chosen slices, and its billable part. All usage of a calendar month, chosen or not, uses up
- * the included units in the order of time. A user counts once, in the first chosen slice.
- * @param slices in the order of time, complete from the start of each month that has a chosen slice
+ * Usage of a meter in the chosen periods, and its billable part. All usage of a calendar month, chosen or not, uses up
+ * the included units in the order of time. A user counts once, in the first chosen period.
+ * @param periods in the order of time, complete from the start of each month that has a chosen period
  */
 export const measure = (
-  slices: readonly Slice[],
+  periods: readonly UsagePeriod[],
   meter: Meter,
-  isChosen: (slice: Slice) => boolean,
+  isChosen: (period: UsagePeriod) => boolean,
   included: number,
 ): Measure => {
   const counted = new Set<string>();
   let [quantity, billable, used, month] = [0, 0, 0, ''];
   let before = new Set<string>();
-  for (const slice of slices) {
-    if (monthStart(slice.from) !== month) {
-      month = monthStart(slice.from);
+  for (const period of periods) {
+    if (monthStart(period.from) !== month) {
+      month = monthStart(period.from);
       used = 0;
       before = new Set();
     }
     const users = meter === 'active_users';
-    if (!isChosen(slice)) {
+    if (!isChosen(period)) {
       if (users) {
-        for (const user of slice.users) before.add(user);
+        for (const user of period.users) before.add(user);
         used = Math.max(used, before.size);
-      } else used += slice.counts[meter] ?? 0;
+      } else used += period.counts[meter] ?? 0;
       continue;
     }
-    const fresh = users ? distinct(slice, counted) : [];
-    const amount = users ? fresh.length : (slice.counts[meter] ?? 0);
+    const fresh = users ? distinct(period, counted) : [];
+    const amount = users ? fresh.length : (period.counts[meter] ?? 0);
     for (const user of fresh) counted.add(user);
-    if (users) for (const user of slice.users) before.add(user);
+    if (users) for (const user of period.users) before.add(user);
     quantity += amount;
     billable += Math.max(0, amount - Math.max(0, included - used));
     used += amount;

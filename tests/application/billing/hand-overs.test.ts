@@ -333,7 +333,7 @@ describe('A customer handed over to another partner', () => {
     });
     const before = await customerById(reader, PARTNER, ACME);
     if (before === undefined) throw new Error('no customer');
-    const slices = await usage.slices(before, [NOVEMBER.from, NOVEMBER.to]);
-    expect(slices.map(({ counts }) => counts)).to.deep.equal([{ records_created: 1 }]);
+    const periods = await usage.periods(before, [NOVEMBER.from, NOVEMBER.to]);
+    expect(periods.map(({ counts }) => counts)).to.deep.equal([{ records_created: 1 }]);
   });
 });

@@ -29,7 +29,7 @@ describe('Usage by period', () => {
             const from = begun.at(-1) ?? '';
             wanted.set(from, [...(wanted.get(from) ?? []), at]);
           }
-          const found = tally.slices().map(({ from, counts, users }) => [from, counts.messages_sent, users]);
+          const found = tally.periods().map(({ from, counts, users }) => [from, counts.messages_sent, users]);
           expect(found).to.deep.equal(
             [...wanted]
               .toSorted(([a], [b]) => (a < b ? -1 : 1))

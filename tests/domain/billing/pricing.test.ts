@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { amountOf, lineOf, marginPct, millionths, totalsOf } from '../../../domain/billing/pricing.ts';
 import { RATE, rateCardStream, replaceRateCard } from '../../../domain/billing/rate-card.ts';
-import { less, measure, type Slice, without } from '../../../domain/billing/usage.ts';
+import { less, measure, type UsagePeriod, without } from '../../../domain/billing/usage.ts';
 import { halfEven } from '../../../domain/core/half-even.ts';
 import { given, refusal } from '../../support/given.ts';
 
@@ -96,21 +96,21 @@ describe('Pricing', () => {
   });
 });
 
-const slice = (from: string, count: number, users: readonly string[] = []): Slice => ({
+const period = (from: string, count: number, users: readonly string[] = []): UsagePeriod => ({
   from: `${from}T00:00:00.000Z`,
   counts: { messages_sent: count },
   users: new Set(users),
 });
 
 describe('Measuring usage', () => {
-  const slices = [
-    slice('2026-10-20', 4, ['ann']),
-    slice('2026-11-01', 3, ['ann', 'ben']),
-    slice('2026-11-10', 2, ['ben', 'cy']),
-    slice('2026-12-01', 5, ['ann']),
+  const periods = [
+    period('2026-10-20', 4, ['ann']),
+    period('2026-11-01', 3, ['ann', 'ben']),
+    period('2026-11-10', 2, ['ben', 'cy']),
+    period('2026-12-01', 5, ['ann']),
   ];
   const of = (from: string, included: number, meter: 'messages_sent' | 'active_users' = 'messages_sent') =>
-    measure(slices, meter, (each) => each.from >= from, included);
+    measure(periods, meter, (each) => each.from >= from, included);
 
   it('uses up included units per month, in the order of time', () => {
     expect(of('2026-10', 4)).to.deep.equal({ quantity: 14, billable: 2 });
@@ -119,7 +119,7 @@ describe('Measuring usage', () => {
     expect(of('2027', 3)).to.deep.equal({ quantity: 0, billable: 0 });
   });
 
-  it('counts a person once, in the first slice of the window that has the person', () => {
+  it('counts a person once, in the first period of the window that has the person', () => {
     expect(of('2026-10', 0, 'active_users')).to.deep.equal({ quantity: 3, billable: 3 });
     // October includes ann, November ben and cy.
     expect(of('2026-10', 1, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
@@ -127,21 +127,21 @@ describe('Measuring usage', () => {
     expect(of('2026-11-10', 3, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
   });
 
-  it('does not depend on the boundaries of slices', () => {
+  it('does not depend on the boundaries of periods', () => {
     const user = fc.constantFrom('a', 'b', 'c', 'd');
     const day = fc.record({ count: fc.nat(4), users: fc.array(user, { maxLength: 3 }) });
     const days = fc.array(day, { minLength: 10, maxLength: 10 });
     fc.assert(
       fc.property(days, fc.nat(8), fc.nat(9), fc.constantFrom(2, 5), (each, included, from, step) => {
         const dayOf = (nth: number): string => `2026-11-${String(nth + 10)}`;
-        const fine = each.map(({ count, users }, nth) => slice(dayOf(nth), count, users));
+        const fine = each.map(({ count, users }, nth) => period(dayOf(nth), count, users));
         const begin = from - (from % step);
         const coarse = fine.flatMap((one, nth) => {
           if (nth % step !== 0) return [];
           const group = fine.slice(nth, nth + step);
           const count = group.reduce((all, { counts }) => all + (counts.messages_sent ?? 0), 0);
           return [
-            slice(
+            period(
               one.from.slice(0, 10),
               count,
               group.flatMap(({ users }) => [...users]),

@@ -3,7 +3,7 @@ import { lineOf } from '../../../domain/billing/pricing.ts';
 import type { RateCard } from '../../../domain/billing/rate-card.ts';
 import type { FrozenInvoice, Window } from '../../../domain/billing/shapes.ts';
 import { unbilledLines } from '../../../domain/billing/statement.ts';
-import type { Slice } from '../../../domain/billing/usage.ts';
+import type { UsagePeriod } from '../../../domain/billing/usage.ts';
 
 const texts = { item_name: '', item_description: '' };
 const day = (from: number, to: number): Window => ({
@@ -24,7 +24,7 @@ const invoiceWithLate = (id: string, window: Window, late: Window): FrozenInvoic
   generated_at: '2026-12-01T00:00:00.000Z',
 });
 
-const used = (from: string, count: number): Slice => ({
+const used = (from: string, count: number): UsagePeriod => ({
   from,
   counts: { jobs_started: count },
   users: new Set(),
@@ -32,7 +32,7 @@ const used = (from: string, count: number): Slice => ({
 
 describe('Unbilled usage', () => {
   /** The one included unit is used up on the 17th: only the unit of the 29th is billable. */
-  const slices = [used(day(17, 18).from, 1), used(day(29, 30).from, 1)];
+  const periods = [used(day(17, 18).from, 1), used(day(29, 30).from, 1)];
   const card: RateCard = {
     version: 1,
     updatedAt: null,
@@ -48,12 +48,12 @@ describe('Unbilled usage', () => {
 
   for (const order of [invoices, invoices.toReversed()]) {
     it(`is empty where late lines of overlapping windows hold all units (${order.map(({ id }) => id)})`, () => {
-      expect(unbilledLines(priced, slices, order, [])).to.deep.equal([]);
+      expect(unbilledLines(priced, periods, order, [])).to.deep.equal([]);
     });
   }
 
   it('is the usage that no late line holds', () => {
-    const [line] = unbilledLines(priced, slices, invoices.slice(0, 1), []);
+    const [line] = unbilledLines(priced, periods, invoices.slice(0, 1), []);
     expect(line).to.include({ quantity: 1, included: 1, billable: 0 });
   });
 });
