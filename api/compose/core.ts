@@ -3,7 +3,7 @@ import { CommandHandler } from '../../application/core/commands/command-handler.
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
 import { BackgroundScheduler } from '../../application/core/concurrency/background-scheduler.ts';
-import { withGatheredCalls } from '../../application/core/concurrency/gathered-calls.ts';
+import { withCoalescedCalls } from '../../application/core/concurrency/coalesced-calls.ts';
 import { type StoreWait, withoutWait } from '../../application/core/concurrency/store-wait.ts';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
@@ -70,7 +70,7 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   adapters: Adapters = nodeAdapters,
 ): Promise<Core<S>> => {
   const opened = await adapters.openStores(config, logger, wait, timeSlices);
-  const stores = { ...opened, reads: withGatheredCalls(opened.reads) };
+  const stores = { ...opened, reads: withCoalescedCalls(opened.reads) };
   const secrets = secretsFrom(config);
   const ids = uuidV7Ids(clock, randomFill);
   const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });

@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { withGatheredCalls } from '../../application/core/concurrency/gathered-calls.ts';
+import { withCoalescedCalls } from '../../application/core/concurrency/coalesced-calls.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { CacheBudget } from '../../application/core/memory/bounded-cache.ts';
 import { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
@@ -32,7 +32,7 @@ const run = async (): Promise<void> => {
   const stopTracing = await startTracing(config, logger);
   const post = (message: FromProjections): void => port.postMessage(message);
   const events = await openEvents(config, logger);
-  const reads = withGatheredCalls(await openReads(config));
+  const reads = withCoalescedCalls(await openReads(config));
   const progress = new ProgressReports((made) => post({ kind: 'progress', made }));
   releaseWhenIdle();
   const stopping = new AbortController();

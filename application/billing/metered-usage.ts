@@ -62,7 +62,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     if (from === undefined || to === undefined || to <= from) return [];
     return this.#whileUnchanged(customer, async (present) => {
       const tally = new UsageByPeriod(cuts);
-      await this.#gather(present, { from, to }, cuts, tally);
+      await this.#collect(present, { from, to }, cuts, tally);
       return tally.periods();
     });
   }
@@ -87,7 +87,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
   }
 
   /** Sums usage in the partner's tenures over a range: whole days from documents, partial days from the log. */
-  async #gather(customer: Customer, range: Window, cuts: readonly string[], sink: Sink): Promise<void> {
+  async #collect(customer: Customer, range: Window, cuts: readonly string[], sink: Sink): Promise<void> {
     const { id, tenures } = customer;
     const cutDays = new Set(cuts.filter((cut) => !isMidnight(cut)).map(dayOf));
     const scanned: MeteredDay[] = [];
@@ -158,7 +158,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
 
   async #firstEvents(customer: Customer, window: Window, { limit, after }: PageRequest): Promise<UsagePage> {
     const firsts = new Map<string, string>();
-    await this.#gather(customer, window, [window.from, window.to], {
+    await this.#collect(customer, window, [window.from, window.to], {
       add: () => undefined,
       meet: (at, user, position) => {
         const known = firsts.get(user);

@@ -41,7 +41,7 @@ export const SCANNED = 16_384;
 /** Other followers do not wait for a follower that handles one batch for longer than this (ms). */
 const STILL_MS = 1000;
 /** Followers that start within this time (ms) of one another read the log together. */
-const GATHER_MS = 100;
+const COALESCE_MS = 100;
 /** A waiting follower checks again after this time (ms). */
 const POLL_MS = 100;
 
@@ -122,8 +122,8 @@ export class PageReader {
 
   #mustWait(follower: Follower): boolean {
     if (follower.caughtUp || follower.isUrgent) return false;
-    const isGathering = this.#followers.size > 1 && monotonic() - this.#lastBegan < GATHER_MS;
-    if (isGathering && follower.batches > 0) return true;
+    const isCoalescing = this.#followers.size > 1 && monotonic() - this.#lastBegan < COALESCE_MS;
+    if (isCoalescing && follower.batches > 0) return true;
     if (!this.#buffer.isOver) return false;
     const needed = this.#needed();
     this.#buffer.dropWhere((page) => !needed.has(page));

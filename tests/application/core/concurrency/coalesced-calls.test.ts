@@ -1,18 +1,18 @@
 import { expect } from 'chai';
-import { withGatheredCalls } from '../../../../application/core/concurrency/gathered-calls.ts';
+import { withCoalescedCalls } from '../../../../application/core/concurrency/coalesced-calls.ts';
 import { leaseNameOf, type ReadStore } from '../../../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
 import { positionOf } from '../../../../infrastructure/read-store/stored-values.ts';
 
-describe('gathered calls', () => {
+describe('coalesced calls', () => {
   let store: ReadStore;
   let calls: string[][];
   let isAway: boolean;
-  let gathered: ReadStore;
+  let coalesced: ReadStore;
   beforeEach(async () => {
     store = await openSqliteReadStore({ path: ':memory:' });
     [calls, isAway] = [[], false];
-    gathered = withGatheredCalls({
+    coalesced = withCoalescedCalls({
       ...store,
       acquireLeases: (names, ...rest) => {
         calls.push([...names]);
@@ -24,8 +24,8 @@ describe('gathered calls', () => {
 
   it('takes the leases asked for in one tick in one call for each owner', async () => {
     await store.acquireLease('b', 'other', 60_000);
-    const asked = ['a', 'b', 'c'].map((name) => gathered.acquireLease(name, 'me', 60_000));
-    const second = gathered.acquireLease('a', 'second', 60_000);
+    const asked = ['a', 'b', 'c'].map((name) => coalesced.acquireLease(name, 'me', 60_000));
+    const second = coalesced.acquireLease('a', 'second', 60_000);
     const fences = (await Promise.all(asked)).map((lease) => lease?.fence);
     expect(fences).to.deep.equal([1, undefined, 1]);
     expect(await second).to.equal(undefined);
@@ -33,18 +33,18 @@ describe('gathered calls', () => {
   });
 
   it('makes a new call for a lease asked for later', async () => {
-    const first = await gathered.acquireLease('a', 'me', 60_000);
-    expect(await gathered.acquireLease('a', 'me', 60_000)).to.deep.equal(first);
+    const first = await coalesced.acquireLease('a', 'me', 60_000);
+    expect(await coalesced.acquireLease('a', 'me', 60_000)).to.deep.equal(first);
     expect(calls).to.deep.equal([['a'], ['a']]);
   });
 
   it('fails all leases that were asked for in one tick, and no later one', async () => {
     isAway = true;
-    const asked = ['a', 'b'].map((name) => gathered.acquireLease(name, 'me', 60_000));
+    const asked = ['a', 'b'].map((name) => coalesced.acquireLease(name, 'me', 60_000));
     const ends = await Promise.allSettled(asked);
     expect(ends.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
     isAway = false;
-    expect((await gathered.acquireLease('a', 'me', 60_000))?.fence).to.equal(1);
+    expect((await coalesced.acquireLease('a', 'me', 60_000))?.fence).to.equal(1);
   });
 
   it('stores the checkpoints of one tick in one call, and refuses only those with an older fence', async () => {
@@ -54,7 +54,7 @@ describe('gathered calls', () => {
       await store.acquireLease(leaseNameOf(generation), 'me', 60_000);
     }
     const saved: number[] = [];
-    const watched = withGatheredCalls({
+    const watched = withCoalescedCalls({
       ...store,
       saveCheckpoints: (all) => {
         saved.push(all.length);
@@ -74,7 +74,7 @@ describe('gathered calls', () => {
   });
 
   it('rejects a call that the store does not answer', async () => {
-    const silent = withGatheredCalls({ ...store, activeGenerations: async () => [] });
+    const silent = withCoalescedCalls({ ...store, activeGenerations: async () => [] });
     const ends = await Promise.allSettled(['p', 'q'].map((name) => silent.activeGeneration(name)));
     expect(ends.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
   });

@@ -6,7 +6,7 @@ interface Asked<Key, Value> extends PromiseWithResolvers<Value> {
 }
 
 /** Merges all calls of one tick into one call of `answer`, which must settle each merged call or reject. */
-const gathered = <Key, Value>(
+const coalesced = <Key, Value>(
   answer: (asked: readonly Asked<Key, Value>[]) => Promise<void>,
 ): ((key: Key) => Promise<Value>) => {
   let asked: Asked<Key, Value>[] = [];
@@ -27,11 +27,11 @@ const gathered = <Key, Value>(
   };
 };
 
-/** Like {@link gathered}; `call` returns one value per key, in the order of the keys. */
-const gatheredValues = <Key, Value>(
+/** Like {@link coalesced}; `call` returns one value per key, in the order of the keys. */
+const coalescedValues = <Key, Value>(
   call: (keys: readonly Key[]) => Promise<readonly Value[]>,
 ): ((key: Key) => Promise<Value>) =>
-  gathered<Key, Value>(async (asked) => {
+  coalesced<Key, Value>(async (asked) => {
     const values = (await call(asked.map(({ key }) => key))).values();
     for (const { resolve, reject } of asked) {
       const { value, done } = values.next();
@@ -44,11 +44,11 @@ const gatheredValues = <Key, Value>(
  * Wraps a store and merges calls of the same tick into one, since about forty projections and subscribers of a process
  * renew leases, store checkpoints and read generations at the same moments (decision 67).
  */
-export const withGatheredCalls = (store: ReadStore): ReadStore => {
+export const withCoalescedCalls = (store: ReadStore): ReadStore => {
   const leases = new Map<string, ReadStore['acquireLease']>();
   const leasesOf = (owner: string, ttlMs: number): ReadStore['acquireLease'] =>
-    gatheredValues((names: readonly string[]) => store.acquireLeases(names, owner, ttlMs));
-  const save = gathered<CheckpointWrite, void>(async (asked) => {
+    coalescedValues((names: readonly string[]) => store.acquireLeases(names, owner, ttlMs));
+  const save = coalesced<CheckpointWrite, void>(async (asked) => {
     const refusals = await store.saveCheckpoints(asked.map(({ key }) => key));
     for (const [at, { resolve, reject }] of asked.entries()) {
       const refusal = refusals[at];
@@ -68,8 +68,8 @@ export const withGatheredCalls = (store: ReadStore): ReadStore => {
       writes.length === 0 && checkpoint !== undefined
         ? save({ generation, fence, checkpoint })
         : store.commit({ generation, fence, writes, checkpoint }),
-    state: gatheredValues((generations: readonly GenerationId[]) => store.states(generations)),
-    activeGeneration: gatheredValues((projections: readonly string[]) =>
+    state: coalescedValues((generations: readonly GenerationId[]) => store.states(generations)),
+    activeGeneration: coalescedValues((projections: readonly string[]) =>
       store.activeGenerations(projections),
     ),
   };
