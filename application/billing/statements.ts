@@ -172,9 +172,9 @@ export class Statements extends WithDeps<{
     customer: Customer,
     priced: PricedFor,
     invoices: readonly FrozenInvoice[],
-    lookedAfter: readonly FrozenInvoice[],
+    withLateUsage: readonly FrozenInvoice[],
   ): Promise<readonly StatementLine[]> {
-    const cuts = cutsFor(priced.window, invoices, lookedAfter);
+    const cuts = cutsFor(priced.window, invoices, withLateUsage);
     const periods = await this.deps.usage.periods(customer, cuts);
     const textsOf: Priced['textsOf'] = (meter, quantity, window) => {
       const { item_name_template, item_description } = priced.profile;
@@ -190,7 +190,7 @@ export class Statements extends WithDeps<{
         item_description: renderTemplate(item_description, values),
       };
     };
-    return unbilledLines({ ...priced, textsOf }, periods, invoices, lookedAfter);
+    return unbilledLines({ ...priced, textsOf }, periods, invoices, withLateUsage);
   }
 
   async #pricing(partnerId: string, window: Window): Promise<PricedFor> {

@@ -22,12 +22,12 @@ import {
   closePosting,
   discardRefusedDraft,
   mirrorContent,
-  postEntry,
   postingCommand,
-  postNewEntry,
   prepareMirror,
   reversalCommand,
   reverseEntry,
+  startPosting,
+  startPostingNew,
 } from '../../domain/ledger/posting.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -81,7 +81,7 @@ export class PostingProcess extends WithDeps<{
       const draft = entry.status === 'draft' ? entry : undefined;
       const { revision: journalRevision } = await this.#check(tenantId, draft);
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
-        postEntry(now, { id: attemptId, journalRevision }),
+        startPosting(now, { id: attemptId, journalRevision }),
       );
       if (claim !== undefined) return this.#complete(tenantId, claim, context.cause);
     }
@@ -118,7 +118,7 @@ export class PostingProcess extends WithDeps<{
       const claim = await this.#claim(tenantId, id, context, (now) => {
         // The entry was posted after it was loaded: the next round finds this.
         if (isPosted(now)) throw new PostingInProgress();
-        return postNewEntry(now, { id, content, source }, { id: attemptId, journalRevision });
+        return startPostingNew(now, { id, content, source }, { id: attemptId, journalRevision });
       });
       if (claim === undefined) continue;
       await slot?.reached;

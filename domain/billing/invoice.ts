@@ -206,13 +206,13 @@ export const generateInvoice = (
 };
 
 /** @param state `void` also for an unknown invoice */
-const locked = (state: LiveInvoice['state'] | 'void'): DomainError =>
+const invoiceLocked = (state: LiveInvoice['state'] | 'void'): DomainError =>
   new DomainError('invoice_locked', `The invoice is ${state} and cannot be changed.`, { state });
 
 /** No events when issuing has begun or is done. @throws `invoice_locked` for a void invoice */
 export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
-  if (invoice === undefined) throw locked('void');
+  if (invoice === undefined) throw invoiceLocked('void');
   if (invoice.state !== 'generated') return [];
   const { revision, attempt } = invoice;
   return decided(InvoiceIssueStarted, { invoice_id: id, revision, attempt: attempt + 1 });
@@ -269,7 +269,7 @@ const underWay = (state: InvoicesState, id: string, attempt: number): LiveInvoic
 /** @throws `invoice_locked` unless the invoice's state is `generated` */
 export const voidInvoice = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
-  if (invoice?.state !== 'generated') throw locked(invoice?.state ?? 'void');
+  if (invoice?.state !== 'generated') throw invoiceLocked(invoice?.state ?? 'void');
   const { revision, window } = invoice;
   return decided(InvoiceVoided, { invoice_id: id, revision, window });
 };

@@ -47,12 +47,12 @@ type LateLine = StatementLine & { readonly window: Window };
 export const cutsFor = (
   window: Window,
   invoices: readonly FrozenInvoice[],
-  lookedAfter: readonly FrozenInvoice[],
+  withLateUsage: readonly FrozenInvoice[],
 ): readonly string[] => {
   const windows = invoices.map((invoice) => invoice.window);
   const late = lateLinesOf(invoices).map((line) => line.window);
   // Late lines of an invoice can belong to the window of any invoice.
-  const needed = late.length > 0 ? windows : lookedAfter.map((invoice) => invoice.window);
+  const needed = late.length > 0 ? windows : withLateUsage.map((invoice) => invoice.window);
   const parts = [window, ...needed, ...late];
   const [first = window.from] = parts.map(({ from }) => monthStart(from)).sort();
   const [last = window.to] = parts
@@ -204,13 +204,13 @@ const placesOf = (
  * Lines for usage without an invoice: usage of the window outside invoiced windows, and late usage of some invoices.
  * @param periods usage, split at the instants of {@link cutsFor}
  * @param invoices all live invoices of the customer
- * @param lookedAfter the invoices whose late usage is listed
+ * @param withLateUsage the invoices whose late usage is listed
  */
 export const unbilledLines = (
   { window, card, textsOf }: Priced,
   periods: readonly UsagePeriod[],
   invoices: readonly FrozenInvoice[],
-  lookedAfter: readonly FrozenInvoice[],
+  withLateUsage: readonly FrozenInvoice[],
 ): readonly StatementLine[] => {
   const gaps = without(
     window,
@@ -238,7 +238,7 @@ export const unbilledLines = (
     const inGaps = heldAt((place) => place.invoice === undefined && isIn(gaps, place.window.from));
     return [
       ...lineIf(less(measured(gaps), inGaps), window),
-      ...lookedAfter.flatMap((invoice) => {
+      ...withLateUsage.flatMap((invoice) => {
         const billed = plus(
           ownOf(invoice, meter),
           heldAt((place) => place.invoice === invoice),

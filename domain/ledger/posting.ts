@@ -64,7 +64,7 @@ export interface AnswerPosting {
 // Claim: decided on the entry's stream
 
 /** @throws as {@link requireDraft}; `unbalanced` */
-export const postEntry = (state: Entry, attempt: PostingAttempt): readonly EntryEvent[] => {
+export const startPosting = (state: Entry, attempt: PostingAttempt): readonly EntryEvent[] => {
   const { id, content } = requireDraft(state);
   requireBalance(content);
   return decided(EntryPostingStarted, {
@@ -79,14 +79,14 @@ export const postEntry = (state: Entry, attempt: PostingAttempt): readonly Entry
  * Drafts the entry unless it is already a draft, and starts its posting; a refusal discards the draft.
  * @throws `immutable`, {@link PostingInProgress}, `unbalanced`, `payload_too_large`
  */
-export const postNewEntry = (
+export const startPostingNew = (
   state: Entry,
   draft: Omit<DraftEntry, 'redraft'>,
   attempt: PostingAttempt,
 ): readonly EntryEvent[] => {
   const drafted = draftEntry(state, { ...draft, redraft: true });
   const posted: Entry = drafted.length === 0 ? state : { status: 'draft', ...draft, createdAt: 0 };
-  return [...drafted, ...postEntry(posted, { ...attempt, discardsIfRefused: true })];
+  return [...drafted, ...startPosting(posted, { ...attempt, discardsIfRefused: true })];
 };
 
 /** Discards a draft that no user asked for, when the journal would refuse it. */

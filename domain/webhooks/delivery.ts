@@ -151,7 +151,7 @@ const attempted = (state: ScheduledDelivery, data: Attempt, at: number): Schedul
   };
 };
 
-const ended = (state: ScheduledDelivery, status: ScheduledDelivery['status']): ScheduledDelivery => ({
+const endAs = (state: ScheduledDelivery, status: ScheduledDelivery['status']): ScheduledDelivery => ({
   ...state,
   ended: true,
   status: state.replay === undefined ? status : 'pending',
@@ -167,7 +167,7 @@ export const deliveryStream: StreamType<Delivery, DeliveryEvent> = {
     DeliveryScheduled: (_state, data, { at }) => scheduled(data, at),
     DeliveryBodyContinued: (state) => state,
     DeliverySucceeded: onScheduled((state, data, { at }) =>
-      ended(
+      endAs(
         { ...attempted(state, data, at), responseCode: data.response_code, lastError: null },
         'delivered',
       ),
@@ -179,11 +179,11 @@ export const deliveryStream: StreamType<Delivery, DeliveryEvent> = {
     }),
     DeliveryDeadLettered: onScheduled((state, data, { at }) => {
       const { response_code: responseCode, error: lastError } = data;
-      const after = ended({ ...attempted(state, data, at), responseCode, lastError }, 'dead');
+      const after = endAs({ ...attempted(state, data, at), responseCode, lastError }, 'dead');
       return after.status === 'dead' ? { ...after, deadAt: at } : after;
     }),
     DeliveryRefused: onScheduled((state, data, { at }) =>
-      ended({ ...attempted(state, data, at), responseCode: null, lastError: data.error }, 'failed'),
+      endAs({ ...attempted(state, data, at), responseCode: null, lastError: data.error }, 'failed'),
     ),
     DeliveryReplayRequested: onScheduled((state, { replay_id: id, due_at, order }) => {
       const replay = { id, dueAt: Date.parse(due_at), ...(order === undefined ? {} : { order }) };
