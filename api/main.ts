@@ -23,8 +23,8 @@ const main = async (): Promise<void> => {
     for (const signal of STOPPING) process.on(signal, () => supervisor.stop(signal));
     process.exit(await supervisor.run());
   }
-  const logger = member === undefined ? log : log.child({ process: member.place.index });
-  const isFirst = (member?.place.index ?? 0) === 0;
+  const logger = member === undefined ? log : log.child({ process: member.identity.index });
+  const isFirst = (member?.identity.index ?? 0) === 0;
   const runs = stopOnSignals(logger, member !== undefined);
   if (isFirst) {
     for (const misspelled of misspelledVariables(process.env)) {

@@ -88,7 +88,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   // Repeats the log's erasures before anything is served: a restored key store may hold destroyed keys.
   const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
-  const lease = { logger, owner: member?.place.owner ?? randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
+  const lease = { logger, owner: member?.identity.owner ?? randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
   const foldLag = config.ROLE === 'worker' ? new FoldLag(() => feed.position) : undefined;
@@ -224,7 +224,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     ids,
     limits,
     catchUp,
-    socketLimits: shareOf(SOCKET_LIMITS, member?.place.processes ?? 1),
+    socketLimits: shareOf(SOCKET_LIMITS, member?.identity.processes ?? 1),
     onPosition: (tenantId, position) => readModels.answered(tenantId, position),
     appendLine: (line) => impersonation.appendLine(line),
     clock,

@@ -9,8 +9,8 @@ import { type AdminCommand, produce, Refusal, say } from './command.ts';
 import { makeSecrets, showConfig } from './configuration.ts';
 import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
-import { packLog } from './log-form.ts';
 import { exportAll, importAll } from './moves.ts';
+import { packLog } from './pack-log.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
 /**

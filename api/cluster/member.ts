@@ -2,17 +2,17 @@ import { z } from 'zod';
 import type { SharedTakes } from '../http/rate-limits.ts';
 import { type FromProcess, type Takes, toProcess } from './messages.ts';
 
-/** Environment variable in which the supervisor passes a process its {@link Place}, as JSON. */
+/** Environment variable in which the supervisor passes a process its {@link ProcessIdentity}, as JSON. */
 export const MEMBER = 'CLUSTER_MEMBER';
 
-const place = z.object({
+const identity = z.object({
   /** 0 for the process that also does the background work. */
   index: z.int(),
   processes: z.int(),
   /** Owner of the leases. A process started in place of a dead one keeps this name, so no lease has to expire. */
   owner: z.string(),
 });
-export type Place = z.output<typeof place>;
+export type ProcessIdentity = z.output<typeof identity>;
 
 /** Timeout (ms) of a scrape of all processes' metrics. */
 const SCRAPE_MS = 2000;
@@ -23,7 +23,7 @@ const MOST_TAKES = 5000;
 
 /** A process of a group; exchanges metrics and rate-limit counts with the others through the supervisor. */
 export class Member implements SharedTakes {
-  readonly place: Place;
+  readonly identity: ProcessIdentity;
   readonly #send: (message: FromProcess) => void;
   readonly #scrapes = new Map<number, (text: string | undefined) => void>();
   #lastScrape = 0;
@@ -32,8 +32,8 @@ export class Member implements SharedTakes {
   #onTaken: (bucket: string, caller: string, tokens: number) => void = () => undefined;
   #snapshot: () => Promise<readonly object[]> = () => Promise.resolve([]);
 
-  constructor(at: Place, send: (message: FromProcess) => void) {
-    this.place = at;
+  constructor(at: ProcessIdentity, send: (message: FromProcess) => void) {
+    this.identity = at;
     this.#send = send;
   }
 
@@ -107,7 +107,7 @@ export const memberOf = (variables: Readonly<Record<string, string | undefined>>
   const given = variables[MEMBER];
   if (given === undefined || process.send === undefined) return undefined;
   // A failed send is ignored: the supervisor has ended, and this process ends for the same reason.
-  const member = new Member(place.parse(JSON.parse(given)), (message) =>
+  const member = new Member(identity.parse(JSON.parse(given)), (message) =>
     process.send?.(message, undefined, undefined, () => undefined),
   );
   process.on('message', (message) => member.receive(message));

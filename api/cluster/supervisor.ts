@@ -5,7 +5,7 @@ import { AggregatorRegistry } from 'prom-client';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { freePort } from '../http/listening.ts';
-import { MEMBER, type Place } from './member.ts';
+import { MEMBER, type ProcessIdentity } from './member.ts';
 import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
@@ -24,7 +24,7 @@ const COLLECT_MS = 1000;
 type Snapshot = Extract<FromProcess, { kind: 'snapshot' }>['metrics'];
 
 interface Slot {
-  readonly place: Place;
+  readonly identity: ProcessIdentity;
   readonly role: Config['ROLE'];
   child: ChildProcess | undefined;
   startedAt: number;
@@ -59,7 +59,7 @@ export class Supervisor {
     this.#logger = logger;
     this.#variables = variables;
     this.#slots = Array.from({ length: WORKERS }, (_, index) => ({
-      place: { index, processes: WORKERS, owner: randomUUID() },
+      identity: { index, processes: WORKERS, owner: randomUUID() },
       role: index === 0 ? ROLE : 'api',
       child: undefined,
       startedAt: 0,
@@ -92,7 +92,7 @@ export class Supervisor {
       for (const { child } of this.#running) child?.kill('SIGKILL');
     }, STOP_MS).unref();
     setTimeout(() => this.#slots[0]?.child?.kill('SIGTERM'), BACKGROUND_STOP_DELAY_MS).unref();
-    for (const { place, child } of this.#slots) if (place.index > 0) child?.kill('SIGTERM');
+    for (const { identity, child } of this.#slots) if (identity.index > 0) child?.kill('SIGTERM');
     this.#stopLast();
   }
 
@@ -101,15 +101,22 @@ export class Supervisor {
   }
 
   #start(slot: Slot): void {
-    const { place, role } = slot;
-    const env = { ...this.#variables, ROLE: role, PORT: String(this.#port), [MEMBER]: JSON.stringify(place) };
-    const child = fork(MAIN, { env: place.index === 0 ? env : { ...env, DEMO: '0' } });
+    const { identity, role } = slot;
+    const env = {
+      ...this.#variables,
+      ROLE: role,
+      PORT: String(this.#port),
+      [MEMBER]: JSON.stringify(identity),
+    };
+    const child = fork(MAIN, { env: identity.index === 0 ? env : { ...env, DEMO: '0' } });
     slot.child = child;
     slot.startedAt = performance.now();
-    this.#logger.info({ process: place.index, pid: child.pid, role }, 'a process was started');
+    this.#logger.info({ process: identity.index, pid: child.pid, role }, 'a process was started');
     child.on('message', (message: unknown) => this.#receive(child, message));
     // Without a listener, an `error` event would end the supervisor.
-    child.on('error', (error) => this.#logger.warn({ err: error, process: place.index }, 'a process failed'));
+    child.on('error', (error) =>
+      this.#logger.warn({ err: error, process: identity.index }, 'a process failed'),
+    );
     child.once('exit', (code, signal) => this.#onExit(slot, code, signal));
   }
 
@@ -135,7 +142,7 @@ export class Supervisor {
     const isStable = performance.now() - slot.startedAt > STABLE_MS;
     slot.failures = isStable ? 0 : slot.failures + 1;
     const pauseMs = isStable ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (slot.failures - 1), LONGEST_PAUSE_MS);
-    const fields = { process: slot.place.index, code, signal, pause_ms: pauseMs };
+    const fields = { process: slot.identity.index, code, signal, pause_ms: pauseMs };
     this.#logger.error(fields, 'a process ended; it is started again');
     slot.restartTimer = setTimeout(() => this.#start(slot), pauseMs);
   }
@@ -144,7 +151,7 @@ export class Supervisor {
   #stopLast(): void {
     const running = this.#running;
     if (running.length === 0) this.#ended.resolve();
-    else if (running.every(({ place }) => place.index === 0)) running[0]?.child?.kill('SIGTERM');
+    else if (running.every(({ identity }) => identity.index === 0)) running[0]?.child?.kill('SIGTERM');
   }
 
   #receive(from: ChildProcess, received: unknown): void {

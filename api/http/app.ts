@@ -8,7 +8,7 @@ import { SearchGivenUp } from '../../application/ports/searches.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { docsRoutes } from '../openapi/docs.ts';
 import { dropRest } from './body-slices.ts';
-import { ownerOf, tenantOf } from './checks.ts';
+import { sliceOwnerOf, tenantOf } from './checks.ts';
 import { crossOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
 import { Endpoint } from './endpoint.ts';
@@ -131,7 +131,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
         logger.warn({ ...fields, reason: error.message }, 'search given up');
       else logger.error({ ...fields, err: error }, 'request failed');
     }
-    dropRest(exchange.request, () => timeSlices.of(ownerOf(exchange.principal), 'unread body'));
+    dropRest(exchange.request, () => timeSlices.of(sliceOwnerOf(exchange.principal), 'unread body'));
     const page = endpoint?.route.errorPage?.(answer, exchange.request.headers);
     if (page === undefined || exchange.response.headersSent) sendError(exchange, answer);
     else send(exchange, { ...page, status: answer.status, headers: { ...page.headers, ...answer.headers } });

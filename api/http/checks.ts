@@ -27,7 +27,7 @@ export const tenantOf = (principal: Principal | undefined): string | undefined =
   principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
 
 /** The owner of a request's time slices; all requests to public routes share one owner. */
-export const ownerOf = (principal: Principal | undefined): string =>
+export const sliceOwnerOf = (principal: Principal | undefined): string =>
   principal === undefined ? 'public' : ownerKey(principal);
 
 export const decode = (segment: string): string => {

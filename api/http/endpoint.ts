@@ -13,7 +13,7 @@ import { clientAddress, originOf } from './address.ts';
 import { accessFamily, admitTo, bearerToken } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { checkBounded } from './bounded-bodies.ts';
-import { check, checkNamed, decode, ownerOf, tenantOf } from './checks.ts';
+import { check, checkNamed, decode, sliceOwnerOf, tenantOf } from './checks.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
@@ -88,7 +88,7 @@ export class Endpoint {
     if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
     // While the request waits here, its body stays unread.
     if (route.expensive && principal) await this.#deps.expensive.begin(principal, exchange.response);
-    const slice = timeSlices.of(ownerOf(principal), route.operationId);
+    const slice = timeSlices.of(sliceOwnerOf(principal), route.operationId);
     const reading = readBody(exchange.request, this.#bodyRules, slice);
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
     // Requests that arrive together start over several ticks, round-robin over tenants.
@@ -255,7 +255,7 @@ export class Endpoint {
       if (behind !== undefined) {
         await behind;
         // Otherwise all requests that waited for one batch would continue in the same tick.
-        await timeSlices.of(ownerOf(admitted), this.route.operationId).next();
+        await timeSlices.of(sliceOwnerOf(admitted), this.route.operationId).next();
       }
     }
     if (this.route.method === 'get') await enterReads(exchange, admitted);

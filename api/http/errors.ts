@@ -75,7 +75,7 @@ export interface ErrorAnswer {
 }
 
 /** Codes that a client may retry unchanged, after `details.retry_after` or one second. */
-const RETRIED: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'read_model_behind', 'unavailable']);
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'read_model_behind', 'unavailable']);
 
 /** Codes whose bodies have no `details` (specification, Errors). */
 const WITHOUT_DETAILS: ReadonlySet<ErrorCode> = new Set(['assistant_not_entitled', 'internal_error']);
@@ -93,13 +93,13 @@ const headersOf = (
   if (code === 'method_not_allowed' && Array.isArray(details?.allowed)) {
     return { Allow: details.allowed.join(', ') };
   }
-  if (!RETRIED.has(code)) return undefined;
+  if (!RETRYABLE.has(code)) return undefined;
   const seconds = Number(details?.retry_after ?? 1);
   return { 'Retry-After': String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1) };
 };
 
 /** Converts any thrown value to a {@link DomainError} that reveals no internals. */
-const known = (error: unknown): DomainError => {
+const domainErrorOf = (error: unknown): DomainError => {
   if (error instanceof DomainError) return error;
   if (error instanceof TooManySearches) {
     return new DomainError('unavailable', 'Too many searches are waiting. Try again.', { retry_after: 2 });
@@ -127,7 +127,7 @@ const known = (error: unknown): DomainError => {
 
 /** The answer to any thrown value. The caller logs answers from 500 up, with the stack. */
 export const errorAnswer = (thrown: unknown): ErrorAnswer => {
-  const error = known(thrown);
+  const error = domainErrorOf(thrown);
   const status = STATUS_OF[error.code];
   const details = WITHOUT_DETAILS.has(error.code) ? undefined : error.details;
   const body: ErrorBody = {

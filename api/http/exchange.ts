@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import type { Principal } from '../../application/core/commands/principal.ts';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { Span } from '../../application/ports/tracing.ts';
-import { ownerOf } from './checks.ts';
+import { sliceOwnerOf } from './checks.ts';
 import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
@@ -93,7 +93,7 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
 
 /** Writes each part in its own slice, because a write copies synchronously, once the part before it was taken. */
 const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void => {
-  const slice = timeSlices.of(ownerOf(principal), 'answer');
+  const slice = timeSlices.of(sliceOwnerOf(principal), 'answer');
   let at = 0;
   const more = (): void => {
     // The client may have disconnected meanwhile.

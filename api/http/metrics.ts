@@ -27,7 +27,7 @@ export interface HttpMetrics {
 }
 
 /** Version and role of this process, for `build_info`. */
-export interface Build {
+export interface BuildInfo {
   readonly version: string;
   readonly role: string;
 }
@@ -38,7 +38,7 @@ export interface Build {
  * @param options.threads reads the figures of each thread at each scrape
  */
 export const createMetrics = (
-  options: { readonly process?: boolean; readonly build?: Build; readonly threads?: TellThreads } = {},
+  options: { readonly process?: boolean; readonly build?: BuildInfo; readonly threads?: TellThreads } = {},
 ): Metrics & HttpMetrics => {
   const registry = new Registry();
   const collectOfProcess = async (): Promise<void> => {

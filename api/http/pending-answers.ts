@@ -18,13 +18,13 @@ export const STREAM_BYTES = 128 * 1024;
 /** Reason for closing a connection. */
 export type CutReason = keyof typeof LIMITS | 'stalled' | 'pipelined';
 
-interface Owner {
+interface Reader {
   readonly caller: string;
   readonly tenant: string;
 }
 
 interface Pending {
-  readonly owner: Owner;
+  readonly reader: Reader;
   readonly connection: Socket;
   readonly bytes: number;
   /** Bytes that the operating system has taken, and when (ms) it last took some. */
@@ -56,7 +56,7 @@ export class PendingAnswers {
   /** @throws {DomainError} 503 while the caller or its tenant leaves too much unread */
   admit(principal: Principal): void {
     if (this.#bytes === 0) return;
-    const { caller, tenant } = ownerOf(principal);
+    const { caller, tenant } = readerOf(principal);
     if (this.#count(caller) > LIMITS.ofCaller / 2 || this.#count(tenant) > LIMITS.ofTenant / 2)
       throw tooManyUnread();
   }
@@ -80,8 +80,8 @@ export class PendingAnswers {
   watch(response: ServerResponse, principal: Principal | undefined, bytes: number): void {
     const connection = response.req.socket;
     if (response.closed || connection.destroyed) return;
-    const owner = principal === undefined ? strangerAt(connection) : ownerOf(principal);
-    const pending = { owner, connection, bytes, taken: takenBy(connection), at: monotonic() };
+    const reader = principal === undefined ? strangerAt(connection) : readerOf(principal);
+    const pending = { reader, connection, bytes, taken: takenBy(connection), at: monotonic() };
     this.#pending.add(pending);
     this.#add(pending, bytes);
     this.#ofConnection.set(connection, (this.#ofConnection.get(connection) ?? 0) + bytes);
@@ -98,11 +98,11 @@ export class PendingAnswers {
     this.#add(pending, -pending.bytes);
   }
 
-  #enforce({ owner, connection }: Pending): void {
+  #enforce({ reader, connection }: Pending): void {
     if ((this.#ofConnection.get(connection) ?? 0) > LIMITS.ofConnection)
       this.#cut(connection, 'ofConnection');
-    else if (this.#count(owner.caller) > LIMITS.ofCaller) this.#cut(connection, 'ofCaller');
-    else if (this.#count(owner.tenant) > LIMITS.ofTenant) this.#cut(connection, 'ofTenant');
+    else if (this.#count(reader.caller) > LIMITS.ofCaller) this.#cut(connection, 'ofCaller');
+    else if (this.#count(reader.tenant) > LIMITS.ofTenant) this.#cut(connection, 'ofTenant');
     else if (this.#bytes > LIMITS.inAll) this.#cutLargest();
   }
 
@@ -110,7 +110,7 @@ export class PendingAnswers {
   #cutLargest(): void {
     let worst: Pending | undefined;
     for (const pending of this.#pending) {
-      const more = this.#count(pending.owner.tenant) - this.#count(worst?.owner.tenant ?? '');
+      const more = this.#count(pending.reader.tenant) - this.#count(worst?.reader.tenant ?? '');
       if (worst === undefined || more > 0 || (more === 0 && pending.at < worst.at)) worst = pending;
     }
     if (worst !== undefined) this.#cut(worst.connection, 'inAll');
@@ -141,9 +141,9 @@ export class PendingAnswers {
     return this.#bytesOf.get(key) ?? 0;
   }
 
-  #add({ owner }: Pending, bytes: number): void {
+  #add({ reader }: Pending, bytes: number): void {
     this.#bytes += bytes;
-    for (const key of [owner.caller, owner.tenant]) {
+    for (const key of [reader.caller, reader.tenant]) {
       const sum = this.#count(key) + bytes;
       if (sum === 0) this.#bytesOf.delete(key);
       else this.#bytesOf.set(key, sum);
@@ -159,12 +159,12 @@ const tooManyUnread = (): DomainError => {
   return new DomainError('unavailable', message, { retry_after: 5, limit: 'pending_answers' });
 };
 
-const strangerAt = ({ remoteAddress = '' }: Socket): Owner => ({
+const strangerAt = ({ remoteAddress = '' }: Socket): Reader => ({
   caller: `address ${remoteAddress}`,
   tenant: 'public',
 });
 
-const ownerOf = (principal: Principal): Owner => ({
+const readerOf = (principal: Principal): Reader => ({
   caller: `caller ${callerKey(principal)}`,
   tenant: ownerKey(principal),
 });

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { whenAnswered } from './answer-end.ts';
 
 /** Maximum of unanswered requests of one connection. */
-const MAX_WAITING = 64;
+const MAX_UNANSWERED = 64;
 
 interface Line {
   /** Requests that are not answered yet. */
@@ -39,7 +39,7 @@ export class Pipelined {
       line.open -= 1;
       starts.shift()?.();
     });
-    if (line.open > MAX_WAITING && !socket.destroyed) {
+    if (line.open > MAX_UNANSWERED && !socket.destroyed) {
       socket.destroy();
       this.#onCut();
     }

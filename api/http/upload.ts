@@ -20,15 +20,15 @@ export interface ReadUpload {
 export const withUpload = async <T>(
   { request }: Exchange,
   rules: UploadRules<unknown>,
-  whose: { readonly principal: Principal; readonly params: unknown },
+  uploadRequest: { readonly principal: Principal; readonly params: unknown },
   onLeft: (error: unknown) => void,
   work: (upload: ReadUpload) => Promise<T>,
 ): Promise<T> => {
-  const drop = (id: string): Promise<void> => rules.drop(whose, id).catch(onLeft);
+  const drop = (id: string): Promise<void> => rules.drop(uploadRequest, id).catch(onLeft);
   const read = await readMultipart(
     request,
     rules,
-    (source) => rules.receive(whose, source),
+    (source) => rules.receive(uploadRequest, source),
     ({ id }) => drop(id),
   );
   const { received, fields, filename, contentType } = read;

@@ -13,7 +13,7 @@ export const LATENCY = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 export const SLOW = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** How the values of several processes are aggregated. */
-type Together = 'sum' | 'max' | 'first';
+type Aggregator = 'sum' | 'max' | 'first';
 
 /** Makes metrics whose names begin with {@link PREFIX}. Labels take few values: never a tenant's or a person's id. */
 export const instruments = (registry: Registry) => {
@@ -21,7 +21,7 @@ export const instruments = (registry: Registry) => {
   return {
     counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
       new Counter({ name: PREFIX + name, help, labelNames, registers }),
-    gauge: <L extends string>(name: string, help: string, aggregator: Together, ...labelNames: L[]) =>
+    gauge: <L extends string>(name: string, help: string, aggregator: Aggregator, ...labelNames: L[]) =>
       new Gauge({ name: PREFIX + name, help, labelNames, aggregator, registers }),
     histogram: <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
       new Histogram({ name: PREFIX + name, help, labelNames, buckets, registers }),

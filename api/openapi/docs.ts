@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { notFound } from '../../domain/core/errors.ts';
-import { ownerOf } from '../http/checks.ts';
+import { sliceOwnerOf } from '../http/checks.ts';
 import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
 
 /**
@@ -102,7 +102,7 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
   const made = async (): Promise<Buffer> => {
     const { openApiDocument } = await import('./document.ts');
     const whole = await openApiDocument([...routes, ...own]);
-    await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
+    await timeSlices.of(sliceOwnerOf(undefined), 'openApiDocument').next();
     text = Buffer.from(JSON.stringify(whole));
     return text;
   };
@@ -112,7 +112,7 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
     making ??= made();
     const bytes = await making;
     // Otherwise all requests that waited for the document would be answered in one tick.
-    await timeSlices.of(ownerOf(undefined), 'openApiDocument').next();
+    await timeSlices.of(sliceOwnerOf(undefined), 'openApiDocument').next();
     return bytes;
   };
   const own: readonly Route[] = [

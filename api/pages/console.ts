@@ -49,11 +49,11 @@ const SUFFIX: ReadonlyMap<string, string> = new Map([
 const ENCODINGS = ['br', 'gzip', 'identity'] as const;
 
 /** Characters of `Accept-Encoding` that are parsed, far more than browsers send; bounds the parser's work. */
-const MAX_LENGTH = 500;
+const MAX_ACCEPT_ENCODING_LENGTH = 500;
 
 const encodingFor = (accepted: string | string[] | undefined): string | undefined => {
   if (typeof accepted !== 'string') return undefined;
-  const headers = { 'accept-encoding': accepted.slice(0, MAX_LENGTH) };
+  const headers = { 'accept-encoding': accepted.slice(0, MAX_ACCEPT_ENCODING_LENGTH) };
   const [best] = ENCODINGS;
   const taken = new Negotiator({ headers }).encodings([...ENCODINGS]);
   return taken.includes(best) ? best : taken[0];

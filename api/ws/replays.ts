@@ -37,7 +37,7 @@ const OF_USER = { total: Number.POSITIVE_INFINITY, perTenant: 8, reserved: 8 };
 const OF_TENANT = { total: 128, perTenant: 32, reserved: 2 };
 
 /** An event to be sent; its text is opened only when it is sent. */
-interface Place {
+interface MissedEvent {
   readonly stream: string;
   readonly revision: number;
 }
@@ -119,10 +119,10 @@ export class Replays extends WithDeps<ReplaysDeps> {
     if (!(await this.#isReached(replay))) return false;
     let left = MAX_REPLAYED;
     for (let until = peer.owed; until !== undefined && peer.isOpen; until = peer.owed) {
-      const places = await this.#missed(replay, until, left);
-      if (places === undefined) return false;
-      left -= places.length;
-      for (const place of places) await this.#send(replay, place);
+      const missed = await this.#missed(replay, until, left);
+      if (missed === undefined) return false;
+      left -= missed.length;
+      for (const event of missed) await this.#send(replay, event);
       peer.replayed(until);
     }
     return true;
@@ -137,18 +137,18 @@ export class Replays extends WithDeps<ReplaysDeps> {
     return end !== undefined && through <= end;
   }
 
-  /** Places of the user's envelopes up to a position; undefined when there are too many. */
-  async #missed(replay: Replay, until: Position, most: number): Promise<Place[] | undefined> {
-    const places: Place[] = [];
+  /** Events of the user's envelopes up to a position; undefined when there are too many. */
+  async #missed(replay: Replay, until: Position, most: number): Promise<MissedEvent[] | undefined> {
+    const missed: MissedEvent[] = [];
     let from = replay.peer.through;
     const slice = timeSlices.of(replay.peer.tenantId, 'replaySocket');
     for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
       if (!this.#mayScan(replay.peer)) return undefined;
       await slice.next();
       const page = await this.#fromStore(replay, () => this.#page(replay.peer, from, until));
-      places.push(...page.places);
-      if (places.length > most) return undefined;
-      if (page.next === undefined) return places;
+      missed.push(...page.missed);
+      if (missed.length > most) return undefined;
+      if (page.next === undefined) return missed;
       from = page.next;
     }
     return undefined;
@@ -166,18 +166,18 @@ export class Replays extends WithDeps<ReplaysDeps> {
     const { events, codec, envelopes } = this.deps;
     const { tenantId, userId } = peer;
     const filter = { streamPrefix: tenantPrefix(tenantId), types: ENVELOPE_TYPES };
-    const places: Place[] = [];
+    const missed: MissedEvent[] = [];
     const page = await events.readAll({ from, filter, limit: PAGE });
     for (const stored of page) {
-      if (stored.position > until) return { places, next: undefined };
+      if (stored.position > until) return { missed, next: undefined };
       const recipients = await envelopes.recipients(codec.decodeOnce(stored));
-      if (recipients.includes(userId)) places.push({ stream: stored.stream, revision: stored.revision });
+      if (recipients.includes(userId)) missed.push({ stream: stored.stream, revision: stored.revision });
     }
-    return { places, next: page.length < PAGE ? undefined : page.at(-1)?.position };
+    return { missed, next: page.length < PAGE ? undefined : page.at(-1)?.position };
   }
 
   /** Opens a text and hands its frame to the connection in one tick, then waits until the frame is sent. */
-  async #send(replay: Replay, { stream, revision }: Place): Promise<void> {
+  async #send(replay: Replay, { stream, revision }: MissedEvent): Promise<void> {
     const { events, codec, envelopes, onPosition, metrics, monotonic } = this.deps;
     const { peer } = replay;
     const found = await this.#fromStore(replay, async () => {

@@ -33,7 +33,7 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
    * Parses an external position that the log has reached.
    * @throws `validation_failed` at `path`
    */
-  async placeOf(text: string, path: string): Promise<Position> {
+  async positionOf(text: string, path: string): Promise<Position> {
     const position = this.deps.events.parsePosition(text);
     if (position === undefined) {
       throw invalidAt(path, 'invalid_format', 'This is not a position.');

@@ -123,7 +123,13 @@ export const auditRoutes = (deps: Deps): Route[] =>
       }),
       responses: { 200: pastState },
       handle: async ({ principal, params, query }) =>
-        ok(await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at))),
+        ok(
+          await deps.timeTravel.stateAt(
+            principal.tenantId,
+            params.stream,
+            await pointInTimeOf(deps, query.at),
+          ),
+        ),
     }),
 
     adminRoute({
@@ -176,8 +182,10 @@ const positionOf = (deps: Deps, text: string | undefined): Position | undefined 
 };
 
 /** @throws 400 for a text that is neither a position of this log nor an instant */
-const placeOf = async (deps: Deps, at: string | undefined): Promise<At | undefined> => {
+const pointInTimeOf = async (deps: Deps, at: string | undefined): Promise<At | undefined> => {
   if (at === undefined) return undefined;
   const time = instant.safeParse(at);
-  return time.success ? { ms: Date.parse(time.data) } : { position: await deps.timeTravel.placeOf(at, 'at') };
+  return time.success
+    ? { ms: Date.parse(time.data) }
+    : { position: await deps.timeTravel.positionOf(at, 'at') };
 };

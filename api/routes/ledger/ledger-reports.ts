@@ -133,7 +133,7 @@ const balancesAt = async (
   asOf: string,
 ): Promise<Balances> => {
   const reader = deps.readModels.reader('ledger');
-  const place = await deps.timeTravel.placeOf(asOf, 'as_of_position');
+  const place = await deps.timeTravel.positionOf(asOf, 'as_of_position');
   const folded = await reader.checkpoint(tenantId);
   const recorded = await recordedBefore(reader, tenantId, range.currency, place, folded);
   const { add, balances } = balancesAsOf(range, recorded);

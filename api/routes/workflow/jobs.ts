@@ -99,17 +99,17 @@ const viewOfMove = ({ job_id: _job, seq: _seq, ...move }: JobMoveDoc): z.output<
 const nameFilter = z.string().max(200).optional();
 
 /** Characters of the value as JSON; undefined if it holds a text that cannot be stored. */
-const keptLength = (value: unknown): number | undefined => {
-  let isKept = true;
+const storableLength = (value: unknown): number | undefined => {
+  let isStorable = true;
   const { length } = JSON.stringify(value, (key, each: unknown) => {
-    isKept &&= isStorableKey(key) && (typeof each !== 'string' || isStorableText(each));
+    isStorable &&= isStorableKey(key) && (typeof each !== 'string' || isStorableText(each));
     return each;
   });
-  return isKept ? length : undefined;
+  return isStorable ? length : undefined;
 };
 
 const payload = z.record(z.string(), json).superRefine((value, context) => {
-  const length = keptLength(value);
+  const length = storableLength(value);
   const add = (message: string) => context.addIssue({ code: 'custom', message });
   if (length === undefined) add('The payload holds a character that cannot be kept.');
   else if (length > MAX_PAYLOAD) add(`The payload has at most ${MAX_PAYLOAD} characters as JSON.`);

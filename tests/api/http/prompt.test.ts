@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ownerOf } from '../../../api/http/checks.ts';
+import { sliceOwnerOf } from '../../../api/http/checks.ts';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { busyFor } from '../../support/busy.ts';
 import { serve } from './support.ts';
@@ -13,7 +13,7 @@ describe('Public requests while others wait', () => {
     try {
       let done = 0;
       const works = Array.from({ length: WORKS }, async () => {
-        await timeSlices.of(ownerOf(undefined), 'test').next();
+        await timeSlices.of(sliceOwnerOf(undefined), 'test').next();
         busyFor(5);
         done += 1;
       });
