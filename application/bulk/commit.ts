@@ -63,24 +63,24 @@ export class BulkRunner extends WithDeps<
     return this.#stopping.signal.aborted;
   }
 
-  isRunning(tenantId: string, sessionId: string): boolean {
+  isCommitting(tenantId: string, sessionId: string): boolean {
     return this.#running.has(`${tenantId}/${sessionId}`);
   }
 
   /**
-   * Runs a session to its end.
-   * @returns false when another process runs it, or it was interrupted and must be run again
+   * Commits a session to its end.
+   * @returns false when another process commits it, or it was interrupted and must be committed again
    */
-  run(tenantId: string, sessionId: string): Promise<boolean> {
+  commit(tenantId: string, sessionId: string): Promise<boolean> {
     const key = `${tenantId}/${sessionId}`;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const started = this.#runUnderLease({ tenantId, sessionId }).finally(() => this.#running.delete(key));
+    const started = this.#commitUnderLease({ tenantId, sessionId }).finally(() => this.#running.delete(key));
     this.#running.set(key, started);
     return started;
   }
 
-  async #runUnderLease(session: RunningSession): Promise<boolean> {
+  async #commitUnderLease(session: RunningSession): Promise<boolean> {
     const { leases, owner, logger, leaseMs: ttlMs } = this.deps;
     const { signal } = this.#stopping;
     if (signal.aborted) return false;
@@ -89,12 +89,12 @@ export class BulkRunner extends WithDeps<
     if (lease === undefined) return false;
     let hasEnded = false;
     await whileRenewed(lease, { store: leases, logger, owner, ttlMs }, signal, async (_lease, held) => {
-      hasEnded = await this.#commit(session, held);
+      hasEnded = await this.#tryCommit(session, held);
     });
     return hasEnded;
   }
 
-  async #commit(session: RunningSession, signal: AbortSignal): Promise<boolean> {
+  async #tryCommit(session: RunningSession, signal: AbortSignal): Promise<boolean> {
     const { clock, logger, outOfReachMs: limitMs, pauseMs } = this.deps;
     const policy = new RetryPolicy({ clock, limitMs, pauseMs }, signal);
     try {

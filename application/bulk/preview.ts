@@ -126,7 +126,7 @@ export class BulkPreviews extends WithDeps<{
       state: (id) => this.#state(tenantId, id),
       referrers: (id) => this.deps.referrers.of(tenantId, id),
       onDelete: async (name, fieldKey) => {
-        const schema = await this.deps.schemas.known(tenantId, name);
+        const schema = await this.deps.schemas.cached(tenantId, name);
         return schema?.fields.find(({ key }) => key === fieldKey)?.reference?.on_delete;
       },
     });

@@ -13,6 +13,7 @@ import type { Position } from '../ports/event-store.ts';
 import { deletionPrefix, isDeletionOf } from './deletions.ts';
 import {
   errored,
+  expectedVersion,
   isLostRace,
   isSelected,
   lostRace,
@@ -22,7 +23,6 @@ import {
   refuseMixUp,
   type SettledRow,
   stateOf,
-  versionOf,
 } from './row.ts';
 
 type Loaded = Pick<StreamState<RecordState>, 'state' | 'position'>;
@@ -87,7 +87,7 @@ export class RowCommands extends RowOperation<Params> {
     if (state.job === undefined) return errored(withoutJob, '');
     const { tenantId, committedBy } = this.run;
     const actor = { id: committedBy, role: 'admin' } as const;
-    const command = { eventName, ifVersion: versionOf(this.run, state) };
+    const command = { eventName, ifVersion: expectedVersion(this.run, state) };
     const context = this.contextOf(state.id);
     const result = await this.deps.jobs.tryTransition(tenantId, state.id, command, actor, context);
     switch (result.outcome) {
@@ -108,7 +108,7 @@ export class RowCommands extends RowOperation<Params> {
     const { tenantId, entityName, sessionId } = this.run;
     const newId = () => `${deletionPrefix(sessionId)}${this.deps.ids.next()}`;
     const context = { ...this.contextOf(state.id), priorAttempt: undefined, newId };
-    const command = { ifVersion: versionOf(this.run, state), untilSwept: true };
+    const command = { ifVersion: expectedVersion(this.run, state), untilSwept: true };
     try {
       const position = await this.deps.deletions.delete(tenantId, entityName, state.id, command, context);
       return { kind: 'succeeded', position };

@@ -16,6 +16,7 @@ import { writersOf } from '../entities/schemas.ts';
 import {
   type EditParams,
   errored,
+  expectedVersion,
   inputOf,
   isSelected,
   RowOperation,
@@ -24,7 +25,6 @@ import {
   refuseMixUp,
   type SettledRow,
   stateOf,
-  versionOf,
 } from './row.ts';
 
 /** The edit of one row as a command, with the reason why its last decision wrote nothing. */
@@ -48,7 +48,7 @@ export class RowEdits extends RowOperation<EditParams> {
       const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
         this.deps.streams.executeAll(recordStream, tenantId, edits, {
           uncached: true,
-          prepare: () => this.deps.schemas.fresh(tenantId, entityName),
+          prepare: () => this.deps.schemas.requireLatest(tenantId, entityName),
         }),
       );
       return await Promise.allSettled(
@@ -99,7 +99,7 @@ export class RowEdits extends RowOperation<EditParams> {
   /** Edits one row by a single command, which registers the references first (decision 11). */
   async #editLinked(state: LiveRecord): Promise<RowResult> {
     const { tenantId, entityName } = this.run;
-    const command = { values: this.#values, ifVersion: versionOf(this.run, state) };
+    const command = { values: this.#values, ifVersion: expectedVersion(this.run, state) };
     const context = this.contextOf(state.id);
     try {
       const edited = await this.deps.records.update(tenantId, entityName, state.id, command, context);

@@ -111,7 +111,7 @@ const fieldsOf = (record: LiveRecord) => ({
 });
 
 /** The version to expect: a selection by filter must still hold for the version that is changed. */
-export const versionOf = ({ selectedBy }: CommitRun, { version }: LiveRecord): number | undefined =>
+export const expectedVersion = ({ selectedBy }: CommitRun, { version }: LiveRecord): number | undefined =>
   selectedBy === undefined ? undefined : version;
 
 /** Throws if the state has another record's id, as in a tampered log, so that the wrong record is not changed. */

@@ -81,7 +81,7 @@ export class BulkSessions extends WithDeps<{
       if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
     }
     const { entityName, opParams } = request;
-    const { fields } = await this.deps.schemas.fresh(tenantId, entityName);
+    const { fields } = await this.deps.schemas.requireLatest(tenantId, entityName);
     const filter =
       request.selection.kind === 'filter'
         ? parseFilter(request.selection.filterExpr, specsOf(fields))
@@ -115,7 +115,7 @@ export class BulkSessions extends WithDeps<{
     );
     if (started.session.counts.total_resolved >= QUEUED_FROM) return started;
     const deadline = monotonic() + WAIT_MS;
-    while (!(await this.deps.runner.run(tenantId, id)) && !this.deps.runner.isStopped) {
+    while (!(await this.deps.runner.commit(tenantId, id)) && !this.deps.runner.isStopped) {
       const current = await this.session(tenantId, id);
       if (current.session.status !== 'committing' || monotonic() > deadline) break;
       await pause(POLL_MS);

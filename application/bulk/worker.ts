@@ -37,7 +37,7 @@ export const ofEachTenant = async (
  */
 export const runBulkWorker = async (
   deps: {
-    readonly runner: Pick<BulkRunner, 'run' | 'isRunning'>;
+    readonly runner: Pick<BulkRunner, 'commit' | 'isCommitting'>;
     /** Committing sessions, oldest first. */
     readonly running: () => Promise<readonly RunningSession[]>;
     readonly logger: Logger;
@@ -49,7 +49,7 @@ export const runBulkWorker = async (
   const waits = new Map<string, { readonly until: number; readonly ms: number }>();
 
   const work = async ({ tenantId, sessionId }: RunningSession, key: string): Promise<void> => {
-    const hasEnded = await runner.run(tenantId, sessionId).catch((error: unknown) => {
+    const hasEnded = await runner.commit(tenantId, sessionId).catch((error: unknown) => {
       logger.warn({ err: error, session_id: sessionId }, 'a bulk session could not be taken up');
       return false;
     });
@@ -71,7 +71,7 @@ export const runBulkWorker = async (
         const key = `${tenantId}/${sessionId}`;
         const isWaiting = (waits.get(key)?.until ?? 0) > monotonic();
         if (isWaiting || active.size >= WIDTH || active.has(tenantId)) continue;
-        if (!runner.isRunning(tenantId, sessionId)) active.set(tenantId, work(session, key));
+        if (!runner.isCommitting(tenantId, sessionId)) active.set(tenantId, work(session, key));
       }
     } catch (error) {
       logger.warn({ err: error }, 'committing bulk sessions could not be looked for');

@@ -81,7 +81,7 @@ export class DeletionMarks extends WithDeps<{
       }
       level = next;
     }
-    return this.firstThatHolds(
+    return this.firstThatBlocks(
       tenantId,
       blockers.filter(({ referrerId }) => !members.has(referrerId)),
     );
@@ -102,7 +102,7 @@ export class DeletionMarks extends WithDeps<{
       if (keys.length === 0 || !('entityName' in state)) return undefined;
       const { entityName } = state;
       // Another node may just have changed the entity's reference rules.
-      const schema = await this.deps.schemas.current(tenantId, entityName);
+      const schema = await this.deps.schemas.findLatest(tenantId, entityName);
       const rules = new Map(schema?.fields.map(({ key, reference }) => [key, reference?.on_delete]));
       const restricting = keys.find((key) => rules.get(key) === 'restrict');
       if (!keys.some((key) => rules.get(key) === 'cascade')) {
@@ -123,7 +123,7 @@ export class DeletionMarks extends WithDeps<{
   }
 
   /** Returns the first blocker whose reference is still in the referrer's stream. */
-  async firstThatHolds(tenantId: string, blockers: readonly Blocker[]): Promise<Blocker | undefined> {
+  async firstThatBlocks(tenantId: string, blockers: readonly Blocker[]): Promise<Blocker | undefined> {
     for (const blocker of blockers) {
       const state = await this.deps.links.fresh(tenantId, blocker.referrerId);
       if (keysPointingTo(state, blocker.targetId).length > 0) return blocker;

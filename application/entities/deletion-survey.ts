@@ -40,7 +40,7 @@ export const surveyDeletion = async (
     { entity_name: entityName, values }: Referrer,
     targetId: string,
   ): Promise<{ fate: Fate; fieldKey: string } | undefined> => {
-    const fields = (await schemas.known(tenantId, entityName))?.fields ?? [];
+    const fields = (await schemas.cached(tenantId, entityName))?.fields ?? [];
     const pointing = fields.filter(
       ({ key, reference }) => reference !== undefined && values[key] === targetId,
     );

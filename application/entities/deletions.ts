@@ -189,7 +189,7 @@ export class Deletions extends WithDeps<{
     if (state.status !== 'live' || !state.referenced) return;
     const survey = await surveyDeletion(this.deps, tenantId, id, this.deps.surveyed ?? SURVEYED);
     if (!survey.isWhole) return;
-    const blocker = await this.#marks.firstThatHolds(tenantId, survey.blockers);
+    const blocker = await this.#marks.firstThatBlocks(tenantId, survey.blockers);
     if (blocker !== undefined) throw inUse(blocker);
   }
 

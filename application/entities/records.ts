@@ -36,7 +36,7 @@ interface WrittenRecord {
   readonly position: Position | undefined;
 }
 
-type Schema = Awaited<ReturnType<Schemas['fresh']>>;
+type Schema = Awaited<ReturnType<Schemas['requireLatest']>>;
 
 /** Tries of a write whose links change while they are looked up. */
 const TRIES = 5;
@@ -105,7 +105,7 @@ export class Records extends WithDeps<{
   }
 
   async #known(tenantId: string, entityName: string): Promise<SchemaView> {
-    const schema = await this.deps.schemas.known(tenantId, entityName);
+    const schema = await this.deps.schemas.cached(tenantId, entityName);
     if (schema === undefined) throw notFound();
     return { name: entityName, fields: schema.fields, proposed: schema.proposal?.fields, revision: 0 };
   }
@@ -137,7 +137,7 @@ export class Records extends WithDeps<{
         return written(
           await this.deps.streams.of(recordStream, tenantId, id).execute(context, {
             prepare: async () => {
-              const now = await this.deps.schemas.fresh(tenantId, entityName);
+              const now = await this.deps.schemas.requireLatest(tenantId, entityName);
               const { workflow } = now;
               const startsJob = before === undefined && workflow !== null;
               const job = startsJob ? await newJob(this.deps.workflows, tenantId, workflow) : undefined;
@@ -187,7 +187,7 @@ export class Records extends WithDeps<{
     const { fields } = await this.#known(tenantId, entityName);
     const resolved = resolve(fields, before, input);
     if (!hasWrongTypes(resolved)) return { fields, resolved };
-    const { fields: stored } = await this.deps.schemas.fresh(tenantId, entityName);
+    const { fields: stored } = await this.deps.schemas.requireLatest(tenantId, entityName);
     return { fields: stored, resolved: resolve(stored, before, input) };
   }
 }

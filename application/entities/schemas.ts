@@ -139,7 +139,7 @@ export class Schemas extends WithDeps<{
     age: () => number,
     cause: Cause,
   ): Promise<void> {
-    const isOpen = async () => (await this.current(tenantId, name))?.proposal?.id === changeId;
+    const isOpen = async () => (await this.findLatest(tenantId, name))?.proposal?.id === changeId;
     await this.#running.get(changeId)?.catch(() => undefined);
     while ((await isOpen()) && age() < TAKEOVER_MS) await this.#pause(POLL_MS);
     await this.#running.get(changeId)?.catch(() => undefined);
@@ -170,7 +170,7 @@ export class Schemas extends WithDeps<{
           wanted !== undefined && isApplied(state, wanted) ? [] : settleChange(state, changeId, isBroken),
         );
     await this.deps.gate.drained(writersOf(tenantId, name));
-    const schema = await this.current(tenantId, name);
+    const schema = await this.findLatest(tenantId, name);
     const proposal = schema?.proposal;
     if (schema !== undefined && proposal?.id === changeId) {
       const rules = tightenings(schema.fields, proposal.fields);
@@ -189,7 +189,10 @@ export class Schemas extends WithDeps<{
   }
 
   /** The schema as stored now, for writers. @throws `not_found` */
-  async fresh(tenantId: string, name: string): Promise<SchemaView & { readonly workflow: string | null }> {
+  async requireLatest(
+    tenantId: string,
+    name: string,
+  ): Promise<SchemaView & { readonly workflow: string | null }> {
     if (!isName(name)) throw notFound();
     const { state, revision } = await this.#refreshed(tenantId, name);
     if (!state.exists) throw notFound();
@@ -198,19 +201,19 @@ export class Schemas extends WithDeps<{
   }
 
   /** The cached schema; an unknown name is read from the store. */
-  async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
+  async cached(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     if (!isName(name)) return undefined;
     const { state } = await this.deps.streams.of(schemaStream, tenantId, name).load();
-    return state.exists ? state : this.current(tenantId, name);
+    return state.exists ? state : this.findLatest(tenantId, name);
   }
 
   /** The cached fields, in order; none for an unknown name. */
   async fieldsOf(tenantId: string, name: string): Promise<EntitySchema['fields']> {
-    return (await this.known(tenantId, name))?.fields ?? [];
+    return (await this.cached(tenantId, name))?.fields ?? [];
   }
 
   /** The schema as stored now; undefined for an unknown name. */
-  async current(tenantId: string, name: string): Promise<EntitySchema | undefined> {
+  async findLatest(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     const { state } = await this.#refreshed(tenantId, name);
     return state.exists ? state : undefined;
   }
@@ -232,7 +235,7 @@ export class Schemas extends WithDeps<{
     const issues: FieldIssue[] = [];
     for (const [index, { reference }] of fields.entries()) {
       if (reference === undefined || reference.entity_name === own) continue;
-      if ((await this.known(tenantId, reference.entity_name)) !== undefined) continue;
+      if ((await this.cached(tenantId, reference.entity_name)) !== undefined) continue;
       const path = `fields.${index}.reference.entity_name`;
       issues.push({ path, code: 'reference_not_found', message: 'There is no entity of this name.' });
     }

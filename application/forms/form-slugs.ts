@@ -21,7 +21,7 @@ export class FormSlugs extends WithDeps<{ streams: Streams; clock: Clock }> {
   }
 
   /** The slug as stored now. Unknown slugs are evicted from the cache, since anyone may request them. */
-  async holder(tenantId: string, slug: string): Promise<FormSlug> {
+  async load(tenantId: string, slug: string): Promise<FormSlug> {
     const stream = this.deps.streams.of(formSlugStream, tenantId, slug);
     const { state, revision } = await stream.refresh();
     if (revision < 0) stream.evict();
@@ -30,7 +30,7 @@ export class FormSlugs extends WithDeps<{ streams: Streams; clock: Clock }> {
 
   /** Checks without writing. @throws `already_exists` */
   async refuseTaken(tenantId: string, slug: string, formId: string): Promise<void> {
-    const state = await this.holder(tenantId, slug);
+    const state = await this.load(tenantId, slug);
     checkSlugFree(state, formId, await this.#usage(tenantId, slug, state), { now: this.deps.clock.now() });
   }
 
@@ -47,7 +47,7 @@ export class FormSlugs extends WithDeps<{ streams: Streams; clock: Clock }> {
 
   /** Whether this claim still holds the slug. */
   async holds(tenantId: string, { slug, formId, claimId }: SlugClaim): Promise<boolean> {
-    const { claim } = await this.holder(tenantId, slug);
+    const { claim } = await this.load(tenantId, slug);
     return claim?.formId === formId && claim.claimId === claimId;
   }
 

@@ -61,7 +61,7 @@ export interface OpenForm {
 /** Use cases on forms (decisions, section 6, Form). */
 export class Forms extends WithDeps<{
   readonly streams: Streams;
-  readonly schemas: Pick<Schemas, 'current' | 'fresh'>;
+  readonly schemas: Pick<Schemas, 'findLatest' | 'requireLatest'>;
   readonly directory: Directory;
   readonly slugs: FormSlugs;
 }> {
@@ -167,13 +167,13 @@ export class Forms extends WithDeps<{
    */
   async open(tenantId: string, slug: string): Promise<OpenForm> {
     if (!isTenantId(tenantId) || !isSlug(slug)) throw notFound();
-    const { claim } = await this.deps.slugs.holder(tenantId, slug);
+    const { claim } = await this.deps.slugs.load(tenantId, slug);
     if (claim === undefined) throw notFound();
     const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant?.status !== 'active') throw notFound();
     const form = await this.deps.slugs.form(tenantId, claim.formId);
     if (form.status !== 'published' || form.slug !== slug) throw notFound();
-    const { fields: entity } = await this.deps.schemas.fresh(tenantId, form.entityName);
+    const { fields: entity } = await this.deps.schemas.requireLatest(tenantId, form.entityName);
     const fields = publicFields(form.fields, entity);
     return { tenantId, form, fields, entity, timeZone: tenant.timezone };
   }
@@ -215,7 +215,7 @@ export class Forms extends WithDeps<{
   }
 
   async #entity(tenantId: string, name: string): Promise<readonly Field[]> {
-    const entity = isName(name) ? await this.deps.schemas.current(tenantId, name) : undefined;
+    const entity = isName(name) ? await this.deps.schemas.findLatest(tenantId, name) : undefined;
     if (entity !== undefined) return entity.fields;
     const message = 'There is no entity of this name.';
     throw constraintViolated([{ path: 'entity_name', code: 'reference_not_found', message }]);

@@ -136,7 +136,7 @@ describe('The cascade of a bulk deletion', () => {
       const session = await node.begin(roots, DELETE);
       // Subscribers of this process and of another one.
       const stops = [follow(node), follow(startEntities(node.shared))];
-      expect(await node.runner.run(TENANT, session)).to.equal(true);
+      expect(await node.runner.commit(TENANT, session)).to.equal(true);
       await Promise.all(stops.map((stop) => stop()));
       const { cascadeSummary, result } = await node.session(session);
       const { cascade, left } = await atTheEnd(node, session, roots);
@@ -173,15 +173,15 @@ describe('The cascade of a bulk deletion', () => {
           for (const { after, isDone } of deaths) {
             const { wrap, isDead } = crashingAt(after, isDone);
             const dying = startBulk(base.shared, leases, { wrap: (events) => between(wrap(events)) });
-            const run = dying.runner.run(TENANT, session);
-            while (!isDead() && dying.runner.isRunning(TENANT, session))
+            const run = dying.runner.commit(TENANT, session);
+            while (!isDead() && dying.runner.isCommitting(TENANT, session))
               await new Promise((resolve) => setImmediate(resolve));
             await dying.runner.stop();
             await run;
             leases.expire();
           }
           const heir = startBulk(base.shared, leases, { wrap: between });
-          expect(await heir.runner.run(TENANT, session)).to.equal(true);
+          expect(await heir.runner.commit(TENANT, session)).to.equal(true);
           const told = await stop();
 
           const { status, counts, cascadeSummary, result } = await base.session(session);

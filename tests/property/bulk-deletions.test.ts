@@ -32,7 +32,7 @@ describe('A bulk deletion of any records that refer to each other', () => {
         }
         const rows = selected.map((i) => ids[i] ?? '');
         const id = await node.begin(rows, DELETE);
-        expect(await node.runner.run(TENANT, id)).to.equal(true);
+        expect(await node.runner.commit(TENANT, id)).to.equal(true);
         await node.deliver();
         const { counts, cascadeSummary, result } = await node.session(id);
         expect(result).to.include({

@@ -116,7 +116,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
       reads: READS,
       handle: async ({ principal, params, query }) => {
         const { tenantId } = principal;
-        const { fields } = await deps.schemas.fresh(tenantId, params.name);
+        const { fields } = await deps.schemas.requireLatest(tenantId, params.name);
         const specs = specsOf(fields);
         const list = listName('listRecords', params.name, query.filter, query.sort);
         const sort = query.sort === undefined ? undefined : parseSort(query.sort, specs);

@@ -30,8 +30,8 @@ describe('A bulk commit', () => {
         const id = await healthy.begin([...ids, missing], EDIT);
         const { wrap, isDead } = crashingAt(after, isDone);
         const dying = startBulk(healthy.shared, leases, { wrap });
-        const run = dying.runner.run(TENANT, id);
-        while (!isDead() && dying.runner.isRunning(TENANT, id)) {
+        const run = dying.runner.commit(TENANT, id);
+        while (!isDead() && dying.runner.isCommitting(TENANT, id)) {
           await new Promise((resolve) => setImmediate(resolve));
         }
         await dying.runner.stop();
@@ -49,7 +49,7 @@ describe('A bulk commit', () => {
         leases.expire();
         const heir = startBulk(healthy.shared, leases);
         const when = `append ${after}, ${isDone ? 'done' : 'not done'}`;
-        expect(await heir.runner.run(TENANT, id), when).to.equal(true);
+        expect(await heir.runner.commit(TENANT, id), when).to.equal(true);
         const { status, result } = await heir.session(id);
         expect(status, when).to.equal('committed');
         expect(result, when).to.deep.include({ succeeded: 8, skipped: 2, errored: 1 });
@@ -97,8 +97,8 @@ describe('A bulk commit', () => {
         expect(cascadeSummary).to.deep.equal(cascade);
         const { wrap, isDead } = crashingAt(after, isDone);
         const dying = startBulk(healthy.shared, leases, { wrap });
-        const run = dying.runner.run(TENANT, id);
-        while (!isDead() && dying.runner.isRunning(TENANT, id)) {
+        const run = dying.runner.commit(TENANT, id);
+        while (!isDead() && dying.runner.isCommitting(TENANT, id)) {
           await new Promise((resolve) => setImmediate(resolve));
         }
         await dying.runner.stop();
@@ -107,7 +107,7 @@ describe('A bulk commit', () => {
         leases.expire();
         const heir = startBulk(healthy.shared, leases);
         const when = `append ${after}, ${isDone ? 'done' : 'not done'}`;
-        expect(await heir.runner.run(TENANT, id), when).to.equal(true);
+        expect(await heir.runner.commit(TENANT, id), when).to.equal(true);
         await heir.deliver();
         const { result } = await heir.session(id);
         expect(result, when).to.deep.include({ succeeded: 4, errored: 1, cascade_applied: cascade });
@@ -132,9 +132,9 @@ describe('A bulk commit', () => {
       // Each process holds a lease that the other does not see.
       const one = startBulk(healthy.shared, memoryLeases());
       const other = startBulk(healthy.shared, memoryLeases());
-      const first = one.runner.run(TENANT, id);
+      const first = one.runner.commit(TENANT, id);
       for (let tick = 0; tick < pause; tick += 1) await new Promise((resolve) => setImmediate(resolve));
-      const second = other.runner.run(TENANT, id);
+      const second = other.runner.commit(TENANT, id);
       await Promise.all([first, second]);
       const { status, result } = await healthy.session(id);
       expect(status).to.equal('committed');
@@ -160,7 +160,7 @@ describe('A bulk commit', () => {
         const id = await healthy.begin(ids, EDIT, selected);
         const list = [...Array<'none'>(at).fill('none'), fault, 'none', fault] as const;
         const node = startBulk(healthy.shared, leases, { wrap: (events) => faultyEvents(events, list) });
-        expect(await node.runner.run(TENANT, id)).to.equal(true);
+        expect(await node.runner.commit(TENANT, id)).to.equal(true);
         const { result } = await healthy.session(id);
         const when = `${fault} at ${at}${selected === undefined ? '' : ', by a filter'}`;
         expect(result, when).to.deep.include({ succeeded: 8, skipped: 0, errored: 0 });
@@ -199,7 +199,7 @@ describe('A bulk commit', () => {
       wrap: outage,
       outOfReachMs: 30_000,
     });
-    expect(await node.runner.run(TENANT, id)).to.equal(true);
+    expect(await node.runner.commit(TENANT, id)).to.equal(true);
     const { status, result } = await healthy.session(id);
     expect(status).to.equal('errored');
     const changed = (await statesIn(healthy, ids)).filter((found) => found?.changes === 2).length;
@@ -220,13 +220,13 @@ describe('A bulk commit', () => {
     for (let n = 10; n < 40; n += 1) ids.push(await create(healthy, { n }));
     const id = await healthy.begin(ids, EDIT);
     const first = startBulk(healthy.shared, leases, { width: 2 });
-    const run = first.runner.run(TENANT, id);
+    const run = first.runner.commit(TENANT, id);
     for (let tick = 0; tick < 30; tick += 1) await new Promise((resolve) => setImmediate(resolve));
     await first.runner.stop();
     const hasEnded = await run;
-    expect(await first.runner.run(TENANT, id), 'it takes nothing more').to.equal(false);
+    expect(await first.runner.commit(TENANT, id), 'it takes nothing more').to.equal(false);
     const second = startBulk(healthy.shared, leases);
-    if (!hasEnded) expect(await second.runner.run(TENANT, id)).to.equal(true);
+    if (!hasEnded) expect(await second.runner.commit(TENANT, id)).to.equal(true);
     const { result } = await healthy.session(id);
     expect(result).to.deep.include({ succeeded: 30, skipped: 0, errored: 0 });
     for (const row of ids) expect(await eventsOf(healthy, row)).to.have.length(2);

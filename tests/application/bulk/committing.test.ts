@@ -29,7 +29,7 @@ const started = async (): Promise<BulkNode> => {
 /** Previews, commits and runs a session. @returns its result */
 const committed = async (node: BulkNode, ids: readonly string[], operation: OpParams = EDIT) => {
   const id = await node.begin(ids, operation);
-  expect(await node.runner.run(TENANT, id)).to.equal(true);
+  expect(await node.runner.commit(TENANT, id)).to.equal(true);
   return { ...(await node.session(id)), id };
 };
 
@@ -86,7 +86,7 @@ describe('A committed bulk edit', () => {
     const session = await node.begin(ids, EDIT, filter, () => drift(drifted));
     await drift(late);
     await node.deletions.delete(TENANT, 'node', gone, {}, request());
-    expect(await node.runner.run(TENANT, session)).to.equal(true);
+    expect(await node.runner.commit(TENANT, session)).to.equal(true);
     const { result } = await node.session(session);
     expect(result).to.deep.include({ succeeded: 1, skipped: 1, errored: 5 });
     expect(await typesOf(node, plain)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
@@ -99,7 +99,7 @@ describe('A committed bulk edit', () => {
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const session = await node.begin(rows, EDIT);
     await node.records.update(TENANT, 'node', rows[0] ?? '', { values: { n: 7 } }, request());
-    expect(await node.runner.run(TENANT, session)).to.equal(true);
+    expect(await node.runner.commit(TENANT, session)).to.equal(true);
     expect((await node.session(session)).result).to.deep.include({ succeeded: 2, skipped: 0, errored: 0 });
     expect(await typesOf(node, rows[0] ?? '')).to.deep.equal([
       'RecordCreated',
@@ -172,7 +172,7 @@ describe('A committed bulk edit', () => {
         });
         const node = startBulk(healthy.shared, memoryLeases(), { wrap: late });
         isSlow = true;
-        const running = node.runner.run(TENANT, session);
+        const running = node.runner.commit(TENANT, session);
         await ticks(before);
         const isNarrower = await node.schemas
           .change(TENANT, 'node', { fields: [{ ...field, max: 3 }] }, request())
@@ -209,7 +209,7 @@ describe('A committed bulk edit', () => {
     });
     const session = await node.begin([long, large], EDIT);
     const other = startBulk(node.shared, memoryLeases());
-    expect(await other.runner.run(TENANT, session)).to.equal(true);
+    expect(await other.runner.commit(TENANT, session)).to.equal(true);
     expect((await other.session(session)).result).to.deep.include({ succeeded: 2, errored: 0 });
     expect([await numberOf(other, long), await numberOf(other, large)]).to.deep.equal([5, 5]);
     expect(await typesOf(other, long)).to.have.length(42);

@@ -114,7 +114,7 @@ describe('row edits', () => {
     const { counting, counts } = countingEvents(node.shared.events);
     const cold = beside(node, () => counting);
     const run = await runIn(cold);
-    await cold.schemas.fresh(TENANT, 'node');
+    await cold.schemas.requireLatest(TENANT, 'node');
     counts.reads = 0;
     expect(new Set(kindsOf(await cold.apply(run, rows, false)))).to.deep.equal(new Set(['succeeded']));
     expect(counts.reads, 'events read stream by stream').to.be.at.most(1);

@@ -49,7 +49,7 @@ describe('A bulk commit with a tampered record', () => {
         const node = startBulk(healthy.shared, memoryLeases(), {
           wrap: (events) => tampering(events, tamper),
         });
-        expect(await node.runner.run(TENANT, session)).to.equal(true);
+        expect(await node.runner.commit(TENANT, session)).to.equal(true);
         const { status, result } = await healthy.session(session);
         expect(status).to.equal('committed');
         const { succeeded = 0, skipped = 0, errored = 0 } = result ?? {};
@@ -87,7 +87,7 @@ describe('A bulk commit with a tampered record', () => {
       const node = startBulk(healthy.shared, memoryLeases(), {
         wrap: (events) => tampering(events, tamper),
       });
-      expect(await node.runner.run(TENANT, session)).to.equal(true);
+      expect(await node.runner.commit(TENANT, session)).to.equal(true);
       const { result } = await healthy.session(session);
       expect(result, `revision ${torn}`).to.deep.include({ succeeded: 0, skipped: 0, errored: 1 });
       expect(await healthy.shared.events.readStream(`${TENANT}.record-${id}`)).to.have.lengthOf(4);

@@ -9,7 +9,7 @@ describe('A write on another node', () => {
   it('defines an entity that this node can refer to, although it cached its absence', async () => {
     const { node } = cluster();
     const [one, other] = [node(), node()];
-    expect(await other.schemas.known(TENANT, 'thing')).to.equal(undefined);
+    expect(await other.schemas.cached(TENANT, 'thing')).to.equal(undefined);
     await one.define('thing', ['a']);
     const pointer = {
       key: 'p',
@@ -43,7 +43,7 @@ describe('A write on another node', () => {
     await defineNodes(one);
     const { entity } = await one.schemas.define(TENANT, { name: 'seat', label: 'S', fields: [] }, request());
     expect(entity.fields).to.deep.equal([]);
-    await other.schemas.known(TENANT, 'seat');
+    await other.schemas.cached(TENANT, 'seat');
     const keeps = {
       ...field('keeps'),
       type: 'reference' as const,

@@ -101,13 +101,13 @@ describe('A change of a schema', () => {
       const dying = startEntities(healthy.shared, crashingAt(2, false).wrap);
       await rejection(dying.schemas.change(TENANT, 'thing', { fields: [field({ min: 5 })] }, request()));
       const heir = startEntities(healthy.shared);
-      const changeId = (await heir.schemas.known(TENANT, 'thing'))?.proposal?.id ?? '';
+      const changeId = (await heir.schemas.cached(TENANT, 'thing'))?.proposal?.id ?? '';
       const resume = (age: () => number) =>
         heir.schemas.resume(TENANT, 'thing', changeId, age, request().cause);
       return { heir, resume };
     };
     const now = async (node: Entities) => {
-      const schema = await node.schemas.known(TENANT, 'thing');
+      const schema = await node.schemas.cached(TENANT, 'thing');
       return { min: schema?.fields[0]?.min, isOpen: schema?.proposal !== undefined };
     };
 
@@ -153,7 +153,7 @@ describe('A change of a schema', () => {
     const changing = slow.schemas.change(TENANT, 'thing', { fields: [field({ min: 5 })] }, request());
     await severalTicks(50);
     const other = startEntities(base.shared);
-    const id = (await other.schemas.known(TENANT, 'thing'))?.proposal?.id ?? '';
+    const id = (await other.schemas.cached(TENANT, 'thing'))?.proposal?.id ?? '';
     await other.schemas.resume(TENANT, 'thing', id, () => 10_000, request().cause);
     open();
     expect((await changing).entity.fields).to.deep.equal([field({ min: 5 })]);

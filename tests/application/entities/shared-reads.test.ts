@@ -24,9 +24,9 @@ describe('Reads of concurrent writers', () => {
   });
 
   it('of one schema are shared, and later callers read again', async () => {
-    await Promise.all(Array.from({ length: 50 }, () => node.schemas.fresh(TENANT, 'node')));
+    await Promise.all(Array.from({ length: 50 }, () => node.schemas.requireLatest(TENANT, 'node')));
     expect(ofSchema()).to.equal(1);
-    await node.schemas.fresh(TENANT, 'node');
+    await node.schemas.requireLatest(TENANT, 'node');
     expect(ofSchema()).to.equal(2);
   });
 
@@ -37,8 +37,8 @@ describe('Reads of concurrent writers', () => {
       const label = `Label ${round}`;
       await other.schemas.change(TENANT, 'node', { label }, request());
       const asked = await Promise.all([
-        node.schemas.fresh(TENANT, 'node'),
-        node.schemas.fresh(TENANT, 'node'),
+        node.schemas.requireLatest(TENANT, 'node'),
+        node.schemas.requireLatest(TENANT, 'node'),
       ]);
       expect(new Set(asked.map(({ revision }) => revision)).size).to.equal(1);
       seen.push(String(asked[0]?.revision));

@@ -76,7 +76,7 @@ export const cluster = () => {
       change: (change: EntityChange) => schemas.change(TENANT, 'thing', change, request()),
       publish: () => workflows.publish(TENANT, 'flow', request()),
       save: (draft: Definition) => workflows.save(TENANT, 'flow', draft, request()),
-      fields: async () => (await schemas.fresh(TENANT, 'thing')).fields.map(({ key }) => key),
+      fields: async () => (await schemas.requireLatest(TENANT, 'thing')).fields.map(({ key }) => key),
     };
   };
   return { ...shared, node };

@@ -34,7 +34,7 @@ describe('An entity and its workflow', () => {
     const { node, one } = await start(['a']);
     const other = node();
     // Caches the old states of the entity and the workflow.
-    await other.schemas.known(TENANT, 'thing');
+    await other.schemas.cached(TENANT, 'thing');
     await other.states.load(TENANT, workflowStream, 'flow');
     await one.change({ workflow: 'flow' });
     const error = await rejection(other.publish());
@@ -125,7 +125,7 @@ describe('An entity and its workflow', () => {
     expect(await outcomeOf(other.publish())).to.equal('validation_failed');
     expect(waited).to.be.at.least(3);
     expect((await attaching).entity.workflow).to.equal('flow');
-    expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal('flow');
+    expect((await one.schemas.requireLatest(TENANT, 'thing')).workflow).to.equal('flow');
   });
 
   it('match when late publishing decides again', async () => {
@@ -221,7 +221,7 @@ describe('An entity and its workflow', () => {
         },
       });
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('conflict');
-      expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
+      expect((await one.schemas.requireLatest(TENANT, 'thing')).workflow).to.equal(null);
       // The announcement is settled, so no write waits.
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
@@ -239,7 +239,7 @@ describe('An entity and its workflow', () => {
       });
       // The late change checks the new version before it fails.
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('validation_failed');
-      expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
+      expect((await one.schemas.requireLatest(TENANT, 'thing')).workflow).to.equal(null);
     });
 
     it('are not changed by that process after publishing', async () => {
@@ -268,7 +268,7 @@ describe('An entity and its workflow', () => {
       await one.publish();
       open();
       expect(await attaching).to.equal('validation_failed');
-      expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
+      expect((await one.schemas.requireLatest(TENANT, 'thing')).workflow).to.equal(null);
     });
   });
 
