@@ -68,7 +68,7 @@ export class HeadSigner extends WithDeps<{
       signer,
     );
     if (sink !== undefined) {
-      const lost = await heads.keep(head, MOST_WAITING);
+      const lost = await heads.enqueue(head, MOST_WAITING);
       if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS is out of reach for too long: heads were given up');
       this.#delivery.abort();
     }

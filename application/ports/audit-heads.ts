@@ -86,7 +86,7 @@ export interface HeadStore {
   unsigned(): Promise<string[]>;
   signed(owner: string, position: Position): Promise<void>;
   /** Queues a head until {@link delivered}. Drops the oldest heads beyond `most` and returns how many it dropped. */
-  keep(head: SignedHead, most: number): Promise<number>;
+  enqueue(head: SignedHead, most: number): Promise<number>;
   /** Oldest first. */
   waiting(limit: number): Promise<WaitingHead[]>;
   delivered(seq: number): Promise<void>;

@@ -15,8 +15,8 @@ export const MEMORY = {
   pages: { maxCount: 2048, maxBytes: 32 * MIB },
   /** Characters of events that wait for a tenant's quantum (two bytes each at most), in all and per tenant. */
   queues: { maxChars: 16 * MIB, ofTenant: { events: 1024, chars: MIB } },
-  /** Last revisions of streams that were written, and of streams that were only read; at most twice as many. */
-  lastRevisions: { maxCount: 20_000, maxNoted: 1024 },
+  /** Last revisions of streams that were written, and of streams that were only read; each cache has two halves. */
+  lastRevisions: { maxPerHalf: 20_000, maxNotedPerHalf: 1024 },
   /** Reports of the ledger, serialised as they are sent. */
   reports: { maxCount: 1000, maxBytes: 16 * MIB },
   /** Parsed workflow definitions. */

@@ -5,7 +5,7 @@ import type { HeadStore, LastRevision } from '../../application/ports/audit-head
 import type { Position } from '../../application/ports/event-store.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import {
-  LIMITED,
+  LIMIT_CLAUSE,
   numberOf,
   openSqlite,
   optionalTextOf,
@@ -91,7 +91,7 @@ export const openSqliteHeadStore = async ({
       for (;;) {
         const rows = await reader.read(() =>
           reader
-            .prepare(`SELECT * FROM heads WHERE stream > ? AND stream < ? ORDER BY stream ${LIMITED}`)
+            .prepare(`SELECT * FROM heads WHERE stream > ? AND stream < ? ORDER BY stream ${LIMIT_CLAUSE}`)
             .all(from, after, PAGE),
         );
         const revisions: LastRevision[] = rows.map((row) => ({
@@ -164,7 +164,7 @@ export const openSqliteHeadStore = async ({
         prepare('UPDATE owners SET sealed = max(sealed, ?) WHERE owner = ?').run(position, owner);
       }),
 
-    keep: (head, most) =>
+    enqueue: (head, most) =>
       write(() => {
         prepare('INSERT INTO outbox (head) VALUES (?)').run(JSON.stringify(head));
         const given = prepare('DELETE FROM outbox WHERE seq <= (SELECT max(seq) FROM outbox) - ?').run(most);
@@ -172,7 +172,7 @@ export const openSqliteHeadStore = async ({
       }),
     waiting: (limit) =>
       read(() =>
-        prepare(`SELECT seq, head FROM outbox ORDER BY seq ${LIMITED}`)
+        prepare(`SELECT seq, head FROM outbox ORDER BY seq ${LIMIT_CLAUSE}`)
           .all(limit)
           .map((row) => ({
             seq: numberOf(row, 'seq'),

@@ -6,7 +6,7 @@ import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { orMissing, syncFolder } from '../durable-files.ts';
 import { codeOf } from '../error-code.ts';
-import { blobPaths, names } from './paths.ts';
+import { blobPaths, namesIn } from './paths.ts';
 import { checkRef, guarded, measuring } from './refs.ts';
 
 /** Folder of unfinished files. No tenant id begins with a dot. */
@@ -96,7 +96,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
     list: () => blobsIn(folder),
 
     tidy: async (before) => {
-      for (const name of await names(incoming)) {
+      for (const name of await namesIn(incoming)) {
         const part = join(incoming, name);
         const found = await orMissing(stat(part));
         if (found !== undefined && found.mtimeMs < before) await rm(part, { force: true });

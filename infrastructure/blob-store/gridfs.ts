@@ -5,7 +5,7 @@ import type { BlobRef, BlobStore, StoredBlob } from '../../application/ports/blo
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { call, insertOnce, type Row } from '../mongodb/calls.ts';
 import { type MongoOptions, openDurableDatabase } from '../mongodb/database.ts';
-import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
+import { checkRef, guarded, isBlobId, isTenantSegment, measure } from './refs.ts';
 
 /** The driver accepts any value as an id, but its types allow only `ObjectId`. */
 declare module 'mongodb' {
@@ -99,7 +99,7 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
     list: async function* () {
       for await (const file of files.find({}, { projection: { filename: 1, uploadDate: 1 } })) {
         const [tenantId = '', id = ''] = String(file.filename).split('/');
-        if (isTenantId(tenantId) && isBlobId(id) && file.uploadDate instanceof Date)
+        if (isTenantSegment(tenantId) && isBlobId(id) && file.uploadDate instanceof Date)
           yield { ref: { tenantId, id }, at: file.uploadDate.getTime() };
       }
     },

@@ -1,14 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orMissing } from '../durable-files.ts';
-import { isBlobId, isTenantId } from './refs.ts';
+import { isBlobId, isTenantSegment } from './refs.ts';
 
 /** Yields the paths within a blob folder, `<tenant>/<xx>/<yy>/<id>`, in order; holds one folder's entries in memory. */
 export async function* blobPaths(folder: string): AsyncGenerator<string> {
-  for (const tenant of (await names(folder)).filter(isTenantId)) {
-    for (const first of (await names(join(folder, tenant))).filter(isSpread)) {
-      for (const second of (await names(join(folder, tenant, first))).filter(isSpread)) {
-        const ids = (await names(join(folder, tenant, first, second))).filter(isBlobId);
+  for (const tenant of (await namesIn(folder)).filter(isTenantSegment)) {
+    for (const first of (await namesIn(join(folder, tenant))).filter(isSpread)) {
+      for (const second of (await namesIn(join(folder, tenant, first))).filter(isSpread)) {
+        const ids = (await namesIn(join(folder, tenant, first, second))).filter(isBlobId);
         for (const id of ids) yield `${tenant}/${first}/${second}/${id}`;
       }
     }
@@ -18,11 +18,11 @@ export async function* blobPaths(folder: string): AsyncGenerator<string> {
 /** Checks that a path has the form of {@link blobPaths}; no other path is joined to a folder. */
 export const isBlobPath = (path: string): boolean => {
   const [tenant = '', first = '', second = '', id = '', ...more] = path.split('/');
-  return more.length === 0 && isTenantId(tenant) && isSpread(first) && isSpread(second) && isBlobId(id);
+  return more.length === 0 && isTenantSegment(tenant) && isSpread(first) && isSpread(second) && isBlobId(id);
 };
 
 const isSpread = (name: string): boolean => /^[0-9a-f]{2}$/.test(name);
 
 /** Names in a folder; none for an absent folder. */
-export const names = async (folder: string): Promise<string[]> =>
+export const namesIn = async (folder: string): Promise<string[]> =>
   ((await orMissing(readdir(folder))) ?? []).sort();

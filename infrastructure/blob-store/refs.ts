@@ -5,12 +5,12 @@ import type { BlobRef, StoredBlob } from '../../application/ports/blob-store.ts'
 const TENANT = /^[a-z][a-z0-9_]{0,39}$/;
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-export const isTenantId = (text: string): boolean => TENANT.test(text);
+export const isTenantSegment = (text: string): boolean => TENANT.test(text);
 export const isBlobId = (text: string): boolean => ID.test(text);
 
 /** @throws unless the ref is a tenant id and a UUID: any other text must not become part of a path */
 export const checkRef = ({ tenantId, id }: BlobRef): void => {
-  if (!isTenantId(tenantId) || !isBlobId(id)) throw new TypeError('this is no place of a blob');
+  if (!isTenantSegment(tenantId) || !isBlobId(id)) throw new TypeError('this is no place of a blob');
 };
 
 /** Counts and hashes the bytes that pass through. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CorpusSource, CorpusStore } from '../../application/ports/corpus-store.ts';
-import { LIMITED, numberOf, openSqlite, textOf } from '../sqlite/connection.ts';
+import { LIMIT_CLAUSE, numberOf, openSqlite, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 import { bytesOf, changeRow, keyRow, runRow, sourceOf, summaryOf } from './rows.ts';
 
@@ -47,7 +47,7 @@ const CHANGES = 'SELECT kind, id, seq, buried FROM sources WHERE tenant = ? AND 
 const LOAD =
   'SELECT seq, revision, parent, title, model, hashes, texts, vectors FROM sources WHERE tenant = ? AND kind = ? AND id = ? AND buried = 0';
 const WITHOUT_VECTORS = `SELECT tenant, kind, id FROM sources
-  WHERE model IS NULL AND buried = 0 AND hashes <> '[]' ORDER BY tenant, kind, id ${LIMITED}`;
+  WHERE model IS NULL AND buried = 0 AND hashes <> '[]' ORDER BY tenant, kind, id ${LIMIT_CLAUSE}`;
 const RUN = 'SELECT run, counts FROM backfills WHERE tenant = ?';
 const SAVE_RUN = `INSERT INTO backfills (tenant, run, counts) VALUES (?, ?, ?)
   ON CONFLICT (tenant) DO UPDATE SET run = excluded.run, counts = excluded.counts`;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { LIMITED, openSqlite } from '../../infrastructure/sqlite/connection.ts';
+import { LIMIT_CLAUSE, openSqlite } from '../../infrastructure/sqlite/connection.ts';
 
 describe('A connection to a SQLite file', () => {
   for (const [name, errcode] of [
@@ -34,7 +34,7 @@ describe('A limit of rows', () => {
       if (action === constants.SQLITE_SELECT) compiled += 1;
       return constants.SQLITE_OK;
     });
-    const statement = db.prepare(`SELECT n FROM t ORDER BY n ${LIMITED}`);
+    const statement = db.prepare(`SELECT n FROM t ORDER BY n ${LIMIT_CLAUSE}`);
     expect([1, 2, 3, 9].map((limit) => statement.all(limit).length)).to.deep.equal([1, 2, 3, 3]);
     expect(compiled).to.equal(1);
     db.close();

@@ -46,7 +46,7 @@ export const memoryHeadStore = (): HeadStore => {
     unsigned: async () =>
       [...grown].filter(([owner, at]) => at > (signed.get(owner) ?? '')).map(([owner]) => owner),
     signed: async (owner, at) => void signed.set(owner, latest(signed.get(owner), at) ?? at),
-    keep: async (head: SignedHead, most) => {
+    enqueue: async (head: SignedHead, most) => {
       seq += 1;
       waiting.push({ seq, head });
       return waiting.splice(0, Math.max(0, waiting.length - most)).length;

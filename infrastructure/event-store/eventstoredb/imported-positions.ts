@@ -61,7 +61,7 @@ const endIn = ({ data }: StoredEvent): bigint => {
 export const begunNote = ({ id, events, end }: ImportedLog): NewEvent =>
   note(id, 0, BEGUN, { id, events, end: end ?? null });
 
-const PAIRS_OF_ONE = 1000;
+const PAIRS_PER_NOTE = 1000;
 
 /** The notes after {@link begunNote}, each with its revision in {@link NOTES}. */
 export const closingNotes = (
@@ -70,8 +70,8 @@ export const closingNotes = (
 ): { readonly revision: number; readonly event: NewEvent }[] => {
   const texts = found.map(({ own, server }) => [formatPosition(own), formatPosition(server)] as const);
   const parts: unknown[] = [];
-  for (let at = 0; at < texts.length; at += PAIRS_OF_ONE) {
-    parts.push({ pairs: texts.slice(at, at + PAIRS_OF_ONE) });
+  for (let at = 0; at < texts.length; at += PAIRS_PER_NOTE) {
+    parts.push({ pairs: texts.slice(at, at + PAIRS_PER_NOTE) });
   }
   const events = parts.map((part, nth) => note(id, nth + 1, PAIRS, part));
   const end = { server: texts.at(-1)?.[1] ?? null };

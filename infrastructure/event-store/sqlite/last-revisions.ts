@@ -3,29 +3,29 @@ import { MEMORY } from '../../../application/ports/memory.ts';
 import { numberOf } from '../../sqlite/connection.ts';
 
 /** The last revision of a stream; -1 for a stream without events. */
-interface StreamEnd {
+interface LastRevision {
   readonly streamId: number;
   revision: number;
 }
 
-/** Entries of a cache generation: when the younger generation is full, the older one is dropped. */
-const GENERATION = MEMORY.lastRevisions.maxCount;
-/** Entries of a cache generation of streams that were only read. */
-const NOTED = MEMORY.lastRevisions.maxNoted;
+/** Entries of a half of the cache: when the younger half is full, the older one is dropped. */
+const HALF = MEMORY.lastRevisions.maxPerHalf;
+/** Entries of a half of the cache of streams that were only read. */
+const NOTED_HALF = MEMORY.lastRevisions.maxNotedPerHalf;
 
 /**
  * Caches last revisions of recently written streams, so that an append needs no query. The cache is valid until
  * another connection writes; its owner clears it then, and after a rollback.
  */
 export class LastRevisions {
-  #young = new Map<string, StreamEnd>();
-  #old = new Map<string, StreamEnd>();
+  #young = new Map<string, LastRevision>();
+  #old = new Map<string, LastRevision>();
   /**
-   * Streams that were only read, in two generations of their own: the streams of a large edit are written once and
+   * Streams that were only read, in two halves of their own: the streams of a large edit are written once and
    * would evict the others.
    */
-  #noted = new Map<string, StreamEnd>();
-  #notedBefore = new Map<string, StreamEnd>();
+  #noted = new Map<string, LastRevision>();
+  #notedBefore = new Map<string, LastRevision>();
   readonly #select: StatementSync;
   readonly #insert: StatementSync;
 
@@ -37,7 +37,7 @@ export class LastRevisions {
   }
 
   /** The last revision, from the cache or the database; undefined for a stream that does not exist. */
-  find(stream: string): StreamEnd | undefined {
+  find(stream: string): LastRevision | undefined {
     const young = this.#young.get(stream);
     if (young) return young;
     const old = this.#old.get(stream);
@@ -49,7 +49,7 @@ export class LastRevisions {
   }
 
   /** Creates a stream, inside a write transaction. */
-  create(stream: string): StreamEnd {
+  create(stream: string): LastRevision {
     const streamId = Number(this.#insert.run(stream).lastInsertRowid);
     return this.#keep(stream, { streamId, revision: -1 });
   }
@@ -58,7 +58,7 @@ export class LastRevisions {
   note(stream: string, streamId: number, revision: number): void {
     if (this.#young.has(stream) || this.#old.has(stream)) return;
     const known = this.#noted.get(stream) ?? this.#notedBefore.get(stream);
-    if (this.#noted.size >= NOTED) {
+    if (this.#noted.size >= NOTED_HALF) {
       this.#notedBefore = this.#noted;
       this.#noted = new Map();
     }
@@ -73,12 +73,12 @@ export class LastRevisions {
     this.#notedBefore = new Map();
   }
 
-  #keep(stream: string, end: StreamEnd): StreamEnd {
-    if (this.#young.size >= GENERATION) {
+  #keep(stream: string, last: LastRevision): LastRevision {
+    if (this.#young.size >= HALF) {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(stream, end);
-    return end;
+    this.#young.set(stream, last);
+    return last;
   }
 }

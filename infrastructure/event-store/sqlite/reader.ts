@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { type Cells, inCells, iterateCells, numberAt, textAt } from '../../sqlite/cells.ts';
-import { LIMITED } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE } from '../../sqlite/connection.ts';
 import { formatPosition } from '../positions.ts';
 import { TEXT_COLUMNS } from './event-rows.ts';
 import type { LogState } from './log-state.ts';
@@ -39,7 +39,7 @@ export class Reader {
       inCells(
         db.prepare(
           `SELECT s.name, ${COLUMNS} FROM streams s JOIN events e ON e.stream_id = s.id
-           WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} ${LIMITED}`,
+           WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} ${LIMIT_CLAUSE}`,
         ),
       );
     this.#streamForward = stream('>=', 'ASC');
@@ -148,7 +148,7 @@ export class Reader {
            WHERE e.position BETWEEN ? AND ?
            ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
            ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
-           ORDER BY e.position ${forward ? 'ASC' : 'DESC'} ${LIMITED}`,
+           ORDER BY e.position ${forward ? 'ASC' : 'DESC'} ${LIMIT_CLAUSE}`,
         ),
       );
       this.#scans.set(key, statement);

@@ -50,7 +50,7 @@ export async function transactionsOf(db: Db): Promise<Transactions | undefined> 
       }
     },
   };
-  return (await isTaken(transactions, db)) ? transactions : undefined;
+  return (await areSupported(transactions, db)) ? transactions : undefined;
 }
 
 function transactionSession(client: MongoClient): TransactionSession {
@@ -97,7 +97,7 @@ async function greet(db: Db): Promise<Document> {
 const NO_TRANSACTIONS: ReadonlySet<unknown> = new Set([20, COMMAND_NOT_FOUND, 263]);
 
 /** Runs a transaction without writes, since a server may belong to a set and still have no transactions. */
-async function isTaken(transactions: Transactions, db: Db): Promise<boolean> {
+async function areSupported(transactions: Transactions, db: Db): Promise<boolean> {
   try {
     await transactions.run((session) => db.collection<Row>('meta_leases').findOne({ _id: '' }, { session }));
     return true;

@@ -66,7 +66,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
   );
 
   function apply(write: DocWrite, fields: FieldWriter | undefined): void {
-    if (isRewritten(write)) {
+    if (tryRewrite(write)) {
       fields?.change(write.tenant, write.id, write.replaces?.value, write.value ?? undefined);
       return;
     }
@@ -109,7 +109,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape) 
    * Updates a document if its stored version is the one that the write replaces. Writes only the index columns whose
    * keys differ, since most changes move a document in one index or none.
    */
-  function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
+  function tryRewrite({ tenant, id, position, value, replaces }: DocWrite): boolean {
     if (value === null || replaces === undefined || replaces.position >= position) return false;
     const row: SQLInputValue[] = [position, JSON.stringify(value)];
     if (tables.searchable) row.push(JSON.stringify(searchedFields(value)));

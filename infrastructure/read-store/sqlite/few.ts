@@ -1,6 +1,6 @@
 import type { FindResult, SearchQuery } from '../../../application/ports/read-store.ts';
 import { allCells, inCells } from '../../sqlite/cells.ts';
-import { LIMITED } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE } from '../../sqlite/connection.ts';
 import { accessOf } from '../field-access.ts';
 import type { IndexPlan } from '../index-keys.ts';
 import { searchedIndex } from '../searched.ts';
@@ -48,5 +48,5 @@ function fewSql({ number }: TableShape, at: number): string {
   return `SELECT id, iif(octet_length(doc) <= ?, doc, NULL), k${at} FROM (
       SELECT row AS place FROM f${number} WHERE
       field = (SELECT number FROM g${number} WHERE tenant = ? AND scope = ? AND field = ?) AND value >= ? AND value <= ?
-    ) CROSS JOIN d${number} WHERE row = place AND tenant = ? AND k${at} > ? AND k${at} < ? ${LIMITED}`;
+    ) CROSS JOIN d${number} WHERE row = place AND tenant = ? AND k${at} > ? AND k${at} < ? ${LIMIT_CLAUSE}`;
 }

@@ -83,7 +83,7 @@ export function knownFields({ connection, number }: Tables, tenant: string, scop
 export const documentsOf = (fields: KnownFields): number => fields.get(COMMON)?.entries ?? 0;
 
 /** A value as an entry holds it. */
-export function stored(value: Scalar): SQLInputValue {
+export function entryValueOf(value: Scalar): SQLInputValue {
   const held = heldValue(value);
   if (held === null) return MISSING;
   return typeof held === 'boolean' ? Number(held) : held;
@@ -153,14 +153,14 @@ export function fieldWriter(tables: Tables, scopedBy: string) {
   }
 
   function put(field: Counted, value: Scalar, id: string, row: number): void {
-    const isNew = insert.run(field.number, stored(value), id, row).changes !== 0;
+    const isNew = insert.run(field.number, entryValueOf(value), id, row).changes !== 0;
     if (!isNew) return;
     field.entries += 1;
     if (isCut(value)) field.cut += 1;
   }
 
   function take(field: Counted, value: Scalar, id: string): void {
-    if (remove.run(field.number, stored(value), id).changes === 0) return;
+    if (remove.run(field.number, entryValueOf(value), id).changes === 0) return;
     field.entries -= 1;
     if (isCut(value)) field.cut -= 1;
   }
@@ -222,6 +222,6 @@ export function hasEntries(
   );
   return [...wanted.values].every(([name, each]) => {
     const field = fields.get(name);
-    return field !== undefined && entry.get(field.number, stored(each), id, tenant) !== undefined;
+    return field !== undefined && entry.get(field.number, entryValueOf(each), id, tenant) !== undefined;
   });
 }

@@ -1,5 +1,5 @@
 import type { ListedDoc, StoredDoc } from '../../../application/ports/read-store.ts';
-import { LIMITED, type Row, textOf } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE, type Row, textOf } from '../../sqlite/connection.ts';
 import { singleKey } from '../index-keys.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf } from '../stored-values.ts';
@@ -18,7 +18,7 @@ export function listRows(
   const rows = tables.connection
     .prepare(
       `SELECT tenant, id, position, doc${keys}${searched} FROM d${tables.number}
-       WHERE doc IS NOT NULL AND (tenant, id) > (?, ?) ORDER BY tenant, id ${LIMITED}`,
+       WHERE doc IS NOT NULL AND (tenant, id) > (?, ?) ORDER BY tenant, id ${LIMIT_CLAUSE}`,
     )
     .all(after?.tenant ?? '', after?.id ?? '', limit);
   return rows.map((row) => {

@@ -2,7 +2,7 @@ import type { FindResult, JsonObject, SearchQuery } from '../../../application/p
 import type { FilterField } from '../../../domain/expressions/filter-tree.ts';
 import { selects } from '../../../domain/expressions/matches.ts';
 import { allCells, type Cells, inCells, iterateCells, textAt } from '../../sqlite/cells.ts';
-import { LIMITED } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE } from '../../sqlite/connection.ts';
 import { pageRoom } from '../page-room.ts';
 import { scalarIn, searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
@@ -66,7 +66,8 @@ function orderPage(tables: Tables, query: SearchQuery, plan: PlanOf<'order'>): F
   let last: Hit | undefined;
   for (const [nth, segment] of segments.entries()) {
     const { table, where, params, direction } = sliceOf(base, segment, nth === 0 ? after : undefined);
-    const select = `SELECT at, id, doc FROM ${table} WHERE ${where} ORDER BY at ${direction}, wanted ${direction} ${LIMITED}`;
+    const order = `at ${direction}, wanted ${direction}`;
+    const select = `SELECT at, id, doc FROM ${table} WHERE ${where} ORDER BY ${order} ${LIMIT_CLAUSE}`;
     const rest = query.limit + 1 - docs.length;
     for (const cells of iterateCells(inCells(tables.connection.prepare(select)), [...params, rest])) {
       const doc = textAt(cells, 2);

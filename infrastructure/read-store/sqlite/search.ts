@@ -5,7 +5,7 @@ import type {
   SearchQuery,
   Selection,
 } from '../../../application/ports/read-store.ts';
-import { LIMITED, numberOf, optionalTextOf, textOf } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE, numberOf, optionalTextOf, textOf } from '../../sqlite/connection.ts';
 import { pageRoom } from '../page-room.ts';
 import { searchedIndex } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
@@ -148,7 +148,7 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
     const { table, where, params } = slice;
     const sorted = by(slice);
     const sql = `SELECT ${sorted.text} AS sorted, id, position FROM ${table}
-      WHERE ${where} AND ${condition.text} AND ${after.text} ORDER BY ${sorted.order} ${LIMITED}`;
+      WHERE ${where} AND ${condition.text} AND ${after.text} ORDER BY ${sorted.order} ${LIMIT_CLAUSE}`;
     const found = connection
       .prepareOnce(sql)
       .all(...sorted.params, ...params, ...condition.params, ...after.params, limit + 1);

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { LIMITED, numberOf } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE, numberOf } from '../../sqlite/connection.ts';
 import type { Span } from '../field-access.ts';
 import { type IndexedField, MISSING } from './field-index.ts';
 import { bound, type Sql } from './filter-sql.ts';
@@ -35,7 +35,7 @@ export function entriesIn(tables: Tables, segment: Segment, most: number): numbe
   if ('ids' in segment) return segment.ids.length;
   const { text, params } = segmentSql(segment);
   const counted = tables.connection.prepare(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM f${tables.number} WHERE ${text} ${LIMITED})`,
+    `SELECT count(*) AS n FROM (SELECT 1 FROM f${tables.number} WHERE ${text} ${LIMIT_CLAUSE})`,
   );
   return numberOf(counted.get(...params, most), 'n');
 }

@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
 import { SearchGivenUp } from '../../../application/ports/searches.ts';
-import { LIMITED, numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE, numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
 import { searchedIndex } from '../searched.ts';
 import type { Plan, PlanLimits } from './plan.ts';
@@ -150,7 +150,7 @@ function sizeOf(
   const sized = connection.prepare(
     `SELECT ${direction === 'DESC' ? 'min' : 'max'}(key) AS last, count(*) AS n, ifnull(sum(bytes), 0) AS bytes
      FROM (SELECT ${key} AS key, octet_length(s) AS bytes FROM ${table}
-       WHERE tenant = ? AND ${key} > ? AND ${key} < ? ORDER BY ${key} ${direction} ${LIMITED})`,
+       WHERE tenant = ? AND ${key} > ? AND ${key} < ? ORDER BY ${key} ${direction} ${LIMIT_CLAUSE})`,
   );
   for (let limit = most.rows; ; limit = Math.max(1, Math.floor(limit / 2))) {
     const row = sized.get(...range, limit);

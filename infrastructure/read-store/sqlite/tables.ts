@@ -1,4 +1,4 @@
-import { LIMITED, type SqliteConnection } from '../../sqlite/connection.ts';
+import { LIMIT_CLAUSE, type SqliteConnection } from '../../sqlite/connection.ts';
 import type { IndexPlan } from '../index-keys.ts';
 
 /**
@@ -85,17 +85,17 @@ export function findSql({ number, indexes }: TableShape, at: number, descending:
   const direction = descending ? 'DESC' : 'ASC';
   if (indexes[at]?.multi === undefined) {
     return `SELECT k${at} AS key, id, doc FROM d${number}
-      WHERE tenant = ? AND k${at} > ? AND k${at} < ? ORDER BY k${at} ${direction} ${LIMITED}`;
+      WHERE tenant = ? AND k${at} > ? AND k${at} < ? ORDER BY k${at} ${direction} ${LIMIT_CLAUSE}`;
   }
   return `SELECT e.key AS key, d.id AS id, d.doc AS doc
     FROM e${number}_${at} AS e CROSS JOIN d${number} AS d ON d.tenant = e.tenant AND d.id = e.id
-    WHERE e.tenant = ? AND e.key > ? AND e.key < ? ORDER BY e.key ${direction} ${LIMITED}`;
+    WHERE e.tenant = ? AND e.key > ? AND e.key < ? ORDER BY e.key ${direction} ${LIMIT_CLAUSE}`;
 }
 
 /** Reads only the index, no page of a document. The parameters are those of {@link findSql}. */
 export function entriesSql({ number }: TableShape, at: number, descending: boolean): string {
   return `SELECT k${at} FROM d${number} WHERE tenant = ? AND k${at} > ? AND k${at} < ?
-    ORDER BY k${at} ${descending ? 'DESC' : 'ASC'} ${LIMITED}`;
+    ORDER BY k${at} ${descending ? 'DESC' : 'ASC'} ${LIMIT_CLAUSE}`;
 }
 
 /** Parameter: the checkpoint. */

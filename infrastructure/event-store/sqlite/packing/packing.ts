@@ -98,12 +98,12 @@ export class Packing {
   }
 
   #write(from: number, end: number, text: string, kind: number): void {
-    for (const shape of this.shapes.recent(kind)) if (this.#has(from, end, shape)) return;
-    this.#has(from, end, this.shapes.ofText(text, kind, kind === METADATA));
+    for (const shape of this.shapes.recent(kind)) if (this.#writeAs(from, end, shape)) return;
+    this.#writeAs(from, end, this.shapes.ofText(text, kind, kind === METADATA));
   }
 
   /** Writes a text of the shape; false, with nothing written, for one of another shape. */
-  #has(from: number, textEnd: number, { number, parts }: Shape): boolean {
+  #writeAs(from: number, textEnd: number, { number, parts }: Shape): boolean {
     const writer = this.#writer;
     const { texts } = writer;
     const before = writer.mark;

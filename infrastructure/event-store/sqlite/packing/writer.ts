@@ -67,7 +67,7 @@ export class ValueWriter {
     const { texts, bytes, at } = this;
     if (length === 0) return this.#endValue(TAGS.literal, 0);
     if (length >= 2 && texts[from] === QUOTE && texts[end - 1] === QUOTE) {
-      if (length === LENGTHS.uuid + 2 && this.#uuid(from + 1, TAGS.quotedUuid)) return this.at;
+      if (length === LENGTHS.uuid + 2 && this.#writeUuid(from + 1, TAGS.quotedUuid)) return this.at;
       if (length === LENGTHS.hash + 2) {
         if (from === this.hash) return this.#endValue(TAGS.quotedOwnHash, 0);
         if (writeHex(bytes, at + 1, texts, from + 1, BYTES.hash))
@@ -77,7 +77,8 @@ export class ValueWriter {
         return this.#endValue(TAGS.quotedTime, BYTES.time);
       }
       if (length === this.#owner + 2 && this.#isOwner(from + 1)) return this.#endValue(TAGS.quotedOwner, 0);
-      if (length >= LEAST_COPY && length <= MOST_COPY && this.#isCopied(from + 1, end - 1)) return this.at;
+      if (length >= LEAST_COPY && length <= MOST_COPY && this.#writeReference(from + 1, end - 1))
+        return this.at;
       if (length - 2 <= LONGEST_STRING) return this.#copy(from + 1, length - 2, TAGS.string);
     }
     return length < LENGTHS.uuid ? this.#literal(from, end) : this.#pieces(from, end);
@@ -96,7 +97,7 @@ export class ValueWriter {
   }
 
   /** @param tag of a new UUID; the tag of a known UUID is `tag + 1` */
-  #uuid(from: number, tag: typeof TAGS.uuid | typeof TAGS.quotedUuid): boolean {
+  #writeUuid(from: number, tag: typeof TAGS.uuid | typeof TAGS.quotedUuid): boolean {
     const place = this.at + 1;
     if (!writeUuid(this.bytes, place, this.texts, from)) return false;
     const known = this.#uuids.find(this.bytes, place);
@@ -114,7 +115,7 @@ export class ValueWriter {
   }
 
   /** Writes a reference to an earlier occurrence of the string, if there is one. */
-  #isCopied(from: number, end: number): boolean {
+  #writeReference(from: number, end: number): boolean {
     const { texts } = this;
     const place = texts.indexOf(texts.subarray(from, end));
     if (place + end - from > from) return false;
@@ -161,11 +162,11 @@ export class ValueWriter {
       ) {
         this.#literal(start, at - 8);
         start = at - 8;
-        if (this.#uuid(start, TAGS.uuid)) {
+        if (this.#writeUuid(start, TAGS.uuid)) {
           start += LENGTHS.uuid;
           at = start - 1;
         }
-      } else if (code === COLON && at + 4 < end && this.#base64(start, at + 1, from, end)) {
+      } else if (code === COLON && at + 4 < end && this.#writeSealed(start, at + 1, from, end)) {
         start = texts.indexOf(QUOTE, at + 1);
         at = start;
       }
@@ -178,7 +179,7 @@ export class ValueWriter {
    * Writes a sealed text: the literal from `start` to `body`, then the base64 from `body` to the closing quote.
    * False, with nothing written, if the text is not sealed.
    */
-  #base64(start: number, body: number, from: number, end: number): boolean {
+  #writeSealed(start: number, body: number, from: number, end: number): boolean {
     const { texts } = this;
     const open = texts.lastIndexOf(QUOTE, body - 1);
     if (
