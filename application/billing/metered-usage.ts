@@ -46,7 +46,7 @@ const AT_ONCE = 1000;
 /** Receives usage: counts at an instant, and users with the position of the event that made them active. */
 interface Sink {
   readonly add: (at: string, counts: Readonly<Partial<Record<Meter, number>>>) => void;
-  readonly meet: (at: string, user: string, position: string) => void;
+  readonly addUser: (at: string, user: string, position: string) => void;
 }
 
 /**
@@ -102,7 +102,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
       for (const { from, counts, users } of own) {
         sink.add(midnight(metered.day), counts);
         for (const [user, position] of Object.entries(users))
-          sink.meet(midnight(metered.day), user, position);
+          sink.addUser(midnight(metered.day), user, position);
         if (from === null) firstParts.set(metered.day, metered.parts[1]?.from?.position);
       }
     }
@@ -111,7 +111,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
         const day = `${month}-${dayOfMonth}`;
         const end = firstParts.get(day);
         if (firstParts.has(day) && (end === undefined || position < end)) {
-          sink.meet(midnight(day), user, position);
+          sink.addUser(midnight(day), user, position);
         }
       }
     }
@@ -122,7 +122,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
         if (dayOf(at) !== metered.day || !isDuring(tenures, { at, position })) continue;
         const user = activeUserOf(event);
         for (const meter of metersOf(event)) sink.add(at, { [meter]: 1 });
-        if (user !== undefined) sink.meet(at, user, position);
+        if (user !== undefined) sink.addUser(at, user, position);
       }
     }
   }
@@ -160,7 +160,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     const firsts = new Map<string, string>();
     await this.#collect(customer, window, [window.from, window.to], {
       add: () => undefined,
-      meet: (at, user, position) => {
+      addUser: (at, user, position) => {
         const known = firsts.get(user);
         if (isWithin(at, window) && (known === undefined || position < known)) firsts.set(user, position);
       },

@@ -20,7 +20,7 @@ export class UsageByPeriod {
     }
   }
 
-  meet(at: string, user: string): void {
+  addUser(at: string, user: string): void {
     this.#at(at)?.users.add(user);
   }
 

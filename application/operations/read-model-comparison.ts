@@ -84,7 +84,7 @@ export class Replaced extends Error {
 class Comparison extends WithDeps<ComparisonDeps> {
   readonly #projection: Projection;
   readonly #generation: GenerationId;
-  readonly #folder: Generation;
+  readonly #rebuilt: Generation;
   readonly #found: Difference[] = [];
   #stopped: ReadonlySet<string> = new Set();
   #documents = 0;
@@ -93,7 +93,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
     super(deps);
     this.#projection = projection;
     this.#generation = generation;
-    this.#folder = new Generation(projection, generation, { ...deps, store: deps.scratch });
+    this.#rebuilt = new Generation(projection, generation, { ...deps, store: deps.scratch });
   }
 
   async run(): Promise<Compared> {
@@ -104,9 +104,9 @@ class Comparison extends WithDeps<ComparisonDeps> {
     if (!isPlace || (checkpoint ?? '') > (end ?? '')) this.#add({ kind: 'wrong_checkpoint' });
     if (!isPlace) return this.#result();
     await scratch.prepare(this.#generation, this.#projection.collections);
-    const lease = await scratch.acquireLease(this.#folder.leaseName, 'comparison', 7 * 24 * 3_600_000);
+    const lease = await scratch.acquireLease(this.#rebuilt.leaseName, 'comparison', 7 * 24 * 3_600_000);
     if (lease === undefined) throw new Error('the scratch store is in use');
-    await this.#folder.begin(lease);
+    await this.#rebuilt.begin(lease);
     if (checkpoint !== undefined) await this.#foldTo(checkpoint);
     await this.#noteParked();
     for (const { name } of this.#projection.collections) {
@@ -119,7 +119,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
   #result(): Compared {
     return {
       projection: this.#projection.name,
-      position: this.#folder.checkpoint,
+      position: this.#rebuilt.checkpoint,
       documents: this.#documents,
       differences: this.#found,
     };
@@ -132,7 +132,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
   /** Documents of a tenant that is parked in either generation cannot be compared. */
   async #noteParked(): Promise<void> {
     const { parked } = await this.deps.live.state(this.#generation);
-    this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#folder.parkedTenants]);
+    this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#rebuilt.parkedTenants]);
     for (const tenant of this.#stopped) this.#add({ kind: 'parked', tenant });
   }
 
@@ -140,13 +140,13 @@ class Comparison extends WithDeps<ComparisonDeps> {
   async #foldTo(target: Position): Promise<void> {
     const { events } = this.deps;
     for (;;) {
-      const { checkpoint } = this.#folder;
+      const { checkpoint } = this.#rebuilt;
       if (checkpoint !== undefined && checkpoint >= target) return;
       const filter = { types: this.#projection.types };
       const page = await events.readAll({ from: checkpoint, filter, limit: EVENTS });
       const wanted = page.filter(({ position }) => position <= target);
       const last = wanted.length === EVENTS ? wanted.at(-1)?.position : undefined;
-      await this.#folder.apply(wanted, last ?? target);
+      await this.#rebuilt.apply(wanted, last ?? target);
     }
   }
 
@@ -194,7 +194,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
       const places = found.map((doc) =>
         doc === undefined ? until : doc === 'damaged' ? undefined : doc.position,
       );
-      const target = places.reduce(latest, this.#folder.checkpoint);
+      const target = places.reduce(latest, this.#rebuilt.checkpoint);
       if (target !== undefined) await this.#foldTo(target);
       const made = await this.#made(left);
       const stood = canonicalJson([from, found.map(placeOf)]);
@@ -204,7 +204,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
       left = left.filter((key, at) => {
         const [present, wanted] = [found[at], made[at]];
         if (present === 'damaged' || isSame(present, wanted)) return false;
-        if (!isQuiet && !isCertain(present, wanted, from, this.#folder.checkpoint)) return true;
+        if (!isQuiet && !isCertain(present, wanted, from, this.#rebuilt.checkpoint)) return true;
         const kind = present === undefined ? 'missing' : wanted === undefined ? 'surplus' : 'changed';
         this.#add({ kind, ...key });
         return false;

@@ -35,7 +35,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 export type LinkLookup = (tokenHash: string) => Promise<LinkTarget | undefined>;
 
 /** The target of an unknown token, so that its check takes as long as the check of a known token. */
-const NOBODYS: LinkTarget = {
+const UNKNOWN_LINK: LinkTarget = {
   tenant_id: 'platform',
   link_id: '',
   job_id: '00000000-0000-0000-0000-000000000000',
@@ -101,7 +101,7 @@ export class PublicLinks extends WithDeps<{
    * @throws `not_found`, with the same message in all cases
    */
   async validate(token: string): Promise<LinkTarget> {
-    const target = (TOKEN.test(token) ? await this.deps.lookUp(hashOf(token)) : undefined) ?? NOBODYS;
+    const target = (TOKEN.test(token) ? await this.deps.lookUp(hashOf(token)) : undefined) ?? UNKNOWN_LINK;
     const { tenant_id: tenantId, job_id: jobId, link_id: linkId } = target;
     const [tenant, links, hasJob] = await Promise.all([
       this.deps.directory.tenant(tenantId),

@@ -61,7 +61,7 @@ export class BackgroundScheduler {
   #free: number;
   readonly #flows = new Map<string, Flow>();
   /** Tenants that wait, in the order in which they are served. */
-  readonly #round = new Map<string, Flow>();
+  readonly #queue = new Map<string, Flow>();
 
   constructor({ atOnce = AT_ONCE, longestRead = () => 0, weightOf = () => 1 }: SchedulerOptions = {}) {
     this.#weightOf = weightOf;
@@ -118,7 +118,7 @@ export class BackgroundScheduler {
     this.#flows.set(tenantId, flow);
     return new Promise((resolve) => {
       flow.waiting.push(resolve);
-      if (!this.#round.has(tenantId)) this.#round.set(tenantId, flow);
+      if (!this.#queue.has(tenantId)) this.#queue.set(tenantId, flow);
       this.#serve();
     });
   }
@@ -134,7 +134,7 @@ export class BackgroundScheduler {
   }
 
   #serve(): void {
-    while (this.#free > 0 && this.#round.size > 0 && !this.#holdsBack()) {
+    while (this.#free > 0 && this.#queue.size > 0 && !this.#holdsBack()) {
       const next = this.#next();
       if (next === undefined) return;
       const [tenantId, flow] = next;
@@ -143,7 +143,7 @@ export class BackgroundScheduler {
       flow.open += 1;
       flow.credit -= QUANTUM_MS;
       const grant = flow.waiting.shift();
-      if (flow.waiting.length === 0) this.#round.delete(tenantId);
+      if (flow.waiting.length === 0) this.#queue.delete(tenantId);
       grant?.();
     }
   }
@@ -163,11 +163,11 @@ export class BackgroundScheduler {
   /** The first waiting tenant that has credit. Tenants before it without credit get some and move to the end. */
   #next(): readonly [string, Flow] | undefined {
     // The loop visits a tenant moved to the end again, until its credit is positive.
-    for (const [tenantId, flow] of this.#round) {
+    for (const [tenantId, flow] of this.#queue) {
       if (flow.credit > 0) return [tenantId, flow];
       flow.credit += QUANTUM_MS * this.#weightOf(tenantId);
-      this.#round.delete(tenantId);
-      this.#round.set(tenantId, flow);
+      this.#queue.delete(tenantId);
+      this.#queue.set(tenantId, flow);
     }
     return undefined;
   }

@@ -199,10 +199,11 @@ export class TenantQueues {
   async #readRest(tenantId: string, queue: Queue, after: Place): Promise<void> {
     const { events, position } = await this.#deps.read(tenantId, after);
     // Skips events after the front, since `take` queues them from now on.
-    const isThere = position >= this.#front;
-    for (const event of events) if (!isThere || event.position <= this.#front) this.#push(queue, event);
-    queue.behindFrom = isThere ? undefined : position;
-    if (queue.events.length === 0) queue.done = isThere ? this.#front : position;
+    const hasReachedFront = position >= this.#front;
+    for (const event of events)
+      if (!hasReachedFront || event.position <= this.#front) this.#push(queue, event);
+    queue.behindFrom = hasReachedFront ? undefined : position;
+    if (queue.events.length === 0) queue.done = hasReachedFront ? this.#front : position;
   }
 
   #isFull({ events, chars }: Queue): boolean {

@@ -20,7 +20,7 @@ describe('Usage by period', () => {
           const all = [...moments, ...cuts];
           for (const at of all) {
             tally.add(at, { messages_sent: 1 });
-            tally.meet(at, at);
+            tally.addUser(at, at);
           }
           const wanted = new Map<string, string[]>();
           for (const at of all) {
